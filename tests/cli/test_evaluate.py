@@ -96,6 +96,8 @@ def test_leaves_tables_and_a_report(table: Path, tmp_path: Path) -> None:
         "report.html",
         "results.csv",
         "results.parquet",
+        "table.md",
+        "table.tex",
     ]
     rows = pl.read_parquet(out / "results.parquet")
     expected = {"site", "score", "metric", "value", "n", "failures", "tied_share", "convention"}

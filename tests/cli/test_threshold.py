@@ -1,6 +1,7 @@
 """`abstain threshold` as a user runs it: what it prints, leaves behind and refuses."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,8 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
     printed = capsys.readouterr().out
     rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
     text = words(printed)
-    assert f"Answer if “confidence” is at least {rule.threshold:.9g}" in text
+    displayed = re.search(r"Answer if “confidence” ≥ ([\d.]+); otherwise abstain", text)
+    assert abs(float(displayed[1]) - rule.threshold) < 1e-3
     assert "Guarantee: at most 10% of the answers are wrong" in text
     assert "with a probability of at least 90% over calibration sets" in text
     assert f"Expected coverage on such data: about {100 * rule.coverage:.3g}%" in text
@@ -90,8 +92,8 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
         wanted = check(rule, *arrays(data)).row()
         for name in ("n", "accepted", "coverage", "selective_risk", "excess_high", "verdict"):
             assert rows[name][i] == wanted[name], name
-    numbers = f"{rows['selective_risk'][2]:.4f} [{rows['selective_risk_low'][2]:.4f}, "
-    assert numbers in printed
+    low, high = (100 * rows[f"selective_risk_{bound}"][2] for bound in ("low", "high"))
+    assert f"({100 * rows['selective_risk'][2]:.1f}%) [{low:.1f}–{high:.1f}%]" in printed
 
 
 @pytest.mark.usefixtures("plain")
@@ -364,7 +366,7 @@ def test_a_group_that_is_broken_is_shown(folder, capsys):
     assert "holds on" in words(capsys.readouterr().out)
     assert run([*arguments, "--group", "site", "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "holds overall but is violated in a group on" in printed
+    assert "The limit is violated for b. The limit holds overall and for a." in printed
     assert "broken in 1 of 2 groups ('b')" in printed
     verdicts = pl.read_parquet("out/results.parquet")["verdict"].to_list()
     assert verdicts == ["broken", "holds", "broken"]
@@ -389,4 +391,21 @@ def test_the_scale_of_a_column_is_requested(folder, capsys):
     assert row["accepted"] == rule.apply(arrays(frame(1))[0]).sum()
     assert row["threshold_scale"] == "probability"
     printed = words(capsys.readouterr().out)
-    assert f"(a probability; log-odds of {rule.threshold_on('log-odds'):.6g})" in printed
+    assert f"Answer if “confidence” ≥ {rule.threshold:.3f}" in printed
+
+
+@pytest.mark.usefixtures("plain")
+def test_the_positive_class_is_named(folder, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    is_ill = rng.random(2000) < p
+    data = pl.DataFrame({"label": np.where(is_ill, "ill", "well"), "p_ill": p, "p_well": 1 - p})
+    data.write_csv("ill.csv")
+    asked = ["threshold", "ill.csv", "--probabilities", "p_*", "--max-risk", "0.2"]
+    assert run([*asked, "--apply", "ill.csv", "--positive", "ill", "--out", "out"]) == 0
+    assert "Sensitivity" in capsys.readouterr().out
+    assert "p is the probability of ill; positive class: ill" in Path("out/report.html").read_text()
+    assert run([*asked, "--positive", "ill"]) == 2
+    assert "--positive has no effect without the test data" in words(capsys.readouterr().err)
+    assert run([*asked, "--apply", "ill.csv", "--positive", "il"]) == 2
+    assert "Did you mean 'ill'?" in words(capsys.readouterr().err)

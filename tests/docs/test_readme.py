@@ -48,7 +48,8 @@ def test_the_command_prints_and_leaves_what_the_readme_says(workplace):
     ((line, output),) = [c for c in COMMANDS if c[0].startswith("abstain") and c[1]]
     assert printed(run_command(shlex.split(line)[1:])) == printed(output)
     left = {path.name for path in (workplace / "report").iterdir()}
-    assert left == {"results.parquet", "results.csv", "report.html", "receipt.json"}
+    tables = {"results.parquet", "results.csv", "table.tex", "table.md"}
+    assert left == {*tables, "report.html", "receipt.json"}
 
 
 def test_the_make_targets_exist():

@@ -122,10 +122,20 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
     for drawn, case in zip(data["cases"], plain.curves, strict=True):
         frame = case.selective.frame()
         at = np.searchsorted(np.asarray(frame["accepted"]), drawn["curve"]["accepted"])
-        for name, field in (("coverage", "coverage"), ("selective", "risk")):
-            assert np.allclose(drawn["curve"][name], frame[field].to_numpy()[at], rtol=1e-5)
-        generalized = case.generalized.risk[at]
-        assert np.allclose(drawn["curve"]["generalized"], generalized, rtol=1e-5)
+        assert np.allclose(drawn["curve"]["failures"], frame["failures"].to_numpy()[at])
+        assert np.allclose(drawn["curve"]["threshold"], frame["thresholds"].to_numpy()[at])
+        # Without weights, the page derives coverage and risk from the counts.
+        assert not {"coverage", "selective"} & drawn["curve"].keys()
+
+
+def test_weighted_curves_have_coverage_and_risk():
+    rng = np.random.default_rng(1)
+    p = ab.Predictions(confidence=rng.random(50), loss=rng.random(50) < 0.4, weight=rng.random(50))
+    evaluation = ab.evaluate(p)
+    (drawn,) = chart_data(ResultLookup(evaluation))["cases"]
+    frame = evaluation.curves[0].selective.frame()
+    assert np.allclose(drawn["curve"]["coverage"], frame["coverage"], rtol=1e-5)
+    assert np.allclose(drawn["curve"]["selective"], frame["risk"], rtol=1e-5)
 
 
 def test_bands_are_those_of_the_cases(plain):
@@ -140,7 +150,9 @@ def test_bands_are_those_of_the_cases(plain):
         assert np.array_equal(np.isnan(outer), ~speaks)
         assert np.allclose(outer[speaks], band.high_all[speaks], rtol=1e-3)
         # The line and the band are of the same curve, wherever a vertex meets the grid.
-        curve = dict(zip(drawn["curve"]["coverage"], drawn["curve"]["selective"], strict=True))
+        accepted, failures = (np.array(drawn["curve"][x]) for x in ("accepted", "failures"))
+        coverage = [float(f"{c:.4g}") for c in accepted / accepted[-1]]
+        curve = dict(zip(coverage, failures / accepted, strict=True))
         shared = [i for i, c in enumerate(drawn["band"]["coverage"]) if c in curve]
         assert len(shared) > 10
         for i in shared:
@@ -151,12 +163,12 @@ def test_bands_are_those_of_the_cases(plain):
 def test_bands_of_many_cases_are_thinned(plain, large):
     many = chart_data(ResultLookup(large))
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
-    assert sizes == {57}
+    assert sizes == {16}
     crowd = [replace(plain.curves[0], split=(("part", f"{i}"),)) for i in range(600)]
     thin = chart_data(ResultLookup(replace(plain, curves=tuple(crowd), results=())))["cases"][0][
         "band"
     ]
-    assert len(thin["coverage"]) == 20
+    assert len(thin["coverage"]) == 16
     assert thin["coverage"][-1] == 1
     assert set(thin["coverage"]) <= set(np.round(plain.curves[0].band.coverage, 3))
 

@@ -1,18 +1,22 @@
 """What the reports say in words, and which result they call the best."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.report.conftest import predictions
 
 import abstain as ab
 from abstain.confidence import SCORES
 from abstain.evaluation import Evaluation, Note
 from abstain.evaluation.records import NOT_REQUESTED
+from abstain.plots.formatting import format_p_value
 from abstain.predictions import LOSSES
 from abstain.report import html_report, terminal_table
 from abstain.report.document import (
+    Collapsible,
     Document,
     Glossary,
     ReportOptions,
@@ -26,9 +30,10 @@ from abstain.report.formatting import headline_metrics as words_headline
 from abstain.report.render import grid
 from abstain.report.subjects.evaluation import lookup
 from abstain.report.subjects.evaluation.document import evaluation_document
+from abstain.report.subjects.evaluation.first_screen import evaluation_title
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.report.subjects.evaluation.samples import contribution_tables
-from abstain.report.subjects.evaluation.tables import all_metrics
+from abstain.report.subjects.evaluation.tables import metrics_table
 from abstain.report.subjects.evaluation.verdict import evaluation_verdict
 
 
@@ -39,22 +44,20 @@ def said(evaluation: Evaluation) -> Document:
 def section(evaluation: Evaluation, anchor: str) -> Section:
     def within(blocks):
         for block in blocks:
-            if isinstance(block, Section):
+            if isinstance(block, Section | Collapsible):
                 yield block
                 yield from within(block.blocks)
 
     return next(
         s
-        for s in within(select_blocks(said(evaluation).blocks(), {"detail"}))
+        for s in within(select_blocks(said(evaluation).blocks(), {"detail", "interactive"}))
         if s.anchor == anchor
     )
 
 
 def explained(evaluation: Evaluation) -> Table:
     """The table of every number of the page."""
-    return next(
-        block for block in all_metrics(ResultLookup(evaluation)) if isinstance(block, Table)
-    )
+    return metrics_table(ResultLookup(evaluation))
 
 
 @pytest.mark.parametrize(
@@ -90,24 +93,129 @@ def test_equal_scores_have_no_best(plain):
     assert not ResultLookup(plain).best_scores((), "accuracy")
 
 
-def test_verdict_takes_its_numbers_from_the_results(plain):
+def test_answer_takes_its_numbers_from_the_results(plain):
     sentences = " ".join(evaluation_verdict(ResultLookup(plain)))
     leader = ResultLookup(plain).best_scores((), "augrc")[0]
-    assert f"“{leader}”" in sentences
+    assert sentences.startswith(leader)
     assert format_number(plain.value("augrc", score=leader)) in sentences
-    assert format_number(plain.value("accuracy", score=leader)) in sentences
     assert "80%" in sentences
 
 
-def test_verdict_gives_the_interval_of_the_leader(plain):
+def test_answer_agrees_with_the_tests(plain):
     sentences = " ".join(evaluation_verdict(ResultLookup(plain)))
-    leader = ResultLookup(plain).best_scores((), "augrc")[0]
-    found = next(r for r in plain if r.metric.name == "augrc" and r.score == leader)
-    said = (
-        f"95% interval {format_number(found.interval.low)} to {format_number(found.interval.high)})"
-    )
-    assert said in sentences
-    assert "Run abstain compare to test whether the difference is significant" in sentences
+    (pair,) = plain.tests.differences
+    (compared,) = ab.compare(predictions_of(plain)).pairs
+    assert pair.adjusted == pytest.approx(compared.adjusted)
+    relation = "significantly worse" if pair.is_significant else "not significantly different"
+    assert relation in sentences
+    assert format_p_value(pair.adjusted) in sentences
+
+
+def predictions_of(evaluation):
+    """The predictions of the evaluation `plain`."""
+    assert [case.score for case in evaluation.curves] == ["first", "second"]
+    return predictions(np.random.default_rng(0), 300, ["first", "second"])
+
+
+def models(n=400):
+    """Three models on the same samples: two that hardly differ, and one that is worse."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, n)
+    signal = np.eye(3)[labels] + rng.normal(size=(n, 3))
+    noise = {"a": 0.05, "b": 0.06, "c": 3.0}
+    return {
+        (("model", name),): ab.Predictions(
+            logits=2 * (signal + size * rng.normal(size=(n, 3))), labels=labels
+        )
+        for name, size in noise.items()
+    }
+
+
+def test_answer_names_the_best_model_and_score_and_whether_a_test_supports_it():
+    evaluation = ab.evaluate(models(), scores=["msr", "pe"])
+    document = said(evaluation)
+    assert evaluation_title(ResultLookup(evaluation)) == "Evaluation: 3 models, 2 confidence scores"
+    first, second, *_ = document.answer
+    best = ResultLookup(evaluation).best
+    assert first.startswith(f"{dict(best.split)['model']} with score {best.score} has the lowest")
+    assert "c is significantly worse (adjusted p < 0.001)" in second.replace("\u00a0", " ")
+    assert "not significantly different" in second
+    table = next(b for b in walk(document.overview()) if getattr(b, "anchor", "") == "best-scores")
+    assert [row.cells[0].text for row in table.rows][-1] == "c"
+    marks = [row.cells[2].mark for row in table.rows]
+    assert marks == ["best", "best", ""]
+
+
+def walk(blocks):
+    for block in blocks:
+        yield block
+        yield from walk(getattr(block, "blocks", ()))
+
+
+def test_splits_of_other_samples_are_not_tested(large):
+    sentences = " ".join(said(large).answer)
+    assert "contain different samples, so no paired test compares them" in sentences
+    table = next(b for b in walk(said(large).overview()) if isinstance(b, Table))
+    assert "Adjusted p-value" not in str(table.columns)
+
+
+def test_scores_with_equal_rankings_share_a_row():
+    rng = np.random.default_rng(2)
+    logits = rng.normal(size=(300, 2))
+    p = ab.Predictions(logits=logits, labels=rng.integers(0, 2, 300))
+    evaluation = ab.evaluate(p, scores=["msr", "margin", "gini", "energy"])
+    assert evaluation.equal_rankings == (("msr", "margin", "gini"),)
+    table = next(b for b in walk(said(evaluation).overview()) if isinstance(b, Table))
+    assert {row.cells[0].text for row in table.rows} == {"msr, margin, gini", "energy"}
+    # Only one of them is tested.
+    assert len(evaluation.tests.differences) == 1
+
+
+def test_key_numbers_are_counts_of_the_data(plain):
+    numbers = {number.label: number for number in said(plain).key_numbers}
+    n_right = round(plain.value("accuracy", score="first") * 300)
+    assert numbers["Accuracy"].detail.startswith(f"{n_right} of 300")
+    wrong = numbers["Wrong answers at 80% coverage"].detail
+    n_wrong, n_accepted = map(int, re.match(r"(\d+) of (\d+)", wrong).groups())
+    best = ResultLookup(plain).best.score
+    value = plain.value("selective_risk@80cov", score=best)
+    assert n_wrong / n_accepted == pytest.approx(value)
+
+
+def test_terminal_has_accuracy_first_and_fits_80_columns(plain):
+    out = Console(width=80)
+    with out.capture() as printed:
+        out.print(terminal_table(plain))
+    lines = printed.get().splitlines()
+    header = next(line for line in lines if "AUGRC" in line and "Score" in line)
+    assert header.index("Acc.") < header.index("AUGRC")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_threshold_of_log_odds_is_shown_as_a_probability():
+    rng = np.random.default_rng(3)
+    p = ab.Predictions(logits=3 * rng.normal(size=(200, 4)), labels=rng.integers(0, 4, 200))
+    (case,) = ab.evaluate(p, scores=["msr"]).curves
+    odds = case.selective.thresholds
+    assert np.allclose(case.probabilities, 1 / (1 + np.exp(-odds)))
+    sample = case.overconfident[0]
+    assert sample.probability == pytest.approx(1 / (1 + np.exp(-sample.confidence)))
+    point = case.point_at(0.5)
+    assert point.accepted == 100
+    assert point.failures == pytest.approx(point.risk * 100)
+    page = html_report(ab.evaluate(p, scores=["msr"]))
+    assert "Probability at least" in page
+
+
+def test_refusals_are_counted():
+    table = {"correct": [1, 0, 1, 0], "confidence": [0.9, 0.8, None, 0.7]}
+    source = ab.read_predictions(table, missing="reject")
+    evaluation = ab.evaluate(source, notes=source.notes)
+    assert (evaluation.answered.n, evaluation.answered.n_total) == (3, 4)
+    out = Console(width=80)
+    with out.capture() as printed:
+        out.print(terminal_table(evaluation))
+    assert "3 of 4" in printed.get()
 
 
 def test_verdict_of_one_score_compares_nothing(graded):
@@ -124,14 +232,15 @@ def test_verdict_without_an_interval(plain):
 
 
 def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
-    assert "wrong" not in " ".join(said(graded).verdict)
+    assert "wrong" not in " ".join(said(graded).answer)
 
 
 def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric.name == "augrc")
-    assert "of the answers are wrong" in " ".join(said(replace(plain, results=only)).verdict)
+    page = html_report(replace(plain, results=only))
+    assert "Wrong answers against coverage" in page
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
-    assert "the mean loss is" in " ".join(said(replace(plain, is_binary=False)).verdict)
+    assert "the mean loss is" in " ".join(said(replace(plain, is_binary=False)).answer)
 
 
 def test_an_own_column_is_not_the_score_of_its_name():
@@ -163,13 +272,13 @@ def test_a_page_without_curves_has_the_same_numbers():
         [
             s.anchor
             for s in select_blocks(said(e).blocks(), {"detail", "interactive"})
-            if isinstance(s, Section)
+            if isinstance(s, Section | Collapsible)
         ]
         for e in (bare, whole)
     ]
     assert [name for name in anchors[1] if name not in anchors[0]] == [
-        "curves",
         "reliability",
+        "curves",
         "cwsa",
         "samples",
     ]
@@ -192,8 +301,8 @@ def test_each_cell_of_a_table_of_the_terminal_is_written_once(monkeypatch):
     out = Console(width=100)
     with out.capture() as printed:
         out.print(terminal_table(ab.evaluate(p, metrics=["augrc"])))
-    assert printed.get().count("s4") == 2
-    assert len(cells) == 2 * 5 * 2, "two tables of five rows and two columns"
+    assert printed.get().count("s4") == 1
+    assert len(cells) == 5 * 2, "one table of five rows and two columns"
 
 
 def scores_in(evaluation):
@@ -209,11 +318,11 @@ def test_a_loss_has_the_title_of_the_catalogue(name, plain):
 
 
 def test_verdict_without_failures(faultless):
-    assert "no answer is wrong" in " ".join(said(faultless).verdict)
+    assert "no answer is wrong" in " ".join(said(faultless).answer)
 
 
 def test_verdict_of_many_splits_names_the_extremes(large):
-    sentences = " ".join(said(large).verdict)
+    sentences = " ".join(said(large).answer)
     assert "on the 20 splits" in sentences
     assert "shift = s19" in sentences
 
@@ -226,14 +335,14 @@ def test_what_holds_for_all_rows_is_found_once(plain, monkeypatch):
         return words_headline(names)
 
     monkeypatch.setattr(lookup, "headline_metrics", headline)
-    rows = [row for group in explained(plain).groups for row in group.rows]
-    assert len(rows) == len(plain.results) > 1
+    assert len(explained(plain).rows) == len({r.metric.name for r in plain}) > 1
+    list(walk(said(plain).overview()))
     assert len(asked) == 1
 
 
 def test_nothing_to_report():
     nothing = Evaluation((), (), (), "zero_one")
-    assert not said(nothing).verdict
+    assert not said(nothing).answer
     assert not explained(nothing).rows
     assert "nothing" in html_report(nothing, title="nothing")
 
@@ -262,16 +371,18 @@ def test_a_metric_that_is_not_registered_is_printed_with_its_title(plain):
 def test_tie_range_is_shown_only_when_the_digits_differ(plain):
     def moved(**ends):
         one = replace(plain.results[0], **ends)
-        return explained(replace(plain, results=(one,))).rows[0].cells[2].small_text
+        return plain_text(explained(replace(plain, results=(one,))).rows[0].cells[1])
 
-    assert moved(tie_low=0.1, tie_high=0.1000001) == ""
-    assert moved(tie_low=0.1, tie_high=0.2) == "0.1000 to 0.2000 over all orders of tied samples"
-    assert moved(tie_low=float("nan")) == ""
+    assert "ties" not in moved(tie_low=0.1, tie_high=0.1000001)
+    assert moved(tie_low=0.1, tie_high=0.2).endswith("ties: 0.100–0.200")
+    assert "ties" not in moved(tie_low=float("nan"))
 
 
-def test_every_number_has_a_sentence(plain, faultless, graded):
+def test_every_metric_has_one_explanation(plain, faultless, graded):
     for evaluation in (plain, faultless, graded):
-        sentences = [plain_text(row.cells[3]) for row in explained(evaluation).rows]
+        rows = explained(evaluation).rows
+        assert len(rows) == len({r.metric.name for r in evaluation})
+        sentences = [row.cells[0].note for row in rows]
         assert all(sentence.endswith(".") for sentence in sentences)
         assert not [sentence for sentence in sentences if "{" in sentence]
 

@@ -124,7 +124,7 @@ def test_a_rule_for_other_data_says_so_and_is_kept(name):
 def test_a_file_of_before_is_about_data_like_its_own():
     rule = thresholds.sgr(np.linspace(0, 1, 400), np.zeros(400), max_risk=0.1, delta=0.1)
     lines = [line for line in rule.to_json().splitlines() if "population" not in line]
-    text = "\n".join(lines).replace('"version": 4', '"version": 2')
+    text = "\n".join(lines).replace('"version": 5', '"version": 2')
     text = text.replace('"scale": "unknown",', '"scale": "unknown"')
     assert DecisionRule.from_json(text) == rule
 

@@ -1,5 +1,6 @@
 """The catalogue of methods, and the edges that all of them share."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -90,9 +91,8 @@ def test_one_sample_is_unattainable_and_says_how_many_it_takes(name):
     options = OPTIONS[name]
     rule = thresholds.fit(name, [0.9], [0], **options)
     assert not rule.attainable
-    needed = int(
-        "".join(c for c in rule.reason.split("takes")[1].split("accepted")[0] if c.isdigit())
-    )
+    requirement = re.split("takes|requires", rule.reason)[1].split("accepted")[0]
+    needed = int("".join(c for c in requirement if c.isdigit()))
     many = thresholds.fit(name, np.linspace(0, 1, needed), np.zeros(needed), **options)
     fewer = thresholds.fit(name, np.linspace(0, 1, needed - 1), np.zeros(needed - 1), **options)
     assert many.attainable

@@ -115,8 +115,8 @@ def test_a_missing_field_is_named(name):
         ("[" * 100_000, "JSON"),
         (None, "JSON"),
         ('{"kind": "other"}', "`kind`"),
-        (GUARANTEED.to_json().replace('"version": 4', '"version": 5'), "`version`"),
-        (GUARANTEED.to_json().replace('"version": 4', '"version": true'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 5', '"version": 6'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 5', '"version": true'), "`version`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "n": 400'), "`n`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "extra": 1'), "`extra`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": NaN'), "NaN"),
@@ -210,6 +210,34 @@ def test_the_sentence_counts_what_was_kept():
 
 def test_version_3_with_the_old_name_of_the_population_is_read():
     rule = replace(GUARANTEED, population="the target data")
-    text = rule.to_json().replace('"version": 4', '"version": 3')
+    text = rule.to_json().replace('"version": 5', '"version": 3')
     text = text.replace('"population"', '"promised_for"')
     assert DecisionRule.from_json(text) == rule
+
+
+def test_a_file_has_the_threshold_in_log_odds_as_a_probability():
+    rule = replace(GUARANTEED, threshold=2.0, scale="log-odds", score="msr")
+    fields = json.loads(rule.to_json())
+    assert fields["threshold_probability"] == pytest.approx(rule.threshold_on("probability"))
+    # A reader of the file accepts the sample at the threshold, whatever its rounding error.
+    assert fields["threshold_probability"] < rule.threshold_on("probability")
+    assert DecisionRule.from_json(json.dumps(fields)) == rule
+    without = {k: v for k, v in fields.items() if k != "threshold_probability"}
+    assert DecisionRule.from_json(json.dumps(without | {"version": 4})) == rule
+    for contradiction in (0.5, "0.88", True):
+        edited = fields | {"threshold_probability": contradiction}
+        with pytest.raises(FileFormatError, match="`threshold_probability`"):
+            DecisionRule.from_json(json.dumps(edited))
+    assert "threshold_probability" not in json.loads(GUARANTEED.to_json())
+
+
+def test_the_parts_of_a_file_have_probabilities_and_version_1_is_read():
+    parts = tuple(
+        thresholds.RulePart(name, DecisionRule("given", t, score="msr", scale="log-odds"))
+        for name, t in (("a", 1.0), ("b", 2.0))
+    )
+    rule = DecisionRule.from_parts("ward", parts)
+    fields = json.loads(rule.to_json())
+    probabilities = [part["rule"].pop("threshold_probability") for part in fields["parts"]]
+    assert probabilities == pytest.approx([0.731058578, 0.880797078])
+    assert DecisionRule.from_json(json.dumps(fields | {"version": 1})) == rule

@@ -187,7 +187,7 @@ def test_scores_with_no_counterpart_have_none():
 
 
 def test_both_scales_are_printed():
-    assert "at least 2 (log-odds; a probability of 0.880797)" in str(ODDS)
+    assert "at least 2 (log-odds; a probability of 0.880798)" in str(ODDS)
     assert "at least 0.9 (a probability; log-odds of 2.19722)" in str(CHANCE)
     assert "on a scale that is not recorded" in str(DecisionRule("given", 0.5, score="msr"))
     assert fit("chow", abstention_cost=0.2).scale == "probability"
@@ -198,7 +198,8 @@ def test_both_scales_are_printed():
 
 def test_files_of_before_scales_were_recorded_are_read():
     fields = json.loads(ODDS.to_json())
-    old = {k: v for k, v in fields.items() if k != "scale"} | {"version": 1}
+    added_later = {"scale", "threshold_probability"}
+    old = {k: v for k, v in fields.items() if k not in added_later} | {"version": 1}
     rule = DecisionRule.from_json(json.dumps(old))
     assert rule == DecisionRule("given", 2.0, score="msr")
     assert rule.scale == "unknown"

@@ -105,4 +105,4 @@ def test_a_picture_of_each_study_heads_the_page():
 
 @pytest.mark.parametrize("metrics", [("failure_auroc",), ()])
 def test_a_metric_that_ranks_nothing_has_a_first_page_too(metrics):
-    assert "Configuration" in benchmark_site(made_results(metrics=metrics))["benchmark.html"]
+    assert "Data and settings" in benchmark_site(made_results(metrics=metrics))["benchmark.html"]

@@ -1,4 +1,5 @@
 """The lowest layer: arrays, checks, tie groups, catalogues, records and files.
 
-It imports NumPy, SciPy, the array-API helpers, msgspec, and from abstain only errors and types.
+The modules import NumPy, SciPy, the array-API helpers and msgspec. From abstain, they import only
+the errors and the types.
 """

@@ -1,7 +1,7 @@
-"""Arrays of .npz files. Their headers are validated before they are read, and pickles are rejected.
+"""Read arrays from .npz and .npy files, whose headers are validated first. Reject pickles.
 
-An archive of a few megabytes can contain, or declare, more data than fits into memory. Therefore
-only requested arrays are read, after a comparison of their size with the file and the memory.
+An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
+only requested arrays are read, after their size was compared with the file and the memory.
 """
 
 import io
@@ -27,41 +27,41 @@ from abstain.typing import Array
 
 _SUFFIX = ".npy"
 _ZIP_SIGNATURE = b"PK\x03\x04"
-#: Maximum number of bytes from one compressed byte, for the compression methods of `numpy.savez`.
+#: Maximum number of bytes that one compressed byte expands to, for each method of `numpy.savez`.
 _MAX_EXPANSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 _MAX_ARRAYS = 10_000
-#: Maximum size of a header. NumPy has the same limit, but checks it after reading.
+#: Maximum size of a header. NumPy has the same limit, but applies it after reading.
 _MAX_HEADER_BYTES = 10_000
-#: The record at the end of an archive: its signature, the position of the number of members in it,
-#: and its maximum size including a comment.
+#: The record at the end of an archive: its signature, the position of the number of members in the
+#: record, and the maximum size of the record including a comment.
 _END_SIGNATURE, _COUNT_OFFSET, _MAX_END_BYTES = b"PK\x05\x06", 10, 22 + (1 << 16)
 _MANY_MEMBERS = 0xFFFF
-#: Size of the local header of a member in the archive, without its name.
+#: Size of the local header of a member in the archive, without the name of the member.
 _LOCAL_HEADER_BYTES = 30
-#: Number of bytes read before an array header: signature, version and (at most) the length.
+#: Number of bytes before an array header: signature, version and at most the length of the header.
 _PREAMBLE_BYTES = 12
 _BLOCK = 1 << 20
 
 
 class Header(NamedTuple):
-    """The header of an array."""
+    """The header of an array in the format of NumPy."""
 
     shape: tuple[int, ...]
-    #: Whether the first axis varies fastest.
+    #: Whether the first axis varies fastest in the data.
     is_fortran_order: bool
     dtype: np.dtype[Any]
 
     @property
     def n_bytes(self) -> int:
-        """Size of the entries in bytes."""
+        """Size of the data in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Archive(Mapping[str, Array]):
-    """The arrays of an .npz file by name, read on access.
+    """The arrays of an .npz file by name, which are read on access.
 
-    A damaged file, a file of another format, two arrays of one name and an impossible size raise a
-    FileFormatError.
+    A damaged file, a file of another format, two arrays with one name and an impossible size raise
+    a FileFormatError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,7 +70,7 @@ class Archive(Mapping[str, Array]):
             self._names = tuple(members)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names in the order of the file."""
+        """Iterate over the names, in the order of the file."""
         return iter(self._names)
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Archive(Mapping[str, Array]):
         return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether an array exists, without reading it."""
+        """Return whether an array exists. The array is not read."""
         return name in self._names
 
     def __getitem__(self, name: str) -> Array:
@@ -86,7 +86,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read the arrays with these names; raise KeyError if one does not exist."""
+        """Read the arrays with these names. A name without an array raises a KeyError."""
         requested = tuple(names)
         for name in requested:
             if name not in self._names:
@@ -95,14 +95,14 @@ class Archive(Mapping[str, Array]):
             return {name: self._array(archive, members[name], name) for name in requested}
 
     def verify(self, name: str) -> None:
-        """Verify the checksum of one array."""
+        """Verify the checksum of an array."""
         with self._open() as (archive, members):
             _read_to_end(archive, members[name])
 
     def memory_map(self, name: str) -> Array:
-        """Map one array into memory if it is not compressed; else read it.
+        """Map an array into memory if it is not compressed. Otherwise, read it.
 
-        A mapped array is loaded page by page, without its checksum. Call `verify` first.
+        A mapped array is loaded page by page without verifying its checksum. Call `verify` first.
         """
         with self._open() as (archive, members):
             member = members[name]
@@ -114,7 +114,7 @@ class Archive(Mapping[str, Array]):
         with open_regular_file(self.path) as file:
             file.seek(member.header_offset)
             local_header = file.read(_LOCAL_HEADER_BYTES)
-        # Bytes 26 and 28 have the lengths of the name and of the extra field, which follow.
+        # Bytes 26 and 28 contain the lengths of the name and of the extra field after the header.
         name_length = int.from_bytes(local_header[26:28], "little")
         extra_length = int.from_bytes(local_header[28:30], "little")
         member_start = member.header_offset + _LOCAL_HEADER_BYTES + name_length + extra_length
@@ -123,12 +123,13 @@ class Archive(Mapping[str, Array]):
 
     @cached_property
     def headers(self) -> dict[str, Header]:
-        """The header of each array."""
+        """Header of each array."""
         with self._open() as (archive, members):
             return {n: self._header(archive, member, n) for n, member in members.items()}
 
     @contextmanager
     def _open(self) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
+        """Open the archive, and yield it with its members by array name."""
         with open_regular_file(self.path) as file:
             signature = file.read(len(_ZIP_SIGNATURE))
             if signature != _ZIP_SIGNATURE:
@@ -159,7 +160,7 @@ class Archive(Mapping[str, Array]):
 def verify_archive(path: Path, format_name: str) -> None:
     """Verify the checksum of every member of a ZIP archive.
 
-    `torch.load` does not verify checksums, so this function is called before it.
+    `torch.load` does not verify checksums, so this function is called first.
     """
     with (
         open_regular_file(path) as file,
@@ -174,14 +175,14 @@ def verify_archive(path: Path, format_name: str) -> None:
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     """Raise BadZipFile if a ZIP archive declares another number of members than `zipfile` finds.
 
-    A damaged length in the directory hides all following members.
+    If a length in the directory is damaged, all members after it are hidden.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))
     tail = file.read()
     count_start = tail.rfind(_END_SIGNATURE) + _COUNT_OFFSET
     n_members = int.from_bytes(tail[count_start : count_start + 2], "little")
-    # Archives with at least `_MANY_MEMBERS` members store the number in another record.
+    # An archive of at least `_MANY_MEMBERS` members stores the number in another record.
     if n_members not in {_MANY_MEMBERS, len(archive.infolist())}:
         raise zipfile.BadZipFile(
             f"{n_members:,} members were written, but {len(archive.infolist()):,} exist"
@@ -189,14 +190,14 @@ def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
 
 
 def _read_to_end(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Read a member in blocks; `zipfile` verifies the checksum at the end."""
+    """Read a member in blocks, so that `zipfile` verifies the checksum at the end."""
     with archive.open(member) as file:
         while file.read(_BLOCK):
             pass
 
 
 def read_npy(path: Path) -> Array:
-    """Read the array of an .npy file."""
+    """Read the array in an .npy file."""
     with open_regular_file(path) as file, library_errors_as_format_errors(path.name, "npy"):
         length = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -206,7 +207,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
-    """Return the arrays of an archive by name; raise a FileFormatError for impossible sizes."""
+    """Return the members of an archive by array name. Impossible sizes raise an error."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > _MAX_ARRAYS:
         raise FileFormatError(
@@ -232,11 +233,11 @@ def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zi
 
 
 def _header(file: IO[bytes], length: int, subject: str) -> Header:
-    """Read the header of an array; raise a FileFormatError if it contradicts the file size."""
+    """Read the header of an array. A contradiction to the file size raises an error."""
     preamble = file.read(_PREAMBLE_BYTES)
     if preamble[:6] != np.lib.format.MAGIC_PREFIX or len(preamble) < _PREAMBLE_BYTES:
         raise FileFormatError(f"{subject} something that is no array")
-    # The length of the header has two bytes in version 1 of the format, and four in later versions.
+    # The length of the header takes two bytes in version 1 of the format, four in later versions.
     is_version_1 = preamble[6] == 1
     n_length_bytes = 2 if is_version_1 else 4
     header_size = int.from_bytes(preamble[8 : 8 + n_length_bytes], "little")
@@ -266,6 +267,7 @@ def _header(file: IO[bytes], length: int, subject: str) -> Header:
 
 
 def _read_entries(file: IO[bytes], header: Header) -> Array:
+    """Read the data of an array, and validate its text and its booleans."""
     values = np.empty(math.prod(header.shape), header.dtype)
     raw, position = values.view(np.uint8), 0
     while block := file.read(_BLOCK):
@@ -275,11 +277,11 @@ def _read_entries(file: IO[bytes], header: Header) -> Array:
         raise EOFError
     if header.dtype.kind == "U":
         codes = raw.view(header.dtype.str[0] + "u4")
-        # Python raises different errors for code points that are not characters.
+        # Code points that are not characters would raise different errors later.
         if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
             raise ValueError("an array of text contains invalid characters")
     if header.dtype.kind == "b":
-        # Any byte other than 0 is true. Without conversion, NumPy would sum a byte 7 as seven.
+        # Any byte other than 0 means True. Without conversion, NumPy would sum a byte 7 as seven.
         values = raw != 0
     return (
         values.reshape(header.shape[::-1]).T

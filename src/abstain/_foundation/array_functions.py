@@ -1,6 +1,6 @@
 """Functions that NumPy has and the array API lacks, for arrays of any library.
 
-Among them are sums by group, interpolation and cumulative minima. Gradients flow through them.
+Examples are sums by group, interpolation and cumulative minima. The functions propagate gradients.
 """
 
 from typing import Any, TypeAlias
@@ -18,15 +18,15 @@ from abstain._foundation.arrays import (
 from abstain._foundation.sorting import descending_order
 from abstain.typing import AnyArray
 
-#: Distinct confidences in descending order, and the weight, loss and count of each.
+#: Distinct confidences in descending order, with the weight, loss and count of each.
 Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 
 def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
-    """Group validated samples of positive weight by confidence, in their array library.
+    """Group validated samples of positive weight by confidence in their array library.
 
-    The gradient of a tie group's confidence is divided among its members in proportion to their
-    weight.
+    The confidence of a tie group has a gradient, which is divided among the members of the group in
+    proportion to their weight.
     """
     xp = namespace(confidence)
     values = without_gradient(confidence)
@@ -63,22 +63,22 @@ def _last_rows_of_groups(xp: Any, sorted_values: AnyArray) -> AnyArray:
 
 
 def _sum_groups(xp: Any, x: AnyArray, last_rows: AnyArray, count: AnyArray) -> AnyArray:
-    """Sum the non-negative `x` in each group, given the last row of each group."""
+    """Sum the non-negative entries of `x` in each group, given the last row of each group."""
     sums = undo_cumulative_sum(xp.take(xp.cumulative_sum(x), last_rows))
-    # The difference of two cumulative sums is rounded. The sum of one sample is known exactly, and
-    # no sum is negative.
+    # The difference of two cumulative sums has a rounding error. The sum over one sample is exact,
+    # and no sum is negative.
     not_negative = xp.where(sums > 0, sums, xp.zeros_like(sums))
     exact = xp.where(count == 1, xp.take(x, last_rows), not_negative)
     return value_with_gradient(sums, exact)
 
 
 def undo_cumulative_sum(x: AnyArray) -> AnyArray:
-    """Return the first entry and the differences of consecutive entries."""
+    """Return the first entry, followed by the differences of consecutive entries."""
     return namespace(x).concat((x[:1], x[1:] - x[:-1]))
 
 
 def sum_by_index(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
-    """Return the sum of the values at each index from 0 to size - 1, in double precision."""
+    """Return the sum of the values with each index from 0 to size - 1, in double precision."""
     xp = namespace(values)
     if xp is np:
         return np.bincount(index, values, size).astype(np.float64, copy=False)
@@ -98,7 +98,7 @@ def sorted_unique(x: AnyArray) -> AnyArray:
 
 
 def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
-    """Evaluate the piecewise linear curve through (xs, ys), with ascending xs, at each x."""
+    """Evaluate at each `x` the piecewise linear curve through (xs, ys), with ascending xs."""
     xp = namespace(xs)
     if isinstance(xs, np.ndarray):
         return np.interp(x, xs, ys)
@@ -111,12 +111,12 @@ def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
 
 
 def reverse_cumulative_min(x: AnyArray) -> AnyArray:
-    """Return the minimum of each entry and all following entries."""
+    """Return the minimum of each entry and all entries after it."""
     if isinstance(x, np.ndarray):
         return np.minimum.accumulate(x[::-1])[::-1]
     xp, reach = namespace(x), 1
     while reach < x.shape[0]:
-        # Each entry is the minimum of `reach` entries. A pass doubles this number.
+        # Each entry is the minimum of `reach` entries, and each pass doubles this number.
         x = xp.concat((xp.minimum(x[:-reach], x[reach:]), x[x.shape[0] - reach :]))
         reach *= 2
     return x
@@ -129,7 +129,7 @@ def prepend_zero(cumulative: AnyArray) -> AnyArray:
 
 
 def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
-    """Return the sum of each entry and all following entries."""
+    """Return the sum of each entry and all entries after it."""
     if isinstance(x, np.ndarray):
         return np.cumsum(x[::-1])[::-1]
     xp = namespace(x)
@@ -137,7 +137,7 @@ def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def lexicographic_order(*keys: AnyArray) -> AnyArray:
-    """Return the row numbers sorted by the first key, ties by the second key, and so on."""
+    """Return row numbers sorted by the first key. The next keys break ties in turn."""
     xp = namespace(keys[0])
     order = _ascending_order(keys[-1])
     for key in reversed(keys[:-1]):

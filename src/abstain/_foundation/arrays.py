@@ -1,9 +1,9 @@
-"""Conversion of arrays of any library to NumPy, and of results to the library of the caller.
+"""Convert arrays of any library to NumPy, and results to the library of the caller.
 
-This is the only module that imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX,
-lists, series) are viewed as NumPy arrays, without a copy if their library allows it. Arrays on a
-device and arrays with a gradient stay in their library until the last number of a result. This
-number is a Python float, or a zero-dimensional array if a gradient flows through it.
+Only this module imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX, lists, series)
+are viewed as NumPy arrays, without a copy if their library allows it. Arrays on a device and arrays
+with a gradient stay in their library until the result is a single number. The number is a Python
+float, or a zero-dimensional array if it has a gradient.
 """
 
 import sys
@@ -19,7 +19,7 @@ _JAX = ("jax", "jaxlib")
 
 
 def is_torch(x: object) -> bool:
-    """Return whether `x` is a PyTorch tensor, without importing torch."""
+    """Return whether `x` is a PyTorch tensor. This does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
@@ -30,15 +30,15 @@ def is_numpy(x: object) -> bool:
 
 
 def library_of(x: object) -> str:
-    """Return the name of the package that the type of `x` comes from."""
+    """Return the name of the package that defines the type of `x`."""
     return type(x).__module__.split(".")[0]
 
 
 def is_on_device(x: Any) -> bool:
-    """Return whether `x` is an array outside of host memory that is processed there.
+    """Return whether `x` is an array outside of host memory and is processed there.
 
-    Apple's GPUs have no double precision, so their arrays are copied to host memory, as if they
-    were on a CPU.
+    Apple's GPUs have no double precision, so their arrays are copied to host memory and treated as
+    arrays on a CPU.
     """
     if isinstance(x, _HOST_TYPES):
         return False
@@ -48,7 +48,7 @@ def is_on_device(x: Any) -> bool:
     if library in _JAX:
         return not is_traced(x) and any(d.platform != "cpu" for d in x.devices())
     if library == "array_api_strict":
-        # Its second device simulates a device and is in host memory.
+        # The second device of this library simulates a device, but is in host memory.
         return bool(x.device != namespace(x).Device("CPU_DEVICE"))
     return library == "cupy"
 
@@ -60,9 +60,9 @@ def is_traced(x: object) -> bool:
 
 
 def to_numpy(x: AnyArray, name: str) -> Array:
-    """View or copy `x` as a NumPy array; bfloat16 becomes float32."""
+    """Return `x` as a NumPy array, without a copy if possible. Convert bfloat16 to float32."""
     if isinstance(x, np.ndarray):
-        # Subclasses such as masked arrays and matrices have a different arithmetic.
+        # Subclasses such as masked arrays and matrices define other arithmetic operations.
         if type(x) is not np.ndarray:
             _reject_masked(x, name)
             return np.asarray(x)
@@ -80,7 +80,7 @@ def to_numpy(x: AnyArray, name: str) -> Array:
 
 
 def _copy_to_host(x: Any, name: str) -> Any:
-    """Return an object that `np.asarray` accepts: without a gradient, and in host memory."""
+    """Return an object in host memory and without a gradient, which `np.asarray` accepts."""
     library = library_of(x)
     if library == "cupy":
         return x.get()
@@ -92,7 +92,7 @@ def _copy_to_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of a JAX tracer; an InputError if it has none, as inside jax.jit."""
+    """Return the values of a JAX tracer. Inside jax.jit, no values exist and an error is raised."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -108,6 +108,7 @@ def _reject_masked(x: Array, name: str) -> None:
 
 
 def _from_torch(x: Any, name: str) -> Array:
+    """Convert a PyTorch tensor to NumPy. The type bfloat16 becomes float32."""
     x = x.detach().cpu()
     torch = sys.modules["torch"]
     if x.dtype == torch.bfloat16:
@@ -143,8 +144,8 @@ def read_only(x: AnyArray) -> Any:
 def inner(x: Array, y: Array) -> float:
     """Compute the inner product of two NumPy vectors in the calling thread.
 
-    BLAS would start a thread on each core, which then waits there for more work, and its rounding
-    error depends on the number of threads.
+    BLAS would start threads on all cores, which keep waiting for more work. In addition, its
+    rounding error depends on the number of threads.
     """
     return float(np.einsum("i,i->", x, y))
 
@@ -158,7 +159,7 @@ def as_array_like(result: AnyArray, reference: AnyArray) -> AnyArray:
         return result
     if is_torch(reference):
         torch = sys.modules["torch"]
-        # Copied, because PyTorch has no read-only tensors.
+        # The result is copied, because PyTorch has no read-only tensors.
         tensor = torch.from_numpy(np.array(result))
         if reference.device.type == "mps" and tensor.dtype == torch.float64:
             tensor = tensor.to(torch.float32)
@@ -197,12 +198,12 @@ def move_to_library_of(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
     target_device = None if is_traced(reference) else device(reference)
     if is_array_api_obj(x) and namespace(x) is xp:
         return x if target_device is None or is_traced(x) else to_device(x, target_device)
-    # Copied, because some libraries reject arrays that are read-only or have negative strides.
+    # The array is copied, because some libraries reject read-only arrays and negative strides.
     return xp.asarray(np.array(to_numpy(x, name), order="C"), device=target_device)
 
 
 def bfloat16_bits(x: AnyArray) -> Array | None:
-    """Return the bit patterns of a bfloat16 vector as uint16; None for other dtypes."""
+    """Return the bit patterns of a bfloat16 vector as uint16, or None for other dtypes."""
     if isinstance(x, np.ndarray):
         is_bfloat16 = x.dtype.kind == "V" and x.dtype.name == "bfloat16"
         return x.view(np.uint16) if is_bfloat16 else None
@@ -217,7 +218,7 @@ def bfloat16_bits(x: AnyArray) -> Array | None:
 
 # ------------------------------------------------------------------------------------ gradients
 def carries_gradient(x: Any) -> bool:
-    """Return whether the library of `x` records operations on it for differentiation."""
+    """Return whether the library of `x` records operations for differentiation."""
     if isinstance(x, _HOST_TYPES):
         return False
     if is_torch(x):
@@ -226,19 +227,19 @@ def carries_gradient(x: Any) -> bool:
 
 
 def is_computed_by_own_library(x: Any) -> bool:
-    """Return whether the library of `x` performs the computation instead of NumPy."""
+    """Return whether the array library of `x` performs computations instead of NumPy."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
 
 def without_gradient(x: Any) -> Any:
-    """Return `x` detached from its gradient; None stays None."""
+    """Return `x` detached from its gradient, or None if `x` is None."""
     if is_torch(x):
         return x.detach()
     return sys.modules["jax"].lax.stop_gradient(x) if is_traced(x) else x
 
 
 def as_scalar(x: Any) -> Scalar:
-    """Return a float, or the zero-dimensional array `x` if a gradient flows through it."""
+    """Return `x` as a float, or as a zero-dimensional array if it has a gradient."""
     if isinstance(x, float):
         return float(x)
     result: Scalar = x if carries_gradient(x) else float(x)
@@ -246,7 +247,7 @@ def as_scalar(x: Any) -> Scalar:
 
 
 def value_with_gradient(x: Any, value: Any) -> Any:
-    """Return `value` with the gradient of `x`, whose exact value it is."""
+    """Return `value` with the gradient of `x`, where `x` is a rounded version of `value`."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
 
@@ -257,14 +258,14 @@ def as_double(x: AnyArray) -> AnyArray:
 
 
 def double_dtype(xp: Any) -> Any:
-    """Return the dtype for double precision; JAX has float32 only, unless x64 is enabled."""
+    """Return the dtype for double precision, which is float32 in JAX unless x64 is enabled."""
     if xp.__name__.startswith("jax"):
         return sys.modules["jax"].dtypes.canonicalize_dtype(np.float64)
     return xp.float64
 
 
 def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
-    """Convert NumPy values to double precision in the library and on the device of `reference`."""
+    """Convert NumPy values to double precision, in the library and on the device of `reference`."""
     host = np.asarray(values, dtype=np.float64)
     if isinstance(reference, np.ndarray):
         return host
@@ -275,7 +276,7 @@ def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
 
 
 def stack_scalars(values: list[Any]) -> AnyArray:
-    """Stack the results of `as_scalar` into one array; gradients are kept."""
+    """Stack the results of `as_scalar` into one array, which keeps gradients."""
     with_gradient = next((value for value in values if carries_gradient(value)), None)
     if with_gradient is None:
         return np.array(values, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""The kernels of `abstain._foundation.packed` in NumPy, in blocks that fit into the cache.
+"""The kernels of `abstain._foundation.packed` in NumPy, applied to blocks that fit into the cache.
 
-Each function computes the same as the function of this name in `compiled`; a test compares them.
-The module `packed` describes the encoding of the keys. Two keys of one sign belong to the same tie
-group if ``key ^ other_key`` is at most 1, that is, if they differ at most in the loss bit.
+Each function returns the same result as the function with the same name in `compiled`, which a test
+verifies. The module `packed` describes the encoding of the keys. Two keys of one sign belong to the
+same tie group if ``key ^ other_key`` is at most 1, so if they differ at most in the loss bit.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, IntArray
 
-#: Number of keys in one pass; its temporary arrays fit into the L2 cache.
+#: Number of keys in a block, whose temporary arrays fit into the L2 cache.
 _BLOCK = 1 << 15
 
 
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences; see `compiled.pack_nonnegative`."""
+    """Write the keys of non-negative confidences. See `compiled.pack_nonnegative`."""
     max_pattern = 0
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -33,7 +33,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write non-negative keys to the front, negative ones to the back; see `compiled`."""
+    """Write non-negative keys to the front and negative keys to the back. See `compiled`."""
     front_end, back_start = 0, keys.size
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -52,14 +52,14 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 
 
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return the failures, their ranks, the area and the ties; see `compiled.sum_areas`."""
+    """Return sums of failures, ranks, areas and ties. See `compiled.sum_areas`."""
     last_end, last_failures, last_risk = 0, 0, 0.0
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
     for group_ends, cumulative_failures in iterate_group_ends(keys, n_nonnegative):
         risk = cumulative_failures / group_ends
         group_size = np.diff(group_ends, prepend=last_end)
         n_failures = np.diff(cumulative_failures, prepend=last_failures)
-        # The vertex before the first group of the block is the last one of the previous block.
+        # The vertex before the first group of a block is the last vertex of the previous block.
         risk_before = last_risk if last_end else float(risk[0])
         doubled_rank_sum += int(np.dot(n_failures, group_ends))
         doubled_rank_sum += int(np.dot(n_failures[1:], group_ends[:-1]))
@@ -75,8 +75,8 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where groups end among consecutive keys; see `compiled.find_group_ends`."""
-    # Entry i: whether a group boundary lies before key i.
+    """Return the ends of tie groups among consecutive keys. See `compiled.find_group_ends`."""
+    # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(keys.size + 1, np.bool_)
     is_boundary[0], is_boundary[-1] = starts_group, ends_group
     np.greater(keys[1:] ^ keys[:-1], 1, out=is_boundary[1:-1])
@@ -84,9 +84,9 @@ def find_group_ends(
     is_untied_success = is_boundary[:-1] & is_boundary[1:] & ~is_failure
     is_end = is_boundary[1:].copy()
     if merge:
-        # A merged group ends with the last of consecutive untied successes.
+        # Consecutive untied successes form one merged group, which ends at the last of them.
         is_end[:-1] &= ~(is_untied_success[:-1] & is_untied_success[1:])
-    # A cumulative sum over all keys would double the time, so it runs over ends and failures.
+    # A cumulative sum over all keys would double the time, so only ends and failures are summed.
     rows = np.flatnonzero(is_end | is_failure)
     is_end_row = is_end[rows]
     last_rows = rows[is_end_row]
@@ -95,12 +95,12 @@ def find_group_ends(
 
 
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
-    """Add the numbers of (failure, pattern) pairs to the table; see `compiled.count_patterns`."""
+    """Add the counts of (failure, pattern) pairs to a table. See `compiled.count_patterns`."""
     for start in range(0, patterns.size, 8 * _BLOCK):
         block = slice(start, start + 8 * _BLOCK)
         if not _is_binary(loss[block]):
             return False
-        # Flat index into `counts`, of shape (2, 65536).
+        # The table `counts` has shape (2, 65536) and is indexed as a flat array.
         flat_index = (loss[block] != 0).astype(np.int64) << 16
         flat_index |= patterns[block]
         counts += np.bincount(flat_index, minlength=counts.size).reshape(counts.shape)
@@ -114,7 +114,7 @@ def _is_binary(loss: Array) -> bool:
 
 
 def iterate_group_ends(keys: Array, n_nonnegative: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the end of each tie group and the cumulative failures there, block by block."""
+    """Yield, for each block, the ends of its tie groups and the cumulative failures there."""
     failures_before = 0
     for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
         for start in range(sign_start, sign_end, _BLOCK):

@@ -1,4 +1,4 @@
-"""`Catalogue`: a mapping from names to entries, in the order of registration."""
+"""`Catalogue`, a mapping from names to entries in the order of registration."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
@@ -7,21 +7,21 @@ from abstain.errors import UnknownNameError, suggest
 
 
 class Named(Protocol):
-    """An entry of a catalogue."""
+    """An object with a name, such as the entry of a catalogue."""
 
     @property
     def name(self) -> str:
-        """The name of the entry in function calls and on the command line."""
+        """Name of the entry in function calls and on the command line."""
 
 
 EntryT = TypeVar("EntryT", bound=Named)
 
 
 def match_spelling(name: str, names: Iterable[str]) -> str:
-    """Replace hyphens and underscores of a name so that it is one of the existing names.
+    """Return the existing name that differs from `name` only in hyphens and underscores.
 
-    Names of scores have underscores, and those in files of earlier versions have hyphens. A name
-    without a match is returned unchanged.
+    The names of scores contain underscores, but files of earlier versions contain hyphens. If no
+    name or several names match, `name` is returned unchanged.
 
     Examples
     --------
@@ -34,19 +34,19 @@ def match_spelling(name: str, names: Iterable[str]) -> str:
 
 
 class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
-    """A mapping from names to entries; new entries can be added.
+    """A mapping from names to entries, to which entries can be added.
 
     Parameters
     ----------
     kind : str
         Noun for an entry in error messages, such as "metric".
-    listed : str, optional
-        The arguments of `abstain` that print all entries. By default, `list` and the plural of
+    list_command : str, optional
+        Arguments of `abstain` that print all entries. The default is `list` and the plural of
         `kind`.
 
     Notes
     -----
-    Hyphens and underscores are equivalent when an entry is looked up.
+    Names that differ only in hyphens and underscores are equivalent in look-ups.
     """
 
     def __init__(self, kind: str, *, list_command: str = "") -> None:
@@ -56,7 +56,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._redirects: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
-        """Register an entry; raise ValueError if its name exists already."""
+        """Register an entry. A name that exists raises a ValueError."""
         if entry.name in self._entries:
             raise ValueError(f"the {self._kind} {entry.name!r} is registered twice")
         self._entries[entry.name] = entry
@@ -65,13 +65,13 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     def add_redirect(self, other: Mapping[str, Any], message: str) -> None:
         """Set the error message for names that only the other catalogue contains.
 
-        "{0!r}" in the message stands for the name. The other catalogue may belong to a package that
-        imports this one.
+        In the message, "{0!r}" stands for the name. The other catalogue may belong to a package
+        that imports the package of this catalogue.
         """
         self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return the entry of this name; an UnknownNameError suggests a similar name."""
+        """Return the entry with this name. An unknown name raises an error with a suggestion."""
         try:
             return self._entries[name]
         except KeyError:
@@ -91,7 +91,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over names in the order of registration."""
+        """Iterate over the names in the order of registration."""
         return iter(self._entries)
 
     def __len__(self) -> int:

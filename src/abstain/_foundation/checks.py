@@ -1,7 +1,7 @@
-"""Validation of arguments of public functions, and normalization of weights.
+"""Validate the arguments of public functions, and normalize weights.
 
-An error names the argument, the rule, the first invalid value with its index, and the remedy.
-Internal functions do not validate their arguments again.
+An error message names the argument, the rule, the first invalid value with its index, and the
+remedy. Internal functions do not validate their arguments again.
 """
 
 import math
@@ -15,14 +15,14 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 _NUMERIC = "biuf"
 
-#: From this integer on, not every integer is a float64.
+#: Smallest integer from which float64 does not represent all integers.
 FIRST_INEXACT_INTEGER = 2**53
 
 
 def reject_entries(
     name: str, rule: str, values: Array, is_invalid: BoolArray, *, hint: str = ""
 ) -> None:
-    """Raise a DomainError that names the first invalid entry, if there is one."""
+    """Raise a DomainError that describes the first invalid entry, if an entry is invalid."""
     if not is_invalid.any():
         return
     position = np.argwhere(is_invalid)[0]
@@ -36,7 +36,7 @@ def reject_entries(
 
 
 def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str = "") -> Array:
-    """Return `x` as a one-dimensional numeric NumPy array of the given length."""
+    """Return `x` as a one-dimensional numeric NumPy array with the given length."""
     values = to_numpy(x, name)
     if values.ndim != 1:
         raise ShapeError(f"`{name}` must have one axis (n,); got shape {values.shape}")
@@ -51,7 +51,7 @@ def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str 
 
 
 def _convert_objects(x: Array, name: str) -> Array:
-    """Convert an object array of Python numbers to floats; raise a DomainError for other arrays."""
+    """Convert an object array of Python numbers to float64. Other arrays raise a DomainError."""
     if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
         try:
             values = x.astype(np.float64)
@@ -66,7 +66,7 @@ def _convert_objects(x: Array, name: str) -> Array:
 
 
 def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
-    """Raise a DomainError for NaN and infinities; return the array unchanged."""
+    """Return the array if all entries are finite. Raise a DomainError otherwise."""
     if not isinstance(x, np.ndarray):
         if not bool(namespace(x).all(namespace(x).isfinite(x))):
             finite(to_numpy(x, name), name, hint=hint)
@@ -74,7 +74,7 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
         return array
     if x.dtype.kind != "f":
         return x
-    # If the sum is finite, every entry is. This takes one pass without a mask.
+    # A finite sum proves that all entries are finite, in one pass and without a mask.
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = np.isfinite(np.add.reduce(x, axis=None))
     if not is_finite:
@@ -83,7 +83,7 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
 
 
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
-    """Validate confidences: one finite number per sample, higher means more trusted."""
+    """Validate confidences: one finite number per sample, where higher is more confident."""
     values = vector(x, name, length=length, reference="labels")
     floats = finite(
         _narrow_to_double(values),
@@ -97,7 +97,7 @@ def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = No
 
 
 def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
-    """Raise a DomainError if different values become equal by rounding to a float dtype."""
+    """Raise a DomainError if rounding to a float dtype makes different values equal."""
     first_inexact = FIRST_INEXACT_INTEGER if rounded.dtype == np.float64 else 2**24
     if values.dtype.kind in "biuO" and not (np.abs(rounded) >= first_inexact).any():
         return
@@ -129,19 +129,19 @@ def loss(x: AnyArray, *, length: int | None = None) -> Array:
 
 
 #: Minimum size of a batch that is tested for swapped arguments. In a smaller batch, all confidences
-#: can be 0 or 1 by chance.
+#: can happen to be 0 or 1.
 _MIN_CONCLUSIVE = 30
 
 
 def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
     """Raise an InputError if confidence and loss were probably passed in the wrong order.
 
-    This is assumed if the confidence has only the values 0 and 1 and the loss has many values in
-    [0, 1]. A small batch of a larger data set (`is_batch`) is not tested.
+    The order is probably wrong if the confidence has only the values 0 and 1 and the loss has many
+    values in [0, 1]. If `is_batch` is True, small batches of a larger data set are not tested.
     """
     if is_batch and confidence.size < _MIN_CONCLUSIVE:
         return
-    # The first confidence is rarely 0 or 1, so the test usually ends here.
+    # The first confidence is rarely 0 or 1, so most tests end here.
     if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
         return
     if not ((confidence == 0) | (confidence == 1)).all() or confidence.min() == confidence.max():
@@ -156,7 +156,7 @@ def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool =
 
 
 def finite_sum(x: Array, name: str) -> Array:
-    """Raise a DomainError if the sum overflows; return the array unchanged."""
+    """Return the array if its sum is finite. Raise a DomainError otherwise."""
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
@@ -167,22 +167,22 @@ def finite_sum(x: Array, name: str) -> Array:
 
 
 def finite_weighted_sum(loss: Array, weight: FloatArray) -> None:
-    """Raise a DomainError if the sum of weight x loss overflows."""
+    """Raise a DomainError if the sum of weight times loss overflows."""
     with np.errstate(over="ignore"):
         if not np.isfinite(float(loss.max()) * weight.sum()):
             finite_sum(weight * loss, "weight * loss")
 
 
 def _narrow_to_double(x: Array) -> Array:
-    """Convert extended precision to float64; not all NumPy functions support it."""
+    """Convert extended precision to float64, because some NumPy functions do not support it."""
     is_extended = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
     return x.astype(np.float64) if is_extended else x
 
 
 def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatArray | None:
-    """Validate sample weights: finite, non-negative, not all zero.
+    """Validate sample weights, which are finite, non-negative and not all 0.
 
-    A batch of a larger data set (`is_batch`) may have only weights of 0.
+    If `is_batch` is True, the samples are a batch of a larger data set and all weights may be 0.
     """
     if x is None:
         return None
@@ -198,7 +198,7 @@ def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatA
 
 
 def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
-    """Raise a DomainError for entries outside [0, 1]; return the array unchanged."""
+    """Return the array if all entries are in [0, 1]. Raise a DomainError otherwise."""
     if not is_numpy(x):
         if bool(namespace(x).any((x < 0) | (x > 1))):
             unit_interval(to_numpy(x, name), name, hint=hint)
@@ -209,7 +209,7 @@ def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
 
 
 def binary_loss(x: Array, *, required_by: str) -> Array:
-    """Raise a DomainError for losses other than 0 and 1; return the array unchanged."""
+    """Return the array if all losses are 0 or 1. Raise a DomainError otherwise."""
     if not is_numpy(x):
         if bool(namespace(x).any((x != 0) & (x != 1))):
             binary_loss(to_numpy(x, "loss"), required_by=required_by)
@@ -220,7 +220,7 @@ def binary_loss(x: Array, *, required_by: str) -> Array:
 
 
 def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> float:
-    """Validate one number in [low, high]."""
+    """Validate a number in [low, high], and return it as a float."""
     value = number(x, name)
     if not low <= value <= high:
         rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be at least {low:g}"
@@ -230,12 +230,12 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
 
 
 def percent_hint(value: float) -> str:
-    """Return a hint that values are fractions, for a number that may be a percentage."""
+    """Return a hint for a number that may be a percentage where a fraction is expected."""
     return f". Did you mean {value / 100:g}? Values are fractions" if 1 < value <= 100 else ""
 
 
 def number(x: Any, name: str) -> float:
-    """Validate one finite real number."""
+    """Validate a finite real number, and return it as a float."""
     try:
         value = float(x)
     except (TypeError, ValueError):
@@ -250,7 +250,7 @@ def number(x: Any, name: str) -> float:
 
 
 def positive(x: Any, name: str) -> float:
-    """Validate one finite number above 0."""
+    """Validate a finite positive number, and return it as a float."""
     value = number(x, name)
     if value <= 0:
         raise DomainError(f"`{name}` must be above 0; got {value!r}")
@@ -258,34 +258,35 @@ def positive(x: Any, name: str) -> float:
 
 
 def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
-    """Validate that a name is one of the allowed names."""
+    """Return the name if it is allowed. Raise an InputError otherwise."""
     if x not in allowed:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}")
     return x
 
 
 def positive_int(x: Any, name: str) -> int:
-    """Validate an integer of at least 1."""
+    """Validate an integer of at least 1, and return it as an int."""
     if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
         raise InputError(f"`{name}` must be an integer of at least 1; got {x!r}")
     return int(x)
 
 
 # ------------------------------------------------------------------------------------ weights
-#: Weights with a total between 2^-52 and 2^52 are not rescaled, because metrics that depend on the
-#: number of samples, such as the plug-in AURC, take the total for it. Above, adding one sample does
-#: not change the total in float64. Below, the total cannot be a number of samples.
+#: Weights are not rescaled if their total is between 2^-52 and 2^52. Metrics that depend on the
+#: number of samples, such as the plug-in AURC, use the total as this number. Above the limits,
+#: adding a sample does not change the total in float64. Below, the total cannot be such a number.
 _MAX_EXPONENT = 52
 
-#: Limits the factor for subnormal weights, so that it is finite.
+#: Maximum exponent of the scale factor, which keeps the factor finite for subnormal weights.
 _MAX_SHIFT = 960
 
 
 def weight_scale(total: float, n: int) -> float:
     """Return the factor by which n weights with this total are multiplied.
 
-    It is 1 for a total between 2^-52 and 2^52. A larger total becomes about 2^52, and a smaller one
-    n, so that the mean weight is 1.
+    The factor is 1 if the total is between 2^-52 and 2^52. A larger total is scaled to about 2^52.
+    A
+    smaller total is scaled to n, so that the mean weight is 1.
     """
     mantissa, exponent = math.frexp(total)
     if abs(exponent) <= _MAX_EXPONENT or not 0 < total < math.inf:
@@ -296,7 +297,7 @@ def weight_scale(total: float, n: int) -> float:
 
 
 def rescale_weights(weight: AnyArray | None) -> Any:
-    """Return weights, shape (n,), whose sum and sum of squares are finite and positive."""
+    """Return weights, shape (n,), scaled so that their sum and sum of squares do not overflow."""
     if weight is None:
         return None
     xp = namespace(weight)
@@ -305,7 +306,7 @@ def rescale_weights(weight: AnyArray | None) -> Any:
 
 
 def positive_weight_mask(weight: AnyArray | None) -> Any:
-    """Return a mask of the rows with a positive weight, shape (n,); None if all have one."""
+    """Return a mask of the rows with a positive weight, shape (n,), or None if all are positive."""
     if weight is None:
         return None
     mask = weight > 0
@@ -315,11 +316,11 @@ def positive_weight_mask(weight: AnyArray | None) -> Any:
 def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Select the rows with a positive weight.
 
-    Returns the mask of these rows (None if all have a positive weight), their rescaled weights, and
-    their entries of each column.
+    Returns the mask of these rows, their rescaled weights, and their entries in each column. The
+    mask is None if all weights are positive.
     """
     weight = rescale_weights(weight)
-    # Rescaling can round a very small weight to 0, so the mask is computed afterwards.
+    # Rescaling can round a tiny weight to 0, so the mask is computed after it.
     mask = positive_weight_mask(weight)
     if weight is None or mask is None:
         return None, weight, *columns

@@ -1,8 +1,8 @@
-"""The kernels of `abstain._foundation.packed` compiled by numba, one pass each, cached on disk.
+"""The kernels of `abstain._foundation.packed`, compiled by numba, each in one pass over the data.
 
-Each function computes the same as the NumPy function of this name in `blockwise`. The module
-imports numba, so it is imported on first use; see `packed.kernels`. The module `packed` describes
-the encoding of the keys.
+Each function returns the same result as the NumPy function with the same name in `blockwise`. This
+module imports numba, so `packed.kernels` imports it on first use. The module `packed` describes the
+encoding of the keys.
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Number of vertices in a buffer. Three buffers of 8-byte numbers fit into the L1 cache.
+#: Number of vertices in a buffer, of which three fit into the L1 cache.
 _BLOCK = 1024
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile without the interpreter lock, and cache on disk if a folder is writable."""
+    """Compile a function without the interpreter lock, and cache it on disk if possible."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
             return numba.njit(cache=True, nogil=True, **options)(function)
         except RuntimeError:
-            # A read-only installation without a user cache: compile in every process.
+            # If the installation is read-only and has no user cache, each process compiles.
             return numba.njit(nogil=True, **options)(function)
 
     return compile_lazily
@@ -34,8 +34,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
     """Write the keys of non-negative confidences.
 
-    Returns the largest bit pattern, and whether all losses are 0 or 1. If the pattern is at least
-    that of infinity, some confidence is negative or not finite, and the keys are not valid.
+    Returns the largest bit pattern, and whether all losses are 0 or 1. If the largest pattern is at
+    least that of infinity, a confidence is negative or not finite, and the keys are not valid.
     """
     one = keys.dtype.type(1)
     max_pattern = keys.dtype.type(0)
@@ -51,7 +51,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 @njit()
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write the keys of non-negative confidences to the front, of negative ones to the back.
+    """Write keys of non-negative confidences to the front and of negative ones to the back.
 
     Returns the number of non-negative confidences, or -1 if a confidence is not finite.
     """
@@ -63,7 +63,7 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
         is_negative = pattern > sign_bit
         is_invalid |= (pattern & ~sign_bit) >= infinity
         magnitude = pattern << one
-        # Both ends are written without a branch, because mixed signs would be mispredicted.
+        # Both ends are written without a branch, which mixed signs would make unpredictable.
         keys[front] = ~(magnitude | keys.dtype.type(loss[i] == 0))
         keys[back] = magnitude | keys.dtype.type(loss[i] != 0) if is_negative else keys[back]
         front += not is_negative
@@ -75,10 +75,10 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 def _append_group_ends(
     keys: Array, start: int, end: int, buffer: IntArray, n_failures: int
 ) -> tuple[int, int]:
-    """Write the groups that end in ``keys[start:end]`` to the buffer, from its entry 1 on.
+    """Write the groups that end in ``keys[start:end]`` to the buffer, starting at entry 1.
 
-    Row 0 of the buffer has the ends of the groups, row 1 the cumulative failures. Returns the used
-    size of the buffer and the cumulative failures.
+    Row 0 of the buffer contains the ends of the groups, and row 1 the cumulative failures. Returns
+    the used size of the buffer and the cumulative failures.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
@@ -86,18 +86,18 @@ def _append_group_ends(
         n_failures += keys[j] & 1
         group_ends[size] = j + 1
         cumulative_failures[size] = n_failures
-        # Keep the entry only if the next key belongs to another group, without a branch.
+        # The entry is kept if the next key belongs to another group. There is no branch.
         size += (keys[j] ^ keys[j + 1]) > 1
     return size, n_failures
 
 
-# "reassoc" permits sums in vector registers, and error_model="numpy" divisions without a check for
-# zero. Both are safe: every divisor is a positive count, and no number is NaN or infinite.
+# "reassoc" permits sums in vector registers, and error_model="numpy" omits checks for division by
+# zero. Both are safe, because all divisors are positive counts and all numbers are finite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Add up ranks and trapezoids between the vertices of the buffer.
+    """Sum ranks and trapezoids between the vertices in the buffer.
 
-    The last vertex becomes entry 0, the vertex before the next block.
+    The last vertex becomes entry 0, which precedes the vertices of the next block.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
@@ -112,21 +112,19 @@ def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, flo
         doubled_area += np.float64(group_size) * (risk[j] + risk[j - 1])
         n_untied += group_size == 1
     last = size - 1
-    group_ends[0], cumulative_failures[0], risk[0] = (
-        group_ends[last],
-        cumulative_failures[last],
-        risk[last],
-    )
+    group_ends[0] = group_ends[last]
+    cumulative_failures[0] = cumulative_failures[last]
+    risk[0] = risk[last]
     return doubled_rank_sum, doubled_area, n_untied
 
 
 @njit()
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return the sums over sorted keys from which AURC and AUGRC follow.
+    """Return the sums over sorted keys that determine AURC and AUGRC.
 
-    These are the number of failures, twice the sum of the failures' ranks (ties averaged), twice
-    the area under the selective risk over the number of accepted samples, and the number of tied
-    samples.
+    Returns the number of failures, twice the sum of their ranks (averaged over ties), twice the
+    area under the selective risk as a function of the number of accepted samples, and the number of
+    tied samples.
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
@@ -141,7 +139,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
                 buffer[0, size], buffer[1, size] = end, n_failures
                 size += 1
             if size > 1:
-                # Each block has its own sum, so the rounding error grows with the blocks only.
+                # Each block has a separate sum, so the rounding error grows only with the blocks.
                 block_rank_sum, block_area, block_untied = _sum_buffer(buffer, risk, size)
                 doubled_rank_sum += block_rank_sum
                 doubled_area += block_area
@@ -153,16 +151,16 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where tie groups end among consecutive keys.
+    """Return the ends of tie groups among consecutive keys.
 
-    `starts_group` and `ends_group` state whether a group starts with the first key and ends with
-    the last. With `merge`, consecutive untied successes form one group. Returns the end of each
-    group (index of its last key + 1), the failures up to there, and whether the group consists of
-    untied successes.
+    `starts_group` states whether a group starts with the first key, and `ends_group` whether a
+    group ends with the last key. If `merge` is True, consecutive untied successes form one group.
+    Returns three arrays with an entry per group: the index of its last key plus 1, the cumulative
+    failures up to its end, and whether it consists of untied successes.
     """
     n = keys.size
-    # The masks are bytes, and each loop does one thing, so that the compiler vectorizes it.
-    # Entry i: whether a group boundary lies before key i.
+    # The masks are bytes and each loop is simple, so that the compiler vectorizes the loops.
+    # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(n + 1, np.uint8)
     is_boundary[0], is_boundary[n] = starts_group, ends_group
     for i in range(n - 1):
@@ -182,7 +180,7 @@ def find_group_ends(
     size, n_failures = 0, 0
     for i in range(n):
         n_failures += keys[i] & 1
-        # Keep the entry only if a group ends here; a branch would be mispredicted.
+        # The entry is kept if a group ends here. A branch would be mispredicted.
         group_ends[size] = i + 1
         cumulative_failures[size] = n_failures
         is_untied[size] = is_untied_success[i]
@@ -192,9 +190,9 @@ def find_group_ends(
 
 @njit()
 def count_up_to(points: Array, values: Array) -> IntArray:
-    """Return how many values are at most each point.
+    """Return the number of values that are at most each point.
 
-    Both arrays ascend, and the last value is greater than all points.
+    Both arrays are ascending, and the last value is greater than all points.
     """
     counts = np.empty(points.size, np.int64)
     n_values = 0
@@ -207,7 +205,7 @@ def count_up_to(points: Array, values: Array) -> IntArray:
 
 @njit()
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
-    """Add the numbers of (failure, pattern) pairs to a table of shape (2, 65536).
+    """Add the counts of (failure, pattern) pairs to a table of shape (2, 65536).
 
     Returns whether every loss is 0 or 1.
     """

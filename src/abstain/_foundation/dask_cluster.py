@@ -1,4 +1,4 @@
-"""Context managers for a dask.distributed cluster: a running one, or one on this machine."""
+"""Context managers that connect to a dask.distributed cluster or start one on this machine."""
 
 import asyncio
 import logging
@@ -15,26 +15,26 @@ from typing import Any
 from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import InputError, MissingInputError
 
-#: Seconds to wait for a scheduler.
+#: Time in seconds to wait for a scheduler.
 _TIMEOUT = 3
 
 
 def import_distributed() -> Any:
-    """Import dask.distributed; raise a MissingInputError if it is not installed."""
+    """Import dask.distributed. A missing installation raises a MissingInputError."""
     if not is_installed("distributed"):
         raise MissingInputError(
             "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
         )
-    # Imported as `Any`, because dask.distributed is only partly annotated.
+    # The module has the type `Any`, because dask.distributed is only partly annotated.
     return import_module("distributed")
 
 
 @contextmanager
 def connect_to_scheduler(address: str) -> Iterator[Any]:
-    """Connect to a scheduler."""
+    """Connect to a running scheduler, and yield the client."""
     dask = import_distributed()
     # A client without a scheduler prints many warnings, so the connection is tested first. The test
-    # runs in a thread, because a notebook already runs an event loop.
+    # runs in a thread, because a notebook already runs an event loop in this thread.
     with ThreadPoolExecutor(1) as pool:
         try:
             pool.submit(asyncio.run, _ping_scheduler(address)).result()
@@ -60,10 +60,10 @@ async def _ping_scheduler(address: str) -> None:
 
 @contextmanager
 def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterator[Any]:
-    """Start a cluster on this machine with one thread per worker; remove it at the end.
+    """Start a cluster on this machine with one thread per worker, and stop it at the end.
 
-    If a worker dies, other workers repeat its task, unless `max_worker_deaths` died from this task
-    before.
+    If a worker dies, other workers repeat its task. The task fails if more than `max_worker_deaths`
+    workers died from it.
     """
     dask = import_distributed()
     with ExitStack() as stack:
@@ -74,9 +74,9 @@ def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterat
             n_workers=n_workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            # Two runs on one machine would use the same port.
+            # Two runs on one machine would otherwise use the same port.
             dashboard_address=None,
-            # No memory limit, as in other processes.
+            # Workers have no memory limit, like other processes.
             memory_limit=0,
             local_directory=folder,
             silence_logs=logging.CRITICAL,
@@ -90,7 +90,7 @@ def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterat
 
 def _kill_workers(cluster: Any, kind: Any, *_: Any) -> None:
     """Kill the workers if the run is interrupted, because their threads cannot be stopped."""
-    # Unfinished tasks are not stored, so nothing is lost.
+    # The results of unfinished tasks are not stored, so killing loses no result.
     for nanny in cluster.workers.values() if kind is not None else ():
         nanny.auto_restart = False
         with suppress(ProcessLookupError, TypeError):

@@ -1,7 +1,7 @@
-"""Validation of samples by their own array library: arrays on a device or with a gradient.
+"""Validate samples in their own array library if they are on a device or have a gradient.
 
-The functions use the array API only, so PyTorch with CUDA, CuPy, and in the tests PyTorch on the
-CPU and array_api_strict, run the same code.
+The functions use only the array API. PyTorch with CUDA and CuPy therefore run the same code as
+PyTorch on the CPU and array_api_strict in the tests.
 """
 
 from typing import Any, NamedTuple
@@ -30,25 +30,25 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    The loss and the probability keep their gradients. The probability is the confidence, for
-    functions that use its values and not only its order.
+    The loss and the probability keep their gradients. The probability equals the confidence. It is
+    meant for functions that use the values of the confidence, not only the order.
     """
 
     confidence: Any
     loss: Any
     weight: Any
     probability: Any
-    #: Which rows of the caller have a positive weight; None if all have one.
+    #: Mask of the caller's rows with a positive weight, or None if all weights are positive.
     row_mask: Any = None
 
 
 def is_computed_on_device(
     confidence: AnyArray, loss: AnyArray, *, uses_values: bool = False
 ) -> bool:
-    """Return whether the library of the samples performs the computation instead of NumPy.
+    """Return whether the array library of the samples performs the computation, not NumPy.
 
-    This is the case if the confidence is on a device, if the loss has a gradient, or, for functions
-    that use the values of the confidence (`uses_values`), if the confidence has a gradient.
+    This is the case if the confidence is on a device or if the loss has a gradient. If a function
+    uses the values of the confidence (`uses_values`), a gradient of the confidence suffices.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False
@@ -59,9 +59,10 @@ def is_computed_on_device(
 def validate_on_device(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
 ) -> DeviceArrays:
-    """Validate samples on their device, and move the loss and the weight to the confidence.
+    """Validate samples on their device, and move loss and weight to the device of the confidence.
 
-    A confidence in host memory is moved to the device of the loss. Rows of weight 0 are dropped.
+    If only the loss is on a device, the confidence is moved to the device of the loss. Rows with
+    weight 0 are dropped.
     """
     for name, x in (("confidence", confidence), ("loss", loss)):
         if is_traced(x):
@@ -74,7 +75,7 @@ def validate_on_device(
         weight = move_to_library_of(_require_numbers(weight), "weight", confidence)
         weight = without_gradient(weight)
     if not is_valid(xp, confidence, loss, weight):
-        # The checks for NumPy arrays find the first invalid entry and raise the error.
+        # The check for NumPy arrays raises an error that describes the first invalid entry.
         host_confidence = checks.confidence(to_numpy(confidence, "confidence"))
         checks.loss(to_numpy(loss, "loss"), length=host_confidence.size)
         checks.weight(weight, length=host_confidence.size)
@@ -92,7 +93,7 @@ def validate_on_device(
 def _require_finite_sums(loss: AnyArray, weight: AnyArray | None) -> None:
     """Raise a DomainError if the sum of the loss, the weight or their product overflows."""
     xp, summands = namespace(loss), {"loss": loss}
-    # Some libraries compute with NumPy, which warns of the overflow.
+    # Some libraries compute with NumPy, which would warn of an overflow.
     with np.errstate(over="ignore"):
         if weight is not None:
             summands |= {"weight": weight, "weight * loss": weight * loss}
@@ -102,7 +103,7 @@ def _require_finite_sums(loss: AnyArray, weight: AnyArray | None) -> None:
 
 
 def validate_weight_like(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
-    """Validate one weight for each entry of `reference` and move them to its device."""
+    """Validate one weight per entry of `reference`, and move the weights to its device."""
     n = int(reference.shape[0])
     if weight is None or isinstance(reference, np.ndarray):
         return rescale_weights(checks.weight(weight, length=n))
@@ -116,7 +117,7 @@ def validate_weight_like(weight: AnyArray | None, reference: AnyArray) -> AnyArr
 
 def _move_loss(loss: AnyArray, confidence: AnyArray) -> AnyArray:
     """Move the loss to the device of the confidence."""
-    # A loss in host memory is validated there: the library of the device would fail on text.
+    # A loss in host memory is validated there, because a device library would fail on text.
     valid_loss = loss if is_computed_by_own_library(loss) else checks.loss(loss)
     moved = move_to_library_of(valid_loss, "loss", confidence)
     if carries_gradient(loss) and not carries_gradient(moved):
@@ -128,7 +129,7 @@ def _move_loss(loss: AnyArray, confidence: AnyArray) -> AnyArray:
 
 
 def as_numpy_float(confidence: AnyArray) -> AnyArray:
-    """Convert to the float dtype that NumPy would use, so that thresholds mean the same."""
+    """Convert to the float dtype that NumPy would use, so that thresholds have the same effect."""
     xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
         return as_double(confidence)
@@ -141,7 +142,7 @@ def _require_numbers(weight: AnyArray) -> AnyArray:
 
 
 def is_valid(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
-    """Return whether the arrays are valid, without a copy to host memory."""
+    """Return whether the arrays are valid. The arrays are not copied to host memory."""
     arrays = [x for x in (confidence, loss, weight) if x is not None]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in arrays) or confidence.shape[0] == 0:
         return False

@@ -1,10 +1,10 @@
-"""Atomic writing of files, and of sets of files in a folder.
+"""Write files atomically, and publish sets of files to a folder.
 
-A set has a manifest (the file ``receipt.json``) with the hash of each file and the inputs of the
-run. All files are first written to a temporary folder. A new output folder is created by one
-rename, with all of its files. In an existing folder, the files of the new set replace the old ones
-by a few renames. If a run is killed in between, the remaining files stay in a hidden folder, and
-the next run that publishes to this folder completes the set.
+A set has a manifest, the file ``receipt.json``, with the hash of each file and the inputs of the
+run. All files are first written to a temporary folder. One rename creates a new output folder with
+all its files. In an existing folder, a few renames replace the files of the previous set. If a run
+is killed during these renames, the remaining files stay in a hidden folder. The next run that
+publishes to the output folder then completes the set.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from typing import IO, Any, Final, NoReturn
 from abstain._foundation.json_records import parse_object
 from abstain.errors import InputError
 
-#: Age in seconds from which on a temporary file is stale.
+#: Age in seconds from which a temporary file is stale.
 _STALE_AFTER = 3600
 
 
@@ -36,13 +36,13 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing; it gets its name when the block ends without an error."""
+    """Open a file for writing. The file gets its name if the block ends without an error."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
-            # Otherwise a crash of the machine can keep the new name and lose the content.
+            # Without this call, a crash of the machine can keep the name and lose the content.
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
@@ -55,46 +55,46 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove temporary files that are older than an hour, which killed runs left.
+    """Remove temporary files of killed runs that are older than an hour.
 
     Another run may still be writing a newer file.
     """
     for path in folder.glob(pattern):
-        # The file may have been removed, or belong to another user.
+        # The file may have been removed already, or it may belong to another user.
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _STALE_AFTER:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-#: What file systems without locks answer.
+#: Error numbers of file systems that do not support locks.
 _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL})
 
-#: Seconds that a run waits for another one to publish to the same folder.
+#: Time in seconds that a run waits while another run publishes to the same folder.
 _MAX_WAIT: Final = 60.0
 
 
 @contextlib.contextmanager
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Lock a file against other processes; raise InputError with a message if it stays locked.
+    """Lock a file against other processes. Raise an InputError if it stays locked.
 
-    The operating system releases the lock when the process ends, for any reason. The file remains
-    and is empty. If the file system has no locks, nothing is locked.
+    The operating system releases the lock when the process ends. The lock file remains and is
+    empty. If the file system does not support locks, the file is not locked.
 
     Parameters
     ----------
     path : Path
-        The file, which is created if it does not exist.
+        The lock file, which is created if it does not exist.
     msg : str
-        The message if another process holds the lock.
+        Error message if another process holds the lock.
     wait : float, default=0.0
-        Seconds to wait for the other process.
+        Time in seconds to wait for the other process.
     """
-    # Imported here, because most commands write no files.
+    # The package is imported here, because most commands write no files.
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as stack:
         try:
-            # A new lock object, so that threads of one process exclude each other, too.
+            # Threads of one process also exclude each other, because each call has a new lock.
             stack.enter_context(FileLock(path, timeout=wait))
         except Timeout as error:
             raise InputError(msg) from error
@@ -108,7 +108,7 @@ def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents; raise an InputError if that is not possible."""
+    """Create a folder and its parents. A failure raises an InputError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -118,7 +118,7 @@ def make_folder(path: Path) -> None:
 
 
 def describe_os_error(path: Path, error: OSError) -> str:
-    """Return the reason why a file cannot be written, as a clause for a message."""
+    """Return the reason why a file cannot be written, as a clause of an error message."""
     files_above = [p for p in path.parents if p.exists() and not p.is_dir()]
     if files_above:
         return f"{str(files_above[0])!r} is a file, not a folder"
@@ -132,34 +132,34 @@ def describe_os_error(path: Path, error: OSError) -> str:
 
 
 # ------------------------------------------------------------------------------------ sets
-#: The manifest: the inputs of a set, and the hash of each file. It exists only if the set is
-#: complete.
+#: Name of the manifest, which contains the inputs of a set and the hash of each file. The manifest
+#: exists only if the set is complete.
 MANIFEST: Final = "receipt.json"
 
-#: Folder with the files of a completely written set that have not been moved to their names yet.
+#: Folder with the files of a complete set that have not been moved to their names yet.
 _PENDING_FOLDER: Final = ".abstain-publishing"
 
-#: The field `kind` of a manifest.
+#: Value of the field `kind` in a manifest.
 _MANIFEST_KIND: Final = "abstain output"
 
-#: File in the pending folder with the hashes of the previous set.
+#: File in the pending folder that contains the hashes of the previous set.
 _PREVIOUS_FILE: Final = ".before.json"
 
-#: Valid names of files of a set: in the folder or one level below, and not hidden. Other files are
-#: never changed.
+#: Valid names of the files of a set, which are in its folder or one level below and not hidden.
+#: Files with other names are never changed.
 _VALID_NAME: Final = re.compile(r"(?:[^./\\][^/\\]*/)?[^./\\][^/\\]*")
 
-#: Maximum size of a manifest. It lists some tens of files.
+#: Maximum size of a manifest in bytes. A manifest lists some tens of files.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 
 
 def check_output_folder(
     folder: Path, names: Iterable[str], *, extra_hashes: Mapping[str, str]
 ) -> None:
-    """Raise an InputError if the folder is not writable or other files have these names.
+    """Raise an InputError if the folder is not writable or if other files have these names.
 
-    `extra_hashes` are the hashes of files that abstain wrote without a manifest. If a killed run
-    left an incomplete set, it is completed first.
+    `extra_hashes` contains the hashes of files that abstain wrote without a manifest. If a killed
+    run left an incomplete set, this function completes it first.
     """
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
@@ -182,12 +182,12 @@ def publish(
     *,
     extra_hashes: Mapping[str, str],
 ) -> None:
-    """Publish the files to this folder as one set with a manifest that also records `metadata`.
+    """Publish the files to a folder as one set, with a manifest that also contains `metadata`.
 
-    Files that belong to the previous set only are removed, unless they were changed.
+    Unchanged files that belong only to the previous set are removed.
     """
     with _publication_lock(folder):
-        # Pending files of a killed run become the previous set.
+        # The pending files of a killed run become the previous set.
         _complete_publication(folder)
         previous_hashes = {**extra_hashes, **published_hashes(folder)}
         _reject_other_files(folder, files, previous_hashes)
@@ -213,8 +213,8 @@ def publish(
 def _publication_lock(folder: Path) -> Iterator[None]:
     """Prevent other processes of this user on this machine from publishing to the folder.
 
-    The lock file is in the folder for temporary files, because the output folder may not exist yet
-    and its parent may not be writable.
+    The lock file is in the folder for temporary files. The output folder may not exist yet, and its
+    parent may not be writable.
     """
     user = getattr(os, "getuid", int)()
     key = _sha256(os.fsencode(folder.resolve()))[:16]
@@ -225,7 +225,7 @@ def _publication_lock(folder: Path) -> Iterator[None]:
 
 
 def published_hashes(folder: Path) -> dict[str, str]:
-    """Return the hashes of the files of the set in this folder, from its manifest."""
+    """Return the hashes of the files of a published set, from the manifest in its folder."""
     text = _read_small_text(folder / MANIFEST)
     if text is None:
         return {}
@@ -233,7 +233,7 @@ def published_hashes(folder: Path) -> dict[str, str]:
         manifest = parse_object(text)
     except InputError:
         return {}
-    # A file of this name may come from another program.
+    # Another program may use the same file name.
     if manifest.get("kind") != _MANIFEST_KIND:
         return {}
     return {**_file_hashes(manifest), MANIFEST: _sha256(text.encode())}
@@ -245,7 +245,7 @@ def _file_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
-    """Select the hashes of valid names: in the folder of the set or one level below."""
+    """Return the hashes of files with a valid name, in the folder of the set or one level below."""
     return {
         name: str(hash_value) for name, hash_value in hashes.items() if _VALID_NAME.fullmatch(name)
     }
@@ -261,7 +261,7 @@ def _read_small_text(path: Path) -> str | None:
 
 
 def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str, str]) -> None:
-    """Refuse names under which something stands that is not one of the known files."""
+    """Raise an InputError if a name is taken by a file without one of these hashes."""
     for name in (*names, MANIFEST):
         path = folder / name
         known_hashes = {files[name] for files in hashes if name in files}
@@ -280,7 +280,7 @@ def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str
 
 
 def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
-    """Return whether a path is a file, not a link, with one of these hashes."""
+    """Return whether a path is a regular file, not a link, with one of these hashes."""
     expected = set(hashes)
     if not expected or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return False
@@ -288,7 +288,7 @@ def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 hash of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -298,7 +298,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
-    """Write all files to a new hidden folder, synchronize them with the disk, and return it."""
+    """Write all files to a new hidden folder, synchronize it with the disk, and return its path."""
     remove_stale_files(parent, ".abstain-*.tmp")
     folder = parent / f".abstain-{secrets.token_hex(4)}.tmp"
     folder.mkdir()
@@ -317,7 +317,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the staged folder. From then on, the set will be published completely."""
+    """Rename the staged folder. After this step, the set will be published completely."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)
@@ -327,12 +327,12 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Publish the pending files of a set, if there are any."""
+    """Publish the pending files of a set, if a killed run left such files."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return
     try:
-        # The manifest is moved last. Without it, all files are published.
+        # The manifest is moved last, so without it all files are already published.
         if (pending / MANIFEST).exists():
             manifest = _read_journal(pending / MANIFEST)
             previous_hashes = _read_journal(pending / _PREVIOUS_FILE)
@@ -354,15 +354,16 @@ def _read_journal(path: Path) -> dict[str, Any]:
 def _replace_files(
     pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
+    """Move the pending files to their names, and remove files of the previous set only."""
     remaining = [name for name in hashes if (pending / name).is_file()]
     manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
     _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
-    # Until the new manifest is in place, the set is marked as incomplete.
+    # A set without a manifest is incomplete, so the old manifest is removed first.
     (folder / MANIFEST).unlink(missing_ok=True)
-    # The page is moved first, because it is self-contained; tables never exist without a page.
+    # The page is moved first, because it is self-contained and tables must not exist without it.
     for name in sorted(remaining, key=lambda name: (not name.endswith(".html"), name)):
         (folder / name).parent.mkdir(exist_ok=True)
-        # Another run may be completing the same set.
+        # Another run may complete the same set at the same time.
         with contextlib.suppress(FileNotFoundError):
             (pending / name).replace(folder / name)
     for name, hash_value in previous_hashes.items():
@@ -375,11 +376,11 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove an unchanged file of the previous set, and its folder if it is then empty."""
+    """Remove an unchanged file of the previous set, and its folder if that becomes empty."""
     if _has_hash(path, [hash_value]):
         path.unlink()
         with contextlib.suppress(OSError):
-            # Fails if the folder is not empty.
+            # This call fails if the folder is not empty.
             path.parent.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""Results as dataframes of several libraries, and as HTML in a notebook."""
+"""Convert results to dataframes of several libraries, and to HTML in a notebook."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -9,15 +9,15 @@ from abstain._foundation.lazy_imports import lazy_function
 if TYPE_CHECKING:
     import polars as pl
 
-#: A dataframe of one of the libraries; type checkers see a Polars dataframe.
+#: A dataframe of a supported library. Type checkers treat it as a Polars dataframe.
 AnyFrame: TypeAlias = "pl.DataFrame | Any"
-#: Library of the dataframe that `.frame()` of a result returns.
+#: Library of the dataframe that the method `frame` of a result returns.
 Backend: TypeAlias = Literal["polars", "pandas", "pyarrow"]
 _BACKENDS = ("polars", "pandas", "pyarrow")
 
 # `abstain.tables` also reads files, so it is imported only for libraries other than Polars.
 _to_frame = lazy_function("abstain.tables.table:to_frame")
-# The renderers import the records, so they are imported when a notebook displays a result.
+# The renderers import the records, so they are imported only to display a result.
 _notebook_html = lazy_function("abstain.report.output:notebook_html")
 
 
@@ -25,33 +25,33 @@ class NotebookDisplay:
     """A result that a notebook displays as a table and a curve."""
 
     def _repr_html_(self) -> str:
-        """Return self-contained HTML with escaped names, for Jupyter."""
+        """Return self-contained HTML for Jupyter, with escaped names."""
         return str(_notebook_html(self))
 
 
 def is_arrow_table(source: object) -> bool:
-    """Return whether an object exports a table by the Arrow PyCapsule interface.
+    """Return whether an object exports a table through the Arrow PyCapsule interface.
 
-    A series exports a column by the same interface, but has no schema.
+    A series exports a column through the same interface, but has no schema.
     """
     has_stream = hasattr(source, "__arrow_c_stream__")
     return has_stream and (hasattr(source, "schema") or not hasattr(source, "__len__"))
 
 
 def is_list_of_rows(source: object) -> bool:
-    """Return whether an object is a list of mappings, one for each row."""
+    """Return whether an object is a list of mappings, one per row."""
     return isinstance(source, list) and all(isinstance(row, Mapping) for row in source)
 
 
 def frame_from_rows(rows: Any, backend: Backend = "polars") -> AnyFrame:
-    """Create a dataframe from flat rows, or from columns by name."""
+    """Create a dataframe from flat rows, or from a mapping of columns."""
     import polars as pl
 
     return convert_frame(pl.DataFrame(rows, infer_schema_length=None), backend)
 
 
 def convert_frame(frame: "pl.DataFrame", backend: Backend) -> AnyFrame:
-    """Convert a Polars dataframe to another library.
+    """Convert a Polars dataframe to a dataframe of another library.
 
     Examples
     --------

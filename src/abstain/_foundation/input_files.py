@@ -1,7 +1,7 @@
-"""Opening of files from users: regular files only, with limits on their size.
+"""Open files of the user, which must be regular files of limited size.
 
 All readers open files with these functions. Devices, broken links and sizes beyond the memory raise
-an error before anything is read, and the errors of libraries become messages of one sentence.
+an error before data are read. Errors of libraries become messages of one sentence.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from typing import Any
 from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 
-#: Maximum size of a text file (JSON, TOML) and of the header of a table, in bytes.
+#: Maximum size in bytes of a text file (JSON, TOML), and of the header of a table.
 MAX_TEXT_BYTES, MAX_HEADER_BYTES = 16 << 20, 64 << 20
 
-#: Maximum length of the quoted error message of a library.
+#: Maximum length of the error message of a library that a message quotes.
 _MAX_REASON_LENGTH = 100
-#: Number of bytes at the end of a log that are searched for its last line.
+#: Number of bytes at the end of a log that are searched for the last line.
 _TAIL_BYTES = 1 << 16
 _KIND_DESCRIPTIONS = {
     stat.S_IFDIR: "a folder, not a file",
@@ -33,35 +33,36 @@ _KIND_DESCRIPTIONS = {
     stat.S_IFBLK: "a device, not a file",
     stat.S_IFSOCK: "a socket, not a file",
 }
-#: Files in which Linux lists the memory limit of a container.
+#: Files in which Linux stores the memory limit of a container.
 _MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 # ------------------------------------------------------------------------------------ paths
 def check_exists(path: Path) -> None:
-    """Raise an InputError if a path does not exist; the message suggests a similar name."""
+    """Raise an InputError if a path does not exist. The message suggests a similar name."""
     with os_errors_as_input_errors(str(path), path):
         path.stat()
 
 
 @contextmanager
 def os_errors_as_input_errors(source: str, path: Path | None = None) -> Iterator[None]:
-    """Convert an OSError of the block to an InputError."""
+    """Convert an OSError in the block to an InputError."""
     try:
         yield
     except OSError as error:
-        # An OSError without a number is raised by a library for the contents of a file.
+        # An OSError without an error number describes the contents of a file.
         if error.errno is None:
             raise
         raise InputError(_open_error_message(source, error, path)) from error
     except ValueError:
-        # A path must not contain a null character. Libraries raise ValueError for other reasons.
+        # A null character in a path raises ValueError, which libraries also use for other reasons.
         if path is None or "\0" not in str(path):
             raise
         raise InputError(_missing_file_message(path)) from None
 
 
 def _open_error_message(source: str, error: OSError, path: Path | None) -> str:
+    """Describe why a file cannot be opened or read."""
     if path is not None and isinstance(error, FileNotFoundError | NotADirectoryError):
         return _missing_file_message(path)
     if isinstance(error, PermissionError):
@@ -74,6 +75,7 @@ def _open_error_message(source: str, error: OSError, path: Path | None) -> str:
 
 
 def _missing_file_message(path: Path) -> str:
+    """Describe why a file does not exist, and suggest a similar name."""
     folder = path.parent
     with contextlib.suppress(OSError, ValueError):
         if path.is_symlink():
@@ -88,10 +90,10 @@ def _missing_file_message(path: Path) -> str:
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
 def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file; raise an InputError for folders, pipes and devices."""
+    """Open a regular file. A folder, a pipe or a device raises an InputError."""
     with os_errors_as_input_errors(path.name, path):
         file_size(path)
-        # Do not block if the file has been replaced by a pipe since.
+        # A pipe may have replaced the file in the meantime, and opening must not wait for it.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
             _reject_irregular(path, os.fstat(file.fileno()))
@@ -99,7 +101,7 @@ def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def file_size(path: Path) -> int:
-    """Return the size of a regular file in bytes; raise an InputError for other files."""
+    """Return the size of a regular file in bytes. Other files raise an InputError."""
     with os_errors_as_input_errors(path.name, path):
         status = path.stat()
     _reject_irregular(path, status)
@@ -113,9 +115,9 @@ def _reject_irregular(path: Path, status: os.stat_result) -> None:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
-    """Return the bytes of a file; raise a FileFormatError if it has more than `max_bytes`."""
+    """Return the bytes of a file. More than `max_bytes` bytes raise a FileFormatError."""
     with open_regular_file(path) as file:
-        # The reported size can be wrong: virtual files have size 0.
+        # The reported size can be wrong, because virtual files have size 0.
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise FileFormatError(
@@ -125,7 +127,7 @@ def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
-    """Return the contents of a text file in UTF-8."""
+    """Return the contents of a UTF-8 text file."""
     try:
         return read_bytes(path, max_bytes).decode()
     except UnicodeDecodeError as error:
@@ -136,18 +138,18 @@ def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_json_object(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return the fields of a file with one JSON object; see `parse_object`."""
+    """Return the fields of a file that contains one JSON object, as `parse_object` does."""
     return parse_object(read_text(path, max_bytes))
 
 
 def input_sha256(path: Path) -> str:
-    """Return the SHA-256 of a regular file of any size."""
+    """Return the SHA-256 hash of a regular file of any size."""
     with open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a text file, which may be large; invalid UTF-8 is replaced."""
+    """Return the last line of a text file of any size. Invalid UTF-8 is replaced."""
     with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - _TAIL_BYTES, 0))
@@ -162,8 +164,8 @@ def library_errors_as_format_errors(
 ) -> Iterator[None]:
     """Convert the errors that a library raises for a damaged file to a FileFormatError.
 
-    The block should contain only calls of the library, because all its errors are taken for damage.
-    `panics` are error types of the library that are not an `Exception`.
+    The block should contain only calls of the library, because all errors of the block are treated
+    as damage. `panics` contains error types of the library that do not inherit from `Exception`.
     """
     damage: tuple[type[BaseException], ...] = (Exception, *panics)
     try:
@@ -176,7 +178,7 @@ def library_errors_as_format_errors(
             f"{source} cannot be read as {format_name}: it declares more data than fits into memory"
         ) from error
     except damage as error:
-        # Libraries raise many types of errors for invalid bytes, so all are converted.
+        # Libraries raise many types of errors for invalid bytes, so all types are converted.
         reason = " ".join(str(error).split()) or type(error).__name__
         reason = (
             reason if len(reason) <= _MAX_REASON_LENGTH else reason[:_MAX_REASON_LENGTH] + "..."
@@ -189,7 +191,7 @@ def library_errors_as_format_errors(
 
 # ------------------------------------------------------------------------------------ memory
 def check_fits_memory(n_bytes: int, source: str, description: str) -> None:
-    """Raise a FileFormatError if data are larger than the available memory."""
+    """Raise a FileFormatError if data need more than the available memory."""
     available = available_memory()
     if n_bytes > available:
         raise FileFormatError(
@@ -199,7 +201,7 @@ def check_fits_memory(n_bytes: int, source: str, description: str) -> None:
 
 
 def available_memory() -> int:
-    """Return the available memory in bytes; `sys.maxsize` if it is not known."""
+    """Return the available memory in bytes, or `sys.maxsize` if it is unknown."""
     return min(
         _available_in_system(), *map(_container_limit, _MEMORY_LIMIT_FILES), _address_space_limit()
     )

@@ -1,22 +1,23 @@
-"""Blocks of isotonic regression, from the pool-adjacent-violators algorithm.
+"""Blocks of isotonic regression, computed by the pool-adjacent-violators algorithm.
 
-The means of the blocks are the slopes of a convex hull and the values of an isotonic calibration
-map. `scipy.optimize` has the regression, but its import takes longer than most calls.
+The means of the blocks are the slopes of a convex hull or the values of an isotonic calibration
+map. `scipy.optimize` contains isotonic regression, but its import takes longer than most calls.
 """
 
 import numpy as np
 
 from abstain.typing import FloatArray, IntArray
 
-#: With at most this many blocks, a Python loop is faster than more passes over arrays.
+#: Maximum number of blocks for which a Python loop is faster than further passes over arrays.
 _LOOP_BELOW = 256
 
 
 def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
     """Return the last index of each block of isotonic regression.
 
-    The mean of a block is the sum of `sums` divided by the sum of `weight`; the means increase from
-    block to block. Cost: a few passes. If nearly all means increase, a loop pools the rest.
+    The mean of a block is the sum of `sums` divided by the sum of `weight`. The means increase from
+    block to block. The algorithm passes over the arrays a few times, and a loop pools the remaining
+    blocks.
 
     Examples
     --------
@@ -30,7 +31,7 @@ def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
         is_block_end = np.append(mean[1:] > mean[:-1], True)
         if is_block_end.all():
             return ends
-        # Neighbors whose means do not increase belong to one block, in any order of pooling.
+        # Neighbors whose means do not increase belong to one block in any order of pooling.
         ends, n_before = ends[is_block_end], is_block_end.size
         starts = np.flatnonzero(np.append(True, is_block_end[:-1]))
         sums, weight = np.add.reduceat(sums, starts), np.add.reduceat(weight, starts)
@@ -39,7 +40,7 @@ def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
 
 
 def _pool_in_loop(sums: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block by the pool-adjacent-violators algorithm."""
+    """Return the last index of each block. A loop over the entries pools neighbors."""
     blocks: list[tuple[float, float, int]] = []
     for i, (entry_sum, entry_weight) in enumerate(zip(sums.tolist(), weight.tolist(), strict=True)):
         block_sum, block_weight = entry_sum, entry_weight

@@ -1,7 +1,7 @@
-"""Parsing of records from JSON text, and the function that reads each kind of record.
+"""Parse records from JSON text, and look up the function that reads each kind of record.
 
-`abstain.tables` writes and reads the files. It finds the readers here, because it imports no record
-of the other packages.
+`abstain.tables` reads and writes the files. It finds the functions here, because it cannot import
+the packages of its layer that define the records.
 """
 
 import json
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class JsonRecord(Protocol):
-    """A record with a method that returns JSON text; the field `kind` identifies its class."""
+    """A record that can be written as JSON text, in which `kind` identifies its class."""
 
     def to_json(self) -> str: ...
 
 
-#: Functions that read a record from JSON text, by the field `kind` of the text.
+#: Functions that read a record from JSON text, by the value of the field `kind`.
 READERS: dict[str, Callable[[str], JsonRecord]] = {}
 
-#: Functions that read a record from plain values and arrays, by kind.
+#: Functions that read a record from plain values and arrays, by the value of the field `kind`.
 ARCHIVE_READERS: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
 
 
 @contextmanager
 def invalid_file_errors(description: str) -> Iterator[None]:
-    """Convert an InputError of the block to a FileFormatError with this description."""
+    """Convert an InputError in the block to a FileFormatError that names the kind of file."""
     try:
         yield
     except InputError as error:
@@ -39,18 +39,18 @@ def invalid_file_errors(description: str) -> Iterator[None]:
 
 
 def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    """Return the fields of a record of this kind, and its version, which must be one of these."""
+    """Return the fields and the version of a record of this kind in one of these versions."""
     fields = parse_object(text)
     pop_kind(fields, (kind,))
     return fields, pop_version(fields, "version", versions)
 
 
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """Return the fields of a JSON object; with `finite`, NaN and infinity are errors.
+    """Return the fields of a JSON object. A field that occurs twice raises an InputError.
 
-    A field that occurs twice is an error, too. Python's parser detects it; that of msgspec does
-    not. The message of the `InputError` is a clause ("the field `n` occurs twice"), to which the
-    caller adds the name of the file.
+    If `finite` is True, NaN and infinity also raise an error. The parser of Python detects repeated
+    fields, while the parser of msgspec does not. The error message is a clause such as "the field
+    `n` occurs twice", to which the caller adds the name of the file.
     """
     value = parse_value(text, finite=finite)
     if not isinstance(value, dict):
@@ -59,7 +59,7 @@ def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
 
 
 def parse_value(text: str, *, finite: bool = True) -> Any:
-    """Return the value of a JSON text, with the rules of `parse_object`."""
+    """Return the value of a JSON text, by the rules of `parse_object`."""
     source: object = text
     if not isinstance(source, str):
         raise_error(f"it must be JSON text; got {type(source).__name__}")
@@ -78,7 +78,7 @@ def parse_value(text: str, *, finite: bool = True) -> Any:
         raise_error("it holds a number of thousands of digits")
 
 
-#: An escape in JSON text: a surrogate pair, a surrogate without its other half, or another one.
+#: An escape in JSON text: a surrogate pair, half of a surrogate pair, or another escape.
 _ESCAPE = re.compile(
     r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -89,8 +89,8 @@ _ESCAPE = re.compile(
 def replace_lone_surrogates(text: str) -> str:
     r"""Replace half of a surrogate pair, such as ``\ud83d`` alone, by U+FFFD.
 
-    JSON permits such an escape, but no text encoding does. It occurs if a program cut a text at a
-    fixed length, within an emoji.
+    JSON permits this escape, but no text encoding can represent it. Such an escape occurs if a
+    program cuts a text at a fixed length within an emoji.
     """
     if "\\ud" not in text and "\\uD" not in text:
         return text
@@ -111,7 +111,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def pop_kind(fields: dict[str, Any], kinds: Iterable[str]) -> str:
-    """Remove the field `kind` and return it; an InputError unless it is one of `kinds`."""
+    """Remove the field `kind` and return its value, which must be one of `kinds`."""
     kind, allowed = fields.pop("kind", None), list(kinds)
     if kind not in allowed:
         suggestion = suggest(kind, allowed) if isinstance(kind, str) else ""
@@ -124,7 +124,7 @@ def pop_kind(fields: dict[str, Any], kinds: Iterable[str]) -> str:
 
 
 def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) -> int:
-    """Remove the version and return it; an InputError unless it is one of `versions`."""
+    """Remove the version and return its value, which must be one of `versions`."""
     version = fields.pop(name, None)
     if type(version) is not int or version not in versions:
         rule = f"must be {' or '.join(map(str, versions))}"
@@ -133,7 +133,7 @@ def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) ->
 
 
 def short_repr(value: object) -> str:
-    """Return the repr of a value for a message, with at most 60 characters."""
+    """Return the repr of a value, shortened to at most 60 characters, for a message."""
     try:
         text = repr(value)
     except ValueError:

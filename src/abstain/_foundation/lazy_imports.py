@@ -1,4 +1,4 @@
-"""Lazy imports of modules when one of their names is used, and of optional packages."""
+"""Import modules when one of their names is used, and load optional packages."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ from typing import Any
 class LazyModule:
     """A module that is imported when one of its attributes is accessed.
 
-    It is meant for slow imports that most calls do not need and that several functions share. If
-    one function needs a module, it imports the module itself.
+    Use it for a slow import that several functions share and that most calls do not need. If a
+    single function needs the module, import the module in that function.
 
     Examples
     --------
@@ -28,19 +28,19 @@ class LazyModule:
     def __getattr__(self, name: str) -> Any:
         """Import the module and store the attribute."""
         if name.startswith("__"):
-            # Python looks for special attributes on any object. This does not use the module.
+            # Python looks up special attributes on any object, which is no use of the module.
             raise AttributeError(name)
         value = getattr(import_module(self._module), name)
         setattr(self, name, value)
         return value
 
 
-#: The special functions of SciPy. Their import takes longer than that of `abstain.metrics`.
+#: The special functions of SciPy, whose import takes longer than that of `abstain.metrics`.
 special = LazyModule("scipy.special")
 
 
 def lazy_function(path: str) -> Callable[..., Any]:
-    """Return a function that imports ``module:name`` when it is called, and calls it.
+    """Return a function that imports ``module:name`` when it is called, and then calls it.
 
     Examples
     --------
@@ -55,16 +55,16 @@ def lazy_function(path: str) -> Callable[..., Any]:
     return call
 
 
-#: The names `__all__`, `__getattr__` and `__dir__` of a package.
+#: The attributes `__all__`, `__getattr__` and `__dir__` of a package.
 LazyExports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
 def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
     """Return `__all__`, `__getattr__` and `__dir__` of a package with lazy imports.
 
-    `names_by_module` has the public names of each module of the package; a dot in the name of a
-    module is written as two underscores. For type checkers, the package also imports the names
-    under `TYPE_CHECKING`. Usage in the package::
+    `names_by_module` contains the public names of each module of the package. A dot in the name of
+    a module is written as two underscores. In addition, the package imports the names under
+    `TYPE_CHECKING` for type checkers. The package contains the following line::
 
         __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
     """
@@ -90,26 +90,27 @@ def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
 
 # ------------------------------------------------------------------------ optional packages
 def is_installed(module: str) -> bool:
-    """Return whether a top-level module can be imported, without importing it."""
+    """Return whether a top-level module can be imported. The module is not imported."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
-        # The import is disabled by a finder, or by None in `sys.modules`.
+        # An import hook, or None in `sys.modules`, disables the import.
         return False
 
 
 def load_kernels(module: str) -> Any:
-    """Return a module of numba kernels; None without numba or if ABSTAIN_NO_NUMBA is 1."""
+    """Return a module of numba kernels, or None without numba or if ABSTAIN_NO_NUMBA is 1."""
     return None if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _import_kernels(module)
 
 
 @cache
 def _import_kernels(module: str) -> Any:
+    """Import a module of numba kernels. Return None if numba is missing or does not work."""
     if not is_installed("numba"):
         return None
     try:
-        # Not an import statement, because numba takes 0.3 s to load.
+        # Loading numba takes 0.3 s, so it is imported only when this function is called.
         return import_module(module)
     except ImportError:
-        # Installed but unusable, for example with an incompatible NumPy: use the NumPy kernels.
+        # Numba is installed but does not work, for example with an incompatible NumPy.
         return None

@@ -1,4 +1,4 @@
-"""Names of classes, groups and splits: distinct names, and integer codes for them."""
+"""Find the distinct names of classes, groups and splits, and encode names as integers."""
 
 from collections.abc import Hashable, Iterable
 
@@ -10,7 +10,7 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 
 def distinct_names(values: Array, argument: str) -> list[Hashable]:
-    """Return the distinct names as Python objects, sorted by `sort_names`."""
+    """Return the distinct names as Python objects, in the order of `sort_names`."""
     offsets = _offsets_from_min(values)
     if offsets is not None:
         return _integers_from_mask(np.bincount(offsets) > 0, values)
@@ -26,9 +26,9 @@ def distinct_names(values: Array, argument: str) -> list[Hashable]:
 
 
 def _offsets_from_min(values: Array) -> IntArray | None:
-    """Return integers minus their minimum if their range is small enough to count them, else None.
+    """Return integers minus their minimum, or None if their range is too large for counting.
 
-    Counting is then faster than sorting.
+    If the range is small, counting is faster than sorting.
     """
     if values.dtype.kind not in "iu" or values.size == 0:
         return None
@@ -41,13 +41,13 @@ def _offsets_from_min(values: Array) -> IntArray | None:
 
 
 def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
-    """Return the integers that occur, given a mask over the offsets from the minimum."""
+    """Return the integers that occur, given a mask over their offsets from the minimum."""
     min_value = int(values.min())
     return [min_value + offset for offset in np.flatnonzero(occurs).tolist()]
 
 
 def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names; names of types that cannot be compared are sorted by type, then by text."""
+    """Sort names. If their types cannot be compared, sort by the type and then by the text."""
     names = list(names)
     try:
         return sorted(names)  # type: ignore[type-var]
@@ -56,7 +56,7 @@ def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
 
 
 def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray]:
-    """Return the distinct names, and the index of each value among them, shape (n,)."""
+    """Return the distinct names, and the index of each value among the names, shape (n,)."""
     offsets = _offsets_from_min(values)
     if offsets is not None:
         occurs = np.bincount(offsets) > 0
@@ -70,7 +70,7 @@ def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray
 
 
 def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
-    """Validate one name (class, cluster) for each of n samples; return integer codes from 0."""
+    """Return integer codes from 0 for the names (of classes or clusters) of n samples."""
     names = to_numpy(values, argument)
     if names.shape != (n,):
         raise ShapeError(
@@ -84,7 +84,7 @@ def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
 
 
 def split_name(split: Split) -> str:
-    """Format a split for display.
+    """Format a split as text.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def split_name(split: Split) -> str:
     Returns
     -------
     str
-        "study = iid, model = a", or "all samples" for the empty split.
+        Text such as "study = iid, model = a", or "all samples" for the empty split.
 
     Examples
     --------

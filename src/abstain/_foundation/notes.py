@@ -1,4 +1,4 @@
-"""`Note`: a remark about the data or the results."""
+"""`Note`, a remark about the data or the results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,47 +7,48 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from abstain.typing import Split
 
-#: Kinds of notes on reading data, which reports do not group: the columns that are read, the
-#: external confidences of FD-Shifts, dropped rows, and all others.
+#: Kinds of notes on reading data, which reports do not group: selected columns, external
+#: confidences of FD-Shifts, dropped rows, answers that the model refused, and all other notes.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"
+ABSTENTIONS: Final = "refused"
 READING: Final = "source"
-READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, READING})
+READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, ABSTENTIONS, READING})
 
 
 @dataclass(frozen=True)
 class RowCount:
-    """Number of rows of a table that a note counts, and the number of all rows."""
+    """The number of rows that a note concerns, and the number of all rows of a table."""
 
     n: int
     n_total: int
 
     def __str__(self) -> str:
-        """Return the count with its share, such as "2 of 8 rows (25.00%)"."""
+        """Return the number and its share of all rows, such as "2 of 8 rows (25.00%)"."""
         return f"{self.n:,} of {self.n_total:,} rows ({self.n / self.n_total:.2%})"
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note or a warning about all data or about one split.
+    """A note or a warning that concerns all data or one split.
 
     Attributes
     ----------
     kind : str
-        Topic of the note. Reports group the notes of one kind.
+        Topic of the note. Reports group notes of the same kind.
     text : str
-        The sentence. If `rows` is set, the text after the number of rows.
+        Text of the note. If `rows` is set, the text continues after the number of rows.
     split : tuple of (column, value)
-        The split of the data; empty for all data.
+        Split that the note concerns, or an empty tuple for all data.
     score : str
-        The confidence score, or empty.
+        Name of the confidence score that the note concerns, or an empty text.
     level : {"note", "warning"}
-        A warning means that numbers may be wrong.
+        Importance of the note. A warning means that numbers may be wrong.
     rows : RowCount or None
-        The rows that the note counts.
+        Number of rows that the note concerns.
     source : str
-        The file or data set, or empty.
+        Name of the file or data set, or an empty text.
     """
 
     kind: str
@@ -60,35 +61,35 @@ class Note:
 
     @classmethod
     def warning(cls, kind: str, text: str, split: "Split" = (), score: str = "") -> "Note":
-        """Return a warning."""
+        """Create a warning."""
         return cls(kind, text, split, score, "warning")
 
     @property
     def message(self) -> str:
-        """The whole sentence."""
+        """Complete sentence of the note."""
         counted = self.text
         if self.rows is not None:
             counted = f"{self.rows} {'dropped: ' if self.kind == DROPPED else ''}{self.text}"
         return f"{self.source}: {counted}" if self.source else counted
 
     def __str__(self) -> str:
-        """Return the whole sentence."""
+        """Return the complete sentence of the note."""
         return self.message
 
     def within(self, source: str) -> "Note":
-        """Return the note with the name of its file or data set before its source."""
+        """Return the note with the name of its file or data set added before its source."""
         if self.source.startswith(source):
             return self
         return replace(self, source=f"{source}: {self.source}" if self.source else source)
 
 
 def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
-    """Combine the notes on chunks of a table, and add up the rows that equal notes count.
+    """Combine the notes on chunks of a table, and add up the row counts of equal notes.
 
     Parameters
     ----------
     parts : iterable of (int, iterable of Note)
-        The number of rows of each chunk, and its notes.
+        Number of rows of each chunk, and the notes on the chunk.
     """
     n_total = 0
     n_by_note: dict[Note, int] = {}

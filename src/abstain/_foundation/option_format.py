@@ -1,10 +1,10 @@
-"""The format of an option in messages: as a keyword argument, or as a command-line flag."""
+"""Format options in messages as keyword arguments or as command-line flags."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: Formats an option name and its value; None stands for no value.
+#: Function that formats an option name and its value, where None stands for no value.
 Writer = Callable[[str, object], str]
 
 
@@ -16,7 +16,7 @@ _WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
 
 
 def format_option(name: str, value: object = None) -> str:
-    """Format an option as the caller passes it: as a keyword or as a flag.
+    """Format an option as the caller passes it, as a keyword argument or as a flag.
 
     Examples
     --------
@@ -30,8 +30,8 @@ def format_option(name: str, value: object = None) -> str:
 def option_format(writer: Writer) -> Iterator[None]:
     """Use another writer for `format_option` inside the block.
 
-    The command line writes flags instead of keywords. The writer is called when a message is
-    created, so texts from the data are never changed.
+    The command line uses a writer of flags instead of keywords. The writer is called when a message
+    is created, so texts from the data are never changed.
     """
     token = _WRITER.set(writer)
     try:

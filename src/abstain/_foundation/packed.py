@@ -1,21 +1,21 @@
-"""Packed sort keys: each key contains a confidence and its 0/1 loss, so one sort orders both.
+"""Packed sort keys, which contain a confidence and its 0/1 loss, so that one sort orders both.
 
 A key is an unsigned integer as wide as the confidence, with
 
 - bit 0: the loss (1 for a failure), and
-- the remaining bits: the bit pattern of the confidence without its sign bit. This magnitude is
+- the remaining bits: the bit pattern of the confidence without its sign bit. The remaining bits are
   complemented if the confidence is not negative.
 
-Ascending keys of one sign are therefore in descending order of confidence, and within a tie group
-the failures come last. The sign is not part of the key: keys of non-negative confidences fill the
-front of the array, keys of negative confidences the back, and each of the two ranges is sorted. Two
-neighbors of one range belong to the same tie group if they differ at most in bit 0.
+Ascending keys of one sign are therefore in descending order of confidence, with the failures of a
+tie group last. The sign is not part of the key. Keys of non-negative confidences occupy the front
+of the array, and keys of negative confidences the back. Each of the two ranges is sorted. Two
+neighbors in a range belong to the same tie group if they differ at most in bit 0.
 
-Sorting keys is several times faster than `np.argsort`, and the keys are the only memory used.
-16-bit confidences have 65,536 patterns, which are counted instead of sorted.
+Sorting keys is several times faster than `np.argsort`, and only the keys need memory. 16-bit
+confidences have 65,536 patterns, which are counted instead of sorted.
 
 The functions return None for input that they cannot process exactly, including invalid input. The
-caller then uses the general implementation, which also raises the error.
+caller then uses the general implementation, which also raises the error for invalid input.
 """
 
 import sys
@@ -30,16 +30,16 @@ from abstain._foundation.array_functions import undo_cumulative_sum
 from abstain._foundation.lazy_imports import load_kernels
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Minimum number of 16-bit confidences that are counted. The table of counts has a fixed cost, so
-#: fewer of them are sorted as float32.
+#: Minimum number of 16-bit confidences for which patterns are counted. The table of counts has a
+#: fixed cost, so fewer confidences are sorted as float32.
 COUNT_FROM = 1 << 15
 
-#: With more samples, twice the sum of the ranks can exceed 64 bits.
+#: Maximum number of samples, for which twice the sum of the ranks fits into 64 bits.
 _MAX_SAMPLES = 1 << 31
 
 
 class FloatLayout(NamedTuple):
-    """The bit patterns of a float format, as unsigned integers."""
+    """The bit patterns of a float format as unsigned integers."""
 
     unsigned: Any
     sign_bit: int
@@ -54,20 +54,20 @@ _LAYOUTS = {
 HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 
 _N_PATTERNS = 1 << 16
-#: The 16-bit pattern of -0.0.
+#: Bit pattern of -0.0 in the 16-bit formats.
 _NEGATIVE_ZERO = 0x8000
 
-#: Number of samples from which on the compiled kernels save more time than numba takes to load.
+#: Number of samples from which compiled kernels save more time than loading numba takes.
 _N_BEFORE_NUMBA = 50_000_000
 
-#: Number of keys in one call of `find_group_ends`.
+#: Number of keys that are passed to one call of `find_group_ends`.
 _BLOCK = 1 << 16
 
 _KERNEL_LOSS_DTYPES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
 
 
 class PackedKernels(Protocol):
-    """The kernels, with one implementation in `blockwise` (NumPy) and one in `compiled` (numba)."""
+    """The kernels, which `blockwise` implements with NumPy and `compiled` with numba."""
 
     pack_nonnegative: Callable[[Array, Array, Array], tuple[int, bool]]
     pack_by_sign: Callable[[Array, Array, Array, Any, Any], int]
@@ -81,18 +81,18 @@ _COMPILED = "abstain._foundation.compiled"
 
 
 def kernels() -> PackedKernels:
-    """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
+    """Return the compiled kernels, or the NumPy kernels if numba is missing or disabled."""
     return load_kernels(_COMPILED) or _NUMPY
 
 
 @dataclass
 class KernelSelection:
-    """Selects the kernels by the number of samples that this process has sorted with NumPy."""
+    """Select the kernels by the number of samples that NumPy has sorted in this process."""
 
     n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for n further samples; numba is loaded only if it saves time."""
+        """Return the kernels for n further samples. Load numba only if this saves time."""
         is_loaded = _COMPILED in sys.modules
         if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
@@ -103,16 +103,16 @@ class KernelSelection:
 _SELECTION = KernelSelection()
 
 
-#: Distinct confidences in descending order, then the weight and the loss of each. The fourth entry
-#: is the number of samples, or None if the weight is this number.
+#: Distinct confidences in descending order, with the weight and the loss of each. The fourth entry
+#: is the number of samples, or None if the weight is the number of samples.
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 
-#: `Groups` in which untied successes are merged, and whether each group is merged.
+#: The entries of `Groups` with untied successes merged, and a mask of the merged groups.
 MergedGroups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
 
 
 class VertexBlock(NamedTuple):
-    """Consecutive distinct confidences in descending order; the fields are those of `TieGroups`."""
+    """Consecutive distinct confidences in descending order, with the fields of `TieGroups`."""
 
     confidence: Array
     weight: Array
@@ -123,19 +123,19 @@ class VertexBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedKeys:
-    """Sorted keys of samples with a 0/1 loss; see the module for their encoding."""
+    """Sorted keys of samples with a 0/1 loss, in the encoding that the module describes."""
 
-    #: Shape (n,). Most confident first.
+    #: Keys in the order of descending confidence, shape (n,).
     keys: Array
-    #: Number of non-negative confidences. Their keys come first.
+    #: Number of non-negative confidences, whose keys come first.
     n_nonnegative: int
-    #: Data type of the confidences. The keys may be wider.
+    #: Data type of the confidences, which may be narrower than the keys.
     dtype: np.dtype[Any]
-    #: The implementation that packed the keys.
+    #: Implementation of the kernels that packed the keys.
     kernels: PackedKernels
 
     def groups(self) -> Groups:
-        """Return the distinct confidences in descending order, with their counts and failures."""
+        """Return the distinct confidences in descending order, with their samples and failures."""
         return self._groups(merge=False)[:4]
 
     def merged_groups(self) -> MergedGroups:
@@ -143,7 +143,7 @@ class PackedKeys:
         return self._groups(merge=True)
 
     def vertices(self) -> Iterator[VertexBlock]:
-        """Yield the distinct confidences block by block, without an array of all groups."""
+        """Yield the distinct confidences in blocks, without creating an array of all groups."""
         n_before, failures_before = 0.0, 0.0
         blocks = blockwise.iterate_group_ends(self.keys, self.n_nonnegative)
         for group_ends, cumulative_failures in blocks:
@@ -168,7 +168,7 @@ class PackedKeys:
         return self.confidence_at(group_ends), n_samples, n_failures, None, is_merged
 
     def _group_end_blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-        """Yield the ends of groups, the failures up to there, and whether each is merged."""
+        """Yield the ends of groups, the cumulative failures, and a mask of merged groups."""
         failures_before, starts_group = 0, True
         for sign_start, sign_end in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
             for start in range(sign_start, sign_end, _BLOCK):
@@ -195,7 +195,7 @@ class PackedKeys:
         nonnegative = slice(None, n_nonnegative_groups)
         negative = slice(n_nonnegative_groups, None)
         patterns[nonnegative] = ~patterns[nonnegative]
-        # Drop the loss bit.
+        # The shift removes the loss bit.
         patterns >>= layout.unsigned(1)
         patterns[negative] |= layout.unsigned(layout.sign_bit)
         return patterns.view(float_dtype).astype(self.dtype, copy=False)
@@ -204,7 +204,10 @@ class PackedKeys:
 def pack_and_sort(
     confidence: Array, loss: Array, implementation: PackedKernels | None = None
 ) -> PackedKeys | None:
-    """Pack and sort; None unless confidence is finite float32 or float64 and every loss 0 or 1."""
+    """Pack and sort samples. Return None unless confidences are finite and losses 0 or 1.
+
+    The confidences must be float32 or float64.
+    """
     implementation = implementation or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
     if layout is None or confidence.size > _MAX_SAMPLES:
@@ -219,7 +222,7 @@ def pack_and_sort(
         return None
     n_nonnegative = keys.size
     if max_pattern >= layout.infinity:
-        # Some confidence is negative (its sign bit is set) or not finite.
+        # A confidence is negative, so that its sign bit is set, or it is not finite.
         sign_bit, infinity = layout.unsigned(layout.sign_bit), layout.unsigned(layout.infinity)
         n_nonnegative = implementation.pack_by_sign(patterns, kernel_loss, keys, sign_bit, infinity)
         if n_nonnegative < 0:
@@ -231,14 +234,14 @@ def pack_and_sort(
 
 
 def _view_contiguous(x: Array, dtype: Any) -> Array:
-    """View as a contiguous read-only array, so that numba compiles one variant for all callers."""
+    """Return a contiguous read-only view, for which numba compiles only one variant."""
     view: Array = np.ascontiguousarray(x).view(dtype)
     view.setflags(write=False)
     return view
 
 
 def _loss_for_kernels(loss: Array) -> Array | None:
-    """Return the loss in a dtype that the kernels accept, or None if that would round it."""
+    """Return the loss in a dtype that the kernels accept, or None if conversion would round it."""
     if loss.dtype in _KERNEL_LOSS_DTYPES:
         return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):
@@ -247,9 +250,9 @@ def _loss_for_kernels(loss: Array) -> Array | None:
 
 
 def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
-    """Pack and sort validated samples without weights; None if keys cannot hold them.
+    """Pack and sort validated samples without weights.
 
-    Also None if counting is faster than sorting, see `is_counted`.
+    The result is None if keys cannot represent the samples, or if counting is faster than sorting.
     """
     implementation = _SELECTION.kernels(confidence.size)
     if confidence.dtype != np.float16:
@@ -261,18 +264,17 @@ def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
 
 
 def is_counted(confidence: Array) -> bool:
-    """Return whether counting the bit patterns is faster than sorting the values."""
+    """Return whether counting bit patterns is faster than sorting the confidences."""
     return confidence.dtype == np.float16 and confidence.size >= COUNT_FROM
 
 
 def count_failures(
     patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
-    """Group 16-bit floats by counting; None unless all are finite and every loss is 0 or 1.
+    """Group 16-bit floats by counting. Return None unless floats are finite and losses 0 or 1.
 
-    `patterns` are the bit patterns of the confidences as uint16. `infinity`, which is
-    `HALF_INFINITY` or `BRAIN_INFINITY`, selects the format. bfloat16 confidences are returned as
-    float32.
+    `patterns` contains the bit patterns of the confidences as uint16. `infinity` is `HALF_INFINITY`
+    or `BRAIN_INFINITY`, and selects the format. Confidences in bfloat16 are returned as float32.
     """
     kernel_loss = _loss_for_kernels(loss)
     if kernel_loss is None:
@@ -291,7 +293,7 @@ def count_failures(
 def count_half_precision(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group float16 confidences with any loss and weight by counting."""
+    """Group float16 confidences by counting, with any loss and weight."""
     patterns = confidence.view(np.uint16)
     if weight is None:
         groups = count_failures(patterns, loss, _NUMPY, infinity=HALF_INFINITY)
@@ -317,13 +319,13 @@ def _sum_by_pattern(patterns: Array, values: FloatArray) -> FloatArray:
 def _groups_of_patterns(
     n_samples: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
 ) -> Groups | None:
-    """Select the patterns that occur from tables over all; None if one of them is not finite."""
+    """Select the patterns that occur from tables of all patterns; None if one is not finite."""
     for table in (n_samples, weight, loss):
-        # -0.0 equals 0.0.
+        # -0.0 equals 0.0, so both patterns form one group.
         table[0] += table[_NEGATIVE_ZERO]
         table[_NEGATIVE_ZERO] = 0
     occurring = np.flatnonzero(n_samples != 0)
-    # Patterns ascend with the magnitude: first those of the non-negative, then of the negative.
+    # Sorted patterns contain the non-negative numbers first, each sign by ascending magnitude.
     n_finite_nonnegative, n_nonnegative = np.searchsorted(occurring, (infinity, _NEGATIVE_ZERO))
     if n_finite_nonnegative < n_nonnegative:
         return None
@@ -339,5 +341,5 @@ def _groups_of_patterns(
 
 
 def brain_floats(patterns: Array) -> Array:
-    """Convert bfloat16 bit patterns to float32, exactly."""
+    """Convert bfloat16 bit patterns to float32 without rounding."""
     return (patterns.astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -1,8 +1,8 @@
-"""Extensions of abstain by installed packages, found through entry points.
+"""Find and load extensions of abstain in installed packages.
 
-A package names its extensions in its ``pyproject.toml``. This module finds and loads them. The
-kinds are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`,
-`abstain.report.Subject` and `abstain.report.PageSection`; docs/plugins.md describes them.
+A package declares its extensions as entry points in its ``pyproject.toml``. The kinds of extensions
+are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`, `abstain.report.Subject`
+and `abstain.report.PageSection`. docs/plugins.md describes them.
 """
 
 from functools import cache
@@ -13,8 +13,8 @@ from abstain.errors import InputError
 
 T = TypeVar("T")
 
-#: Groups of entry points: commands of the program, catalogues of `abstain list`, kinds of reports,
-#: and sections of the reports of an existing kind.
+#: Groups of entry points: commands, catalogues of `abstain list`, kinds of reports, and sections of
+#: existing kinds of reports.
 COMMANDS: Final = "abstain.commands"
 CATALOGUES: Final = "abstain.catalogues"
 SUBJECTS: Final = "abstain.subjects"
@@ -23,17 +23,17 @@ SECTIONS: Final = "abstain.sections"
 
 @cache
 def extensions(group: str) -> tuple[EntryPoint, ...]:
-    """Return the extensions of one group in the order of their names."""
+    """Return the extensions in a group, in the order of their names."""
     return tuple(sorted(entry_points(group=group), key=lambda extension: extension.name))
 
 
 def load_extension(extension: EntryPoint, kind: type[T]) -> T:
-    """Load an extension; raise an InputError that names its package if it is not of its kind."""
+    """Load an extension. A failure or a wrong type raises an error that names the package."""
     package = extension.dist.name if extension.dist else extension.module
     description = f"{extension.name!r} of the package {package!r}"
     try:
         loaded = extension.load()
-    except Exception as error:  # another package can raise anything when it is imported
+    except Exception as error:  # importing another package can raise any error
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"{description} cannot be loaded ({reason})") from error
     if not isinstance(loaded, kind):

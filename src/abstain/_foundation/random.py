@@ -1,4 +1,4 @@
-"""Random number generators from the argument `rng`, without global state."""
+"""Create random number generators from the argument `rng`, without global state."""
 
 from zlib import crc32
 
@@ -9,7 +9,7 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return the generator for a seed, a generator or None (fresh entropy)."""
+    """Return a generator for a seed or a generator. None creates one with fresh entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -23,13 +23,13 @@ def as_generator(rng: Rng) -> np.random.Generator:
 
 
 def as_seed(rng: Rng) -> int:
-    """Return a seed that can be stored: `rng` if it is an integer, else a number that it draws."""
+    """Return `rng` if it is an integer, otherwise a seed drawn from `rng`, which can be stored."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(as_generator(rng).integers(2**63))
-    as_generator(rng)  # raises an error for an invalid seed
+    as_generator(rng)  # This call raises an error for an invalid seed.
     return int(rng)
 
 
 def named_generator(seed: int, name: str) -> np.random.Generator:
-    """Return a generator for one named component, independent of the other components."""
+    """Return a generator for a named component, independent of other components."""
     return np.random.default_rng((seed, crc32(name.encode())))

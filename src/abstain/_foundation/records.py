@@ -1,11 +1,11 @@
-"""Validation of records: the type annotation of a field defines its valid values.
+"""Validation of records, in which the type annotation of a field defines its valid values.
 
-A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta`,
-or its choices as a `Literal`. msgspec validates the values, whether they come from a caller or from
-a file. It was preferred to pydantic because it validates plain dataclasses without a base class,
-has no dependencies, and takes about 6 ms to import. Validation is strict: the text "3" is not a
-number, and True is not a count. This module adds error messages that name the field and the value,
-and the validation of array shapes.
+A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta` or
+its choices as a `Literal`. msgspec validates values from callers and from files. It was preferred
+to pydantic because it validates plain dataclasses without a base class, has no dependencies, and
+takes about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a
+count. This module adds error messages that name the field and the value, and the validation of
+array shapes.
 """
 
 import math
@@ -30,7 +30,7 @@ from abstain.typing import Array
 RecordT = TypeVar("RecordT")
 
 # ------------------------------------------------------------------------------------ field rules
-#: The largest finite float, and the largest 64-bit integer.
+#: The largest finite float and the largest 64-bit integer.
 _MAX_FLOAT, _MAX_INT = sys.float_info.max, 2**63 - 1
 
 Number = Annotated[float, Meta(ge=-_MAX_FLOAT, le=_MAX_FLOAT)]
@@ -42,29 +42,29 @@ NonNegativeInt = Annotated[int, Meta(ge=0, le=_MAX_INT)]
 PositiveInt = Annotated[int, Meta(ge=1, le=_MAX_INT)]
 AtLeastTwo = Annotated[int, Meta(ge=2, le=_MAX_INT)]
 NonEmptyText = Annotated[str, Meta(min_length=1)]
-#: A text with a character other than white space.
+#: A text that contains a character other than white space.
 NonBlankText = Annotated[str, Meta(pattern=r"\S")]
 
-#: Declares a tuple of distinct values, without or with the empty tuple.
+#: Annotations of a tuple of distinct values, which must not be empty or may be empty.
 DISTINCT_NONEMPTY = Meta(min_length=1, extra={"once": True})
 DISTINCT = Meta(extra={"once": True})
 
 
 def between(low: float, high: float) -> Meta:
-    """Declare the range of a number, with both bounds included."""
+    """Declare the range of a number, including both bounds."""
     return Meta(ge=low, le=high)
 
 
 def axes(*axis_names: str) -> Meta:
     """Declare the names of the axes of an array.
 
-    Axes of one name must have equal lengths in all fields of a record.
+    Axes with the same name must have equal lengths in all fields of a record.
     """
     return Meta(extra={"axes": axis_names})
 
 
 def entries(axis: str, description: str, *, distinct: bool = False) -> Meta:
-    """Declare a tuple with at least one entry: the name of its axis and its description."""
+    """Declare a tuple with at least one entry, the name of its axis and its description."""
     extra = {"axes": (axis,), "description": description, "distinct": distinct}
     return Meta(min_length=1, extra=extra)
 
@@ -76,7 +76,7 @@ ClassNames = Annotated[
 
 @dataclass(frozen=True)
 class _Schema:
-    """The fields of a record class as msgspec types, and the rules that msgspec does not check."""
+    """The fields of a record class as msgspec types, and rules that msgspec does not validate."""
 
     struct: type[msgspec.Struct]
     types: dict[str, types.Type]
@@ -95,13 +95,13 @@ def _schema(kind: Any) -> _Schema:
 
 
 def _extra_rules(t: types.Type) -> dict[str, Any]:
-    """Return the rules in the annotation of a field that msgspec does not check."""
+    """Return the rules in the annotation of a field that msgspec does not validate."""
     members = t.types if isinstance(t, types.UnionType) else (t,)
     return next((x.extra or {} for x in members if isinstance(x, types.Metadata)), {})
 
 
 def _value_type(t: types.Type) -> types.Type:
-    """Return the type of a field without None and without annotations."""
+    """Return the type of a field without None and without its annotation."""
     if isinstance(t, types.UnionType):
         t = next(x for x in t.types if not isinstance(x, types.NoneType))
     return t.type if isinstance(t, types.Metadata) else t
@@ -110,8 +110,9 @@ def _value_type(t: types.Type) -> types.Type:
 def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
-    To be called in `__post_init__`. `owner` names the record in messages, for example "a decision
-    rule". An invalid value raises an InputError, or a subclass, that names the field and the value.
+    Call this function in `__post_init__`. Error messages call the record `owner`, for example "a
+    decision rule". An invalid value raises an InputError or a subclass, which names the field and
+    the value.
     """
     for name, value in _validated_fields(record, str, f" of {owner}" if owner else "").items():
         object.__setattr__(record, name, value)
@@ -120,8 +121,8 @@ def check(record: object, *, owner: str = "") -> None:
 def check_unconverted(record: object, display_name: Callable[[str], str] = str) -> None:
     """Validate each field of a new record without converting it.
 
-    For configurations: jobs are identified by a hash of the written values, in which 1 differs from
-    1.0. `display_name` returns the name of a field in the file.
+    This function validates configurations. A hash of the written values identifies a job, and in
+    these values 1 differs from 1.0. `display_name` returns the name of a field in the file.
     """
     _validated_fields(record, display_name, "")
 
@@ -129,6 +130,7 @@ def check_unconverted(record: object, display_name: Callable[[str], str] = str) 
 def _validated_fields(
     record: object, display_name: Callable[[str], str], owner_phrase: str
 ) -> dict[str, Any]:
+    """Return the validated and converted fields of a record by name."""
     record_class: Callable[..., object] = type(record)
     schema = _schema(record_class)
     values = {name: getattr(record, name) for name in schema.types}
@@ -149,7 +151,7 @@ def _validated_fields(
 
 
 def check_value(value: Any, kind: Any, name: str) -> Any:
-    """Validate one value, and return it without conversion."""
+    """Validate a value, and return it without conversion."""
     try:
         msgspec.convert({"": _to_python_number(value)}, dict[str, kind])
     except msgspec.ValidationError as error:
@@ -172,7 +174,7 @@ def check_distinct(values: Any, name: str, *, allow_empty: bool = True) -> None:
 def from_fields(
     kind: Callable[..., RecordT], values: Mapping[str, Any], description: str
 ) -> RecordT:
-    """Create a record from the fields of a file, which must be complete and known."""
+    """Create a record from the fields of a file. A missing or unknown field raises an error."""
     check_field_names(values, _schema(kind).types, description)
     return kind(**values)
 
@@ -189,18 +191,18 @@ def check_field_names(values: Mapping[str, Any], names: Collection[str], descrip
 
 
 def from_nested_fields(kind: Callable[..., RecordT], values: object, description: str) -> RecordT:
-    """Create a record that is a field of another record, from a JSON object."""
+    """Create a record from a JSON object that is a field of another record."""
     if not isinstance(values, dict):
         raise_error(f"{description} must be an object with its fields; got {short_repr(values)}")
     return from_fields(kind, values, description)
 
 
 def _to_python_number(value: Any) -> Any:
-    """Convert NumPy numbers to Python numbers, also in lists and tuples."""
+    """Convert NumPy numbers to Python numbers, including those in lists and tuples."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) is int and abs(value) > _MAX_FLOAT:
-        # msgspec before 0.22 raises various errors for integers beyond the range of float64.
+        # Before 0.22, msgspec raises various errors for integers beyond the range of float64.
         return math.inf
     return type(value)(map(_to_python_number, value)) if type(value) in {list, tuple} else value
 
@@ -209,7 +211,7 @@ def _to_python_number(value: Any) -> Any:
 def _check_axes(name: str, value: Any, rules: Mapping[str, Any], sizes: dict[str, int]) -> Any:
     """Validate the shape of an array or the length of a tuple.
 
-    `sizes` has the length of each axis in the fields before, and is updated.
+    `sizes` contains the length of each axis in previous fields. The function adds new axes.
     """
     names: tuple[str, ...] = rules["axes"]
     if not isinstance(value, np.ndarray):
@@ -247,7 +249,9 @@ def _has_distinct_entries(x: tuple[Any, ...]) -> bool:
 
 # ------------------------------------------------------------------------------------ messages
 #: Finds field and index in an error message of msgspec, such as " - at `$.field[3]`".
-_ERROR_LOCATION = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?(.*)`")
+_ERROR_LOCATION = re.compile(
+    r" - at `\$(?:\.(?P<field>\w+)|\[\.\.\.\])?(?:\[(?P<index>\d+)\])?(?P<nested_path>.*)`"
+)
 
 
 def _validation_error(
@@ -257,37 +261,47 @@ def _validation_error(
     display_name: Callable[[str], str],
     owner_phrase: str = "",
 ) -> InputError:
-    """Return msgspec's refusal as a sentence: the field, the rule it breaks, the value."""
+    """Return an error that names the field, the violated rule and the value."""
     location = _ERROR_LOCATION.search(str(error))
-    field, index = (location[1] or "", location[2]) if location else ("", None)
-    is_in_nested_record = (
-        field
-        and index is not None
-        and isinstance(_item_type(_value_type(field_types[field]), int(index)), types.DataclassType)
-    )
-    if location is None or location[3] or is_in_nested_record:
-        # For a nested record, the message of msgspec names the location.
+    if location is None or location["nested_path"]:
+        # The message of msgspec names the location in the nested record.
         return InputError(str(error))
-    value, field_type = values[field], field_types[field]
-    kind, rules = _value_type(field_type), _extra_rules(field_type)
-    name, position = f"`{display_name(field)}`{owner_phrase}", ""
-    if index is not None:
-        value, rules, position = value[int(index)], {}, f" at index {index}"
-        kind = _item_type(kind, int(index))
-    elif "axes" in rules and isinstance(value, list | tuple) and not value:
+    field = location["field"] or ""
+    name = f"`{display_name(field)}`{owner_phrase}"
+    field_value = values[field]
+    field_type = _value_type(field_types[field])
+    field_rules = _extra_rules(field_types[field])
+    if location["index"] is not None:
+        index = int(location["index"])
+        item_type = _item_type(field_type, index)
+        if isinstance(item_type, types.DataclassType):
+            return InputError(str(error))
+        item = _to_python_scalar(field_value[index])
+        rule = _rule_text(item_type, item, is_item=True)
+        return _rule_error(f"{name} must {rule}", item_type, item, f" at index {index}")
+    if "axes" in field_rules and isinstance(field_value, list | tuple) and not field_value:
         return ShapeError(f"{name} is empty; at least one entry is needed")
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(kind, types.DictType):
+    value = _to_python_scalar(field_value)
+    if isinstance(field_type, types.DictType):
         rule = f"be a table: [{display_name(field)}]"
-    elif "description" in rules:
-        rule = f"be {rules['description']}"
+    elif "description" in field_rules:
+        rule = f"be {field_rules['description']}"
     else:
-        rule = _rule_text(kind, value, is_item=index is not None)
-    number_types = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
-    is_out_of_range = type(value) in number_types
-    return (DomainError if is_out_of_range else InputError)(
-        f"{name} must {rule}; got {short_repr(value)}{position}"
-    )
+        rule = _rule_text(field_type, value, is_item=False)
+    return _rule_error(f"{name} must {rule}", field_type, value)
+
+
+def _to_python_scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rule_error(rule: str, kind: types.Type, value: Any, position: str = "") -> InputError:
+    """Return a DomainError if a number of the right type is out of range, else an InputError."""
+    is_float_out_of_range = isinstance(kind, types.FloatType) and type(value) in {int, float}
+    is_integer_out_of_range = isinstance(kind, types.IntType) and type(value) is int
+    is_out_of_range = is_float_out_of_range or is_integer_out_of_range
+    error_class = DomainError if is_out_of_range else InputError
+    return error_class(f"{rule}; got {short_repr(value)}{position}")
 
 
 def _item_type(kind: Any, index: int) -> types.Type:

@@ -1,4 +1,4 @@
-"""`Scored`: validated confidence and loss, sorted once. All metrics are computed from it."""
+"""`Scored`, validated samples that are sorted once and from which all metrics are computed."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
@@ -37,8 +37,7 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
 T = TypeVar("T")
 
-#: Number of groups in one block of `probability_vertices`, so that temporary arrays fit into the
-#: cache.
+#: Number of groups in a block of `probability_vertices`, whose temporary arrays fit into the cache.
 _BLOCK = 1 << 15
 
 
@@ -46,66 +45,66 @@ _BLOCK = 1 << 15
 class ClassView:
     """Classes and class probabilities, for metrics that need more than confidence and loss."""
 
-    #: Shape (n,). Class codes from 0 to K - 1; -1 marks a sample of no known class.
+    #: Class codes from 0 to K - 1, shape (n,). The code -1 marks a label that is not a class.
     labels: IntArray
-    #: Shape (n,). Predicted class codes.
+    #: Predicted class codes, shape (n,).
     prediction: IntArray
-    #: The class names, in the order of the codes.
+    #: Class names, in the order of the codes.
     classes: tuple[object, ...]
-    #: Shape (n, K). Class probabilities.
+    #: Class probabilities, shape (n, K).
     probabilities: FloatArray | None = None
-    #: Shape (n, K). Their logarithms, exact where a probability underflows.
+    #: Logarithms of the class probabilities, shape (n, K), exact where a probability underflows.
     log_probabilities: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Validated inputs of every metric, with the tie groups computed once.
+    """Validated inputs of every metric, for which the tie groups are computed once.
 
     The arrays belong to NumPy, or to one library and device, which then performs the computation.
 
-    A row usually is one sample. In `group_rows` and its variants, a row stands for all samples of
-    one tie group and one loss, and `row_counts` is their number.
+    Usually, a row is one sample. In `group_rows` and its variants, a row represents all samples
+    with the same tie group and loss, and `row_counts` contains the number of these samples.
     """
 
-    #: Shape (n,). Higher is more trusted; only the order matters to rank metrics.
+    #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
     confidence: Array
-    #: Shape (n,). Finite and non-negative.
+    #: Finite and non-negative losses, shape (n,).
     loss: Array
-    #: Shape (n,). Frequency weights: an integer weight counts a sample that many times.
+    #: Frequency weights, shape (n,). A sample with an integer weight w counts as w samples.
     weight: FloatArray | None = None
-    #: Shape (n,). The confidence as the probability of a correct prediction, for calibration and
-    #: CWSA.
+    #: Confidences that are used as probabilities of a correct prediction, for calibration and CWSA,
+    #: shape (n,).
     probability: Array | None = field(default=None)
     #: Labels, predictions and class probabilities.
     class_view: ClassView | None = field(default=None)
 
-    #: `groups` and `merged_groups`, if they are available already.
+    #: Values of `groups` and `merged_groups`, if they are already available.
     precomputed_groups: TieGroups | None = field(default=None, repr=False)
     precomputed_merged_groups: TieGroups | None = field(default=None, repr=False)
-    #: Shape (n,). The tie group of each row, if it is available already.
+    #: Index of the tie group of each row, shape (n,), if it is already available.
     precomputed_group_index: IntArray | None = field(default=None, repr=False)
-    #: Shape (n,). Number of samples of each row; equal to `weight`. None if each row is one sample.
+    #: Number of samples of each row, shape (n,), equal to `weight`. None if each row is one sample.
     row_counts: FloatArray | None = field(default=None, repr=False)
-    #: Shape (rows of the caller,). Which rows of the caller have a positive weight and are included
-    #: here. None if all are.
+    #: Mask of the caller's rows with a positive weight, which are the rows of this object. None if
+    #: all rows of the caller have a positive weight.
     input_row_mask: AnyArray | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
-        """The array-API namespace of the arrays: `numpy` for NumPy."""
+        """Array-API namespace of the arrays, which is `numpy` for NumPy."""
         return namespace(self.confidence)
 
     # -------------------------------------------------------------------------------- tie groups
     @cached_property
     def _keys(self) -> PackedKeys | None:
-        """The sorted keys with confidence and loss; None if keys cannot hold the samples."""
+        """Sorted keys with confidence and loss, or None if keys cannot represent the samples."""
         is_packable = is_numpy(self.confidence) and is_numpy(self.loss) and self.weight is None
         return sorted_keys(self.confidence, self.loss) if is_packable else None
 
     @cached_property
     def groups(self) -> TieGroups:
-        """The samples grouped by confidence, most confident first."""
+        """The samples grouped by confidence, in descending order."""
         if self.precomputed_groups is not None:
             return self.precomputed_groups
         if self.row_counts is not None and self.precomputed_merged_groups is not None:
@@ -116,11 +115,11 @@ class Scored:
 
     @cached_property
     def sorted_confidence(self) -> SortedValues:
-        """The descending order of the NumPy samples with a positive weight."""
+        """Descending order of the NumPy confidences with a positive weight."""
         return sort_descending(self.confidence, positive_weight_mask(self.weight))
 
     def group_with_loss(self, loss: Array) -> TieGroups:
-        """Return the tie groups of the same samples with another loss."""
+        """Return the tie groups of the same samples for another loss."""
         if not is_numpy(self.confidence) or not is_numpy(loss) or is_counted(self.confidence):
             return group_ties(self.confidence, loss, self.weight)
         return group_sorted_values(self.sorted_confidence, loss, self.weight)
@@ -129,8 +128,8 @@ class Scored:
     def merged_groups(self) -> TieGroups:
         """The tie groups, with consecutive untied successes merged into one group.
 
-        Sums over merged successes have a closed form, and with a 0/1 loss few groups remain. Equal
-        to `groups` for other losses, for weights and on a device.
+        Sums over merged successes have a closed form, and few groups remain for a 0/1 loss. For
+        other losses, with weights and on a device, no group is merged.
         """
         if self.precomputed_merged_groups is not None:
             return self.precomputed_merged_groups
@@ -141,8 +140,8 @@ class Scored:
     def probability_vertices(self) -> Iterator[VertexBlock]:
         """Yield blocks of distinct probabilities in descending order.
 
-        For functions that read each block once: if the samples are packed into keys, no array of
-        all groups is created. On a device there is one block.
+        Use this method to read each block once. If the samples are packed into keys, no array of
+        all groups is created. On a device, there is one block.
         """
         has_no_groups = self._is_confidence_probability and self.precomputed_groups is None
         if has_no_groups and self._keys is not None:
@@ -157,19 +156,19 @@ class Scored:
 
     @property
     def _is_confidence_probability(self) -> bool:
-        """Whether grouping by probability is grouping by confidence."""
+        """Whether the probability equals the confidence, so that both define the same groups."""
         return self.probability is None or self.probability is self.confidence
 
     @cached_property
     def probability_groups(self) -> TieGroups:
-        """The samples grouped by the probability of a correct prediction, highest first."""
+        """The samples grouped by the probability of a correct prediction, in descending order."""
         if self._is_confidence_probability:
             return self.groups
         return group_ties(self.probability_or_confidence, self.loss, self.weight)
 
     @cached_property
     def group_index(self) -> IntArray:
-        """The tie group of each row, -1 for weight 0."""
+        """Tie group of each row, or -1 for weight 0."""
         if self.precomputed_group_index is not None:
             return self.precomputed_group_index
         order = None
@@ -179,7 +178,7 @@ class Scored:
 
     @cached_property
     def probability_group_index(self) -> IntArray:
-        """The group of each row in `probability_groups`, -1 for weight 0."""
+        """Group of each row in `probability_groups`, or -1 for weight 0."""
         if self._is_confidence_probability:
             return self.group_index
         p = self.probability_or_confidence
@@ -193,16 +192,16 @@ class Scored:
 
     @property
     def _has_group_rows(self) -> bool:
-        """Whether the samples can be combined by tie group and loss."""
+        """Whether the samples can be combined to one row per tie group and loss."""
         return self.is_binary and self.weight is None and self.xp is np
 
     @cached_property
     def group_rows(self) -> "Scored":
-        """The same samples, with one row for all samples of one tie group and one loss.
+        """The samples with one row per tie group and loss, in descending order of confidence.
 
-        Most confident first; the weight is the number of samples. The influence of a sample on a
-        metric without classes depends on its tie group and loss only. `self` for weights, for
-        losses other than 0 and 1 and on a device.
+        The weight of a row is its number of samples. If a metric uses no classes, all samples of a
+        row have the same influence. The result is `self` with weights, for losses other than 0 and
+        1 and on a device.
         """
         if not self._has_group_rows:
             return self
@@ -211,9 +210,10 @@ class Scored:
 
     @cached_property
     def class_rows(self) -> "Scored":
-        """`group_rows` for metrics with classes: one row for each class, tie group and loss.
+        """The samples with one row per class, tie group and loss, for metrics with classes.
 
-        Sorted by class, then by descending confidence. `self` without class labels.
+        The rows are sorted by class and then by descending confidence. The result is `self` if
+        there are no class labels.
         """
         if not self._has_group_rows or self.class_view is None:
             return self
@@ -228,7 +228,7 @@ class Scored:
 
     @cached_property
     def split_rows(self) -> "Scored":
-        """`group_rows` of merged groups that are split near both ends, see `split_at_ends`."""
+        """Rows of merged groups that are split near both ends. See `split_at_ends`."""
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
@@ -237,17 +237,17 @@ class Scored:
 
     @cached_property
     def merged_rows(self) -> "Scored":
-        """`group_rows` of merged groups, for influences that are equal within each of them."""
+        """Rows of merged groups, for influences that are constant within each merged group."""
         if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
             return self.group_rows
         return _scored_from_rows(rows_of_groups(self.merged_groups))
 
     def influence_rows(self, cluster: IntArray | None) -> "Scored":
-        """Return `split_rows` if all samples are independent, else `self`."""
+        """Return `split_rows` if all samples are independent, otherwise `self`."""
         return self.split_rows if cluster is None else self
 
     def with_separate_ranks(self, first: int, last: int) -> "Scored":
-        """Return these rows with merged groups split at each rank from `first` to `last`."""
+        """Return rows in which merged groups are split at each rank from `first` to `last`."""
         if self.groups.is_merged is None:
             return self
         groups = split_merged_groups(self.groups, np.arange(first, last + 1))
@@ -255,7 +255,10 @@ class Scored:
 
     # -------------------------------------------------------------------------------- other orders
     def with_ties_broken(self, *, best: bool) -> "Scored":
-        """Return the samples with ties broken by loss: the smaller first if `best`, else last."""
+        """Return the samples with ties broken by loss.
+
+        If `best` is True, the smallest loss comes first, otherwise the largest loss.
+        """
         if self.is_binary and self.has_unit_weights and self.xp is np:
             groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
             if self.row_counts is not None:
@@ -280,10 +283,10 @@ class Scored:
 
     @cached_property
     def best_order(self) -> TieGroups:
-        """The tie groups of the best score: the lower the loss, the more confident.
+        """Tie groups of the best score, for which a lower loss means a higher confidence.
 
-        Samples of equal loss form one group. Weight functions that are averaged over ties have the
-        same value for any order within a group, so no score without ties is better.
+        Samples with equal losses form one group. A weight function that is averaged over ties has
+        the same value for any order within a group. Therefore, no score without ties is better.
         """
         if self.has_unit_weights and self.is_binary and self.xp is np:
             n_failures = int(self.merged_groups.cumulative_loss[-1])
@@ -296,28 +299,28 @@ class Scored:
 
     @cached_property
     def sorted_losses(self) -> SortedValues:
-        """The order of the NumPy samples with a positive weight, the smallest loss first."""
+        """Order of the NumPy samples with a positive weight by ascending loss."""
         return sort_descending(self._negative_loss, positive_weight_mask(self.weight))
 
     @property
     def _negative_loss(self) -> AnyArray:
-        """The confidence of the best score."""
+        """Confidences of the best score."""
         if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
         return -as_double(without_gradient(self.loss))
 
     @cached_property
     def best_order_group_index(self) -> AnyArray:
-        """The group of each row in `best_order`, -1 for weight 0."""
+        """Group of each row in `best_order`, or -1 for weight 0."""
         if self.has_unit_weights and self.is_binary:
-            # Group 0 has the successes, if there are any; the last group has the failures.
+            # Successes form group 0, if there are any, and failures form the last group.
             failure_group = self.best_order.loss.shape[0] - 1
             return (self.loss > 0) * failure_group
         return tie_group_index(self.best_order, self._negative_loss, self.weight)
 
     # -------------------------------------------------------------------------------- input rows
     def select_samples(self, column: Any) -> Any:
-        """Select the entries of the samples from a column of the caller."""
+        """Select the entries of these samples from a column of the caller."""
         return column if self.input_row_mask is None else column[self.input_row_mask]
 
     def expand_to_input_rows(self, values: Any) -> Any:
@@ -330,9 +333,9 @@ class Scored:
         return xp.where(self.input_row_mask, expanded, xp.zeros_like(expanded))
 
     def cluster_codes(self, group: AnyArray | None) -> IntArray | None:
-        """Return the cluster of each sample as a code from 0; None if `group` is None.
+        """Return the cluster of each sample as a code from 0, or None if `group` is None.
 
-        `group` has the name of the cluster of each row of the caller.
+        `group` contains the name of the cluster of each row of the caller.
         """
         if group is None:
             return None
@@ -342,7 +345,7 @@ class Scored:
         return np.unique(codes[self.input_row_mask], return_inverse=True)[1].astype(np.int64)
 
     def cached(self, compute: Callable[..., T], *options: Hashable) -> T:
-        """Return ``compute(self, *options)``, which is computed on the first call only."""
+        """Return ``compute(self, *options)``, which is computed only on the first call."""
         cache = self.__dict__.setdefault("_cache", {})
         key = (compute, *options)
         if key not in cache:
@@ -362,12 +365,12 @@ class Scored:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples of all rows."""
+        """Number of samples in all rows."""
         return self.n_rows if self.row_counts is None else int(self.row_counts.sum())
 
     @cached_property
     def n_failures(self) -> int:
-        """Number of samples with a loss above zero."""
+        """Number of samples with a positive loss."""
         if self.row_counts is not None:
             return int(self.row_counts[self.loss > 0].sum())
         return int(self.xp.count_nonzero(self.loss))
@@ -383,7 +386,7 @@ class Scored:
 
     @cached_property
     def is_loss_bounded(self) -> bool:
-        """Whether every loss is in [0, 1]."""
+        """Whether every loss is at most 1."""
         return bool(self.xp.max(self.loss) <= 1)
 
     @cached_property
@@ -393,15 +396,15 @@ class Scored:
 
     @cached_property
     def has_probability(self) -> bool:
-        """Whether `probability` is set and in [0, 1]."""
+        """Whether `probability` is set and all its values are in [0, 1]."""
         p = self.probability
         return p is not None and bool(self.xp.min(p) >= 0) and bool(self.xp.max(p) <= 1)
 
     @property
     def precomputed_value_groups(self) -> TieGroups | None:
-        """The precomputed groups, if they group `probability_or_confidence`.
+        """Precomputed groups, if these are groups of `probability_or_confidence`.
 
-        The rows may then stand for several samples.
+        A row may then represent several samples.
         """
         if self.probability_or_confidence is self.confidence:
             return self.precomputed_groups
@@ -409,17 +412,17 @@ class Scored:
 
     @property
     def probability_or_confidence(self) -> Array:
-        """The probability of a correct prediction if it is set, else the confidence."""
+        """Probability of a correct prediction if it is set, otherwise the confidence."""
         return self.confidence if self.probability is None else self.probability
 
     @cached_property
     def total_weight(self) -> float:
-        """Weight of all samples; the number of rows if there are no weights."""
+        """Total weight of all samples, or the number of rows if there are no weights."""
         return float(self.n_rows) if self.weight is None else float(self.xp.sum(self.weight))
 
     @cached_property
     def without_gradient(self) -> "Scored":
-        """The same samples without gradients, for functions that are not differentiable."""
+        """The samples without gradients, for functions that are not differentiable."""
         return replace(
             self,
             loss=without_gradient(self.loss),
@@ -436,21 +439,21 @@ def validate_samples(
 ) -> Scored:
     """Validate confidence, loss and weight of a caller.
 
-    Rows with weight 0 are dropped, so no metric, curve or interval depends on them. Arrays on a
+    Rows with weight 0 are dropped, so they do not affect any metric, curve or interval. Arrays on a
     device and arrays with a gradient are processed by their library.
 
     Parameters
     ----------
     confidence, loss, weight : array, shape (n,)
-        One entry per sample. A weight is optional.
+        One entry per sample. The weight is optional.
     uses_values : bool, default=False
-        Whether the caller uses the values of the confidences and not only their order. The gradient
-        of the confidence is then kept.
+        Whether the caller uses the values of the confidences, not only their order. If True, the
+        gradient of the confidence is kept.
 
     Returns
     -------
     Scored
-        The samples with a positive weight.
+        Samples with a positive weight.
     """
     if is_computed_on_device(confidence, loss, uses_values=uses_values):
         arrays = validate_on_device(confidence, loss, weight)
@@ -465,7 +468,7 @@ def validate_samples(
 
 
 def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
-    """Return an array with the library and device of the results, for `as_array_like`.
+    """Return an array whose library and device the results should have, for `as_array_like`.
 
     `input_array` is an array of the caller.
     """
@@ -475,7 +478,7 @@ def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
 def validate_samples_on_host(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
 ) -> Scored:
-    """Validate confidence, loss and weight as NumPy arrays, whatever their library is."""
+    """Validate confidence, loss and weight of any library, and convert them to NumPy arrays."""
     confidence = checks.confidence(confidence)
     loss = checks.loss(loss, length=confidence.size)
     weight = checks.weight(weight, length=confidence.size)
@@ -498,13 +501,13 @@ def _scored_from_rows(rows: GroupRows) -> Scored:
 
 
 def scored_from_groups(groups: TieGroups) -> Scored:
-    """Return the samples of these tie groups, with one row for each group and loss."""
+    """Return the samples of tie groups, with one row per group and loss."""
     scored = _scored_from_rows(rows_of_groups(groups))
     return replace(scored, probability=scored.confidence)
 
 
 def scored_from_merged_groups(groups: TieGroups) -> Scored:
-    """Return the samples of these merged groups; the confidence of a row is the rank of its group.
+    """Return the samples of merged groups. The confidence of a row is the rank of its group.
 
     If the groups have unknown ties, metrics that depend on the confidence of each success raise an
     UncountedError.
@@ -516,17 +519,17 @@ def scored_from_merged_groups(groups: TieGroups) -> Scored:
 # ------------------------------------------------------------------------------------ values
 @dataclass(frozen=True)
 class MetricValue:
-    """The value of a metric with its number of samples, and the reason if it is NaN."""
+    """The value of a metric, the number of samples in it, and the reason if it is NaN."""
 
-    #: NaN if the metric is undefined for these data. A zero-dimensional array if the loss has a
-    #: gradient.
+    #: Value of the metric, or NaN if it is undefined for these data. The value is a
+    #: zero-dimensional array if the loss has a gradient.
     value: Scalar
-    #: Number of accepted samples from which the value is computed; None for all samples.
+    #: Number of accepted samples from which the value is computed, or None for all samples.
     n_accepted: int | None = None
-    #: The reason why the value is NaN, as a sentence; empty for a defined value.
+    #: Reason why the value is NaN, as a sentence, or an empty text if it is defined.
     reason: str = ""
 
 
 def undefined(reason: str) -> MetricValue:
-    """Return the NaN of a metric that is undefined for valid data, with the reason."""
+    """Return NaN and the reason, for a metric that is undefined for valid data."""
     return MetricValue(float("nan"), None, reason)

@@ -1,9 +1,9 @@
-"""Descending order of values, from sorted integer keys that contain the value and its row.
+"""Sort values in descending order through integer keys that contain a value and its row number.
 
-A key consists of the distance of the value from the largest one, as a bit pattern, and of the row
-number in the low bits. Sorting such keys is three to ten times as fast as `np.argsort`. If both do
-not fit into 64 bits, the lowest bits of the value are dropped; afterwards, values that differ in
-these bits only are sorted again.
+The high bits of a key contain the distance of the value from the largest value, as a difference of
+bit patterns. The low bits contain the row number. Sorting such keys is three to ten times as fast
+as `np.argsort`. If both do not fit into 64 bits, the lowest bits of the value are dropped. Values
+that differ only in the dropped bits are then sorted again.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Number of values in one pass, so that temporary arrays fit into the cache.
+#: Number of values in a block, whose temporary arrays fit into the cache.
 _BLOCK = 1 << 14
 
 _UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
@@ -23,13 +23,13 @@ _UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 
 @dataclass(frozen=True, eq=False)
 class SortedValues:
-    """The descending order of finite values, with groups of equal values."""
+    """The descending order of finite values, and the groups of equal values."""
 
-    #: Shape (n,). Row numbers in descending order of the values; the order of ties is kept.
+    #: Row numbers in descending order of the values, shape (n,). Ties keep their order.
     order: IntArray
-    #: Shape (g,). The value of each group.
+    #: Value of each group, shape (g,).
     distinct_values: Array
-    #: Shape (g,). The index in `order` of the last row of each group.
+    #: Index in `order` of the last row of each group, shape (g,).
     group_ends: IntArray
 
     @cached_property
@@ -41,9 +41,9 @@ class SortedValues:
         return sizes
 
     def order_with_ties_broken_by(self, key: FloatArray) -> IntArray:
-        """Return the order with each group sorted by the key, ascending.
+        """Return the order in which each group is sorted by ascending key.
 
-        Only groups of several rows are sorted again. Rows with equal keys keep their order.
+        Only groups with several rows are sorted again. Rows with equal keys keep their order.
         """
         is_tied = self.group_sizes > 1
         if not is_tied.any():
@@ -51,7 +51,7 @@ class SortedValues:
         positions = np.flatnonzero(np.repeat(is_tied, self.group_sizes))
         group = np.repeat(np.flatnonzero(is_tied).astype(np.float64), self.group_sizes[is_tied])
         rows = self.order[positions]
-        # Two stable sorts: by the key, then by the group.
+        # Two stable sorts, first by the key and then by the group, sort the rows within groups.
         by_key = descending_order(-key[rows])
         by_group_and_key = by_key[descending_order(-group[by_key])]
         order = self.order.copy()
@@ -59,11 +59,14 @@ class SortedValues:
         return order
 
     def sum_by_group(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Sum weight and weight x loss in each group; a group of one row is not rounded."""
+        """Return the sums of weight and of weight times loss in each group.
+
+        The values of a group with one row are not rounded.
+        """
         weight_sums, loss_sums = np.empty(self.group_ends.size), np.empty(self.group_ends.size)
         for groups, rows, starts in self._blocks():
-            # The weight is the real part and weight x loss the imaginary part, so that one
-            # reduction sums both.
+            # A complex number holds the weight as its real part and weight times loss as its
+            # imaginary part, so that one reduction computes both sums.
             weight_and_loss = np.empty(rows.size, np.complex128)
             weight_and_loss.real = 1.0 if weight is None else weight.take(rows)
             np.multiply(weight_and_loss.real, loss.take(rows), out=weight_and_loss.imag)
@@ -93,7 +96,7 @@ class SortedValues:
 
 
 def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
-    """Sort finite values; rows where the mask is False are left out."""
+    """Sort finite values in descending order, without rows in which the mask is False."""
     order, values = _sort_rows(x)
     if mask is not None:
         is_included = mask[order]
@@ -106,12 +109,12 @@ def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
 
 
 def descending_order(x: Array) -> IntArray:
-    """Return the row numbers of finite values in descending order; the order of ties is kept."""
+    """Return row numbers in descending order of finite values. Ties keep their order."""
     return _sort_rows(x)[0]
 
 
 def _sort_rows(x: Array) -> tuple[IntArray, Array]:
-    """Return the row numbers in descending order of the values, and the sorted values."""
+    """Return row numbers in descending order of the values, and the sorted values."""
     unsigned = _UNSIGNED.get(x.dtype)
     if unsigned is None:
         wider = np.float32 if x.dtype == np.float16 else np.float64
@@ -142,7 +145,7 @@ def _sort_rows(x: Array) -> tuple[IntArray, Array]:
         values = x.take(order)
         _sort_dropped_bits(order, values, keys, row_mask)
         return order, values
-    # Decode the values from the sorted keys, which are read sequentially, unlike `x[order]`.
+    # Decoding the sorted keys reads memory sequentially, which is faster than `x[order]`.
     values = np.empty(x.size, x.dtype)
     for start in range(0, x.size, _BLOCK):
         key = keys[start : start + _BLOCK]
@@ -163,7 +166,7 @@ def _patterns(x: Array, unsigned: Any, *, has_negative: bool) -> Array:
 
 
 def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
-    """Return the values of `_patterns`."""
+    """Return the values that `_patterns` encoded."""
     if has_negative:
         sign_bit = patterns.dtype.type(1 << (8 * patterns.itemsize - 1))
         patterns = np.where(patterns & sign_bit, patterns ^ sign_bit, ~patterns)
@@ -172,7 +175,7 @@ def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
 
 
 def _sort_dropped_bits(order: IntArray, values: Array, keys: Array, row_mask: Any) -> None:
-    """Sort, in place, the values whose keys differ in the row number only."""
+    """Sort the values whose keys differ only in the row number, in place."""
     is_ascending = values[1:] > values[:-1]
     unsorted_keys = np.unique(keys[:-1][is_ascending] & ~row_mask)
     if not unsorted_keys.size:
@@ -181,6 +184,6 @@ def _sort_dropped_bits(order: IntArray, values: Array, keys: Array, row_mask: An
     sizes = np.searchsorted(keys, unsorted_keys | row_mask, side="right") - starts
     offsets = np.cumsum(sizes) - sizes
     positions = np.arange(sizes.sum()) + np.repeat(starts - offsets, sizes)
-    # Ranges of equal keys follow each other in descending order, so one sort covers all of them.
+    # Ranges of equal keys are in descending order, so one sort covers all ranges.
     sorted_positions = positions[np.argsort(-values[positions], kind="stable")]
     order[positions], values[positions] = order[sorted_positions], values[sorted_positions]

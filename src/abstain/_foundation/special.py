@@ -1,7 +1,7 @@
-"""Harmonic numbers and log-factorials of real arguments, in any array library.
+"""Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-NumPy arrays use SciPy. For other libraries, the recurrence of each function shifts the argument to
-where its asymptotic series is exact.
+NumPy arrays use SciPy. For other libraries, the recurrence of each function increases the argument
+until the asymptotic series is exact.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.lazy_imports import special
 from abstain.typing import AnyArray, FloatArray
 
-#: From this argument on, the asymptotic series are exact in double precision.
+#: Argument from which the asymptotic series are exact in double precision.
 MIN_ASYMPTOTIC = 32
 
 
@@ -41,12 +41,12 @@ def harmonic_between(a: AnyArray, b: AnyArray) -> AnyArray:
 
 def inverse_squares_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Compute the sum of 1/k^2 over k from a + 1 to b, for ascending arrays."""
-    # From 512 on, three terms of the series are exact in double precision.
+    # From a = 512, three terms of the series are exact in double precision.
     cut = int(np.count_nonzero(a < 512))
     near = special.polygamma(1, a[:cut] + 1.0) - special.polygamma(1, b[:cut] + 1.0)
     x, y = a[cut:] + 0.5, b[cut:] + 0.5
     u, v = 1.0 / x, 1.0 / y
-    # The difference of 1/x - 1/(12 x^3) + 7/(240 x^5), rearranged to avoid cancellation.
+    # This is f(x) - f(y) for f(x) = 1/x - 1/(12 x^3) + 7/(240 x^5), without cancellation.
     squares = u * u + u * v + v * v
     fourths = squares * squares - u * v * (u + v) ** 2
     far = (y - x) * u * v * (1.0 - squares / 12 + fourths * (7 / 240))
@@ -60,14 +60,15 @@ def hyperbola_curvature_between(a: FloatArray, b: FloatArray) -> tuple[FloatArra
     influence of its two neighbors.
     """
     x, y = a + 0.5, np.maximum(b - 0.5, a + 0.5)
-    # The relative error is about 1e-8, and the result is added to numbers 10^5 times as large.
+    # The relative error of about 1e-8 is negligible, because the caller adds the result to numbers
+    # that are 10^5 times as large.
     total = (1 / x**3 - 1 / y**3) / 3 + (1 / x**5 - 1 / y**5) / 30
     moment = (1 / (a * (a + 1)) - 1 / (b * (b - 1))) / 2 - a * total
     return total, moment
 
 
 def first_asymptotic(a: AnyArray) -> int:
-    """Return the index of the first entry of an ascending array for which the series is exact."""
+    """Return the first index of an ascending array from which the asymptotic series is exact."""
     return int(namespace(a).count_nonzero(a < MIN_ASYMPTOTIC))
 
 

@@ -1,4 +1,4 @@
-"""The subsample of the corrupted images of CIFAR that FD-Shifts tests."""
+"""Select the corrupted CIFAR images on which FD-Shifts evaluates."""
 
 import numpy as np
 
@@ -6,26 +6,26 @@ from abstain.typing import IntArray
 
 
 def subsampled_rows(n: int, n_classes: int, factor: int) -> IntArray:
-    """Return the rows that FD-Shifts takes from each corruption and severity.
+    """Return the rows that FD-Shifts selects for each corruption and severity.
 
-    The rows are divided into as many blocks of equal length as there are classes, and the first
-    rows of each block are taken. FD-Shifts sorts the rows by class and does not use the result, so
-    the classes are not equally frequent. Reference: `CorruptCIFAR.subsample_idx` in
+    The rows are divided into as many blocks of equal length as there are classes. FD-Shifts selects
+    the first rows of each block. FD-Shifts sorts the rows by class but does not use the sorted
+    rows, so the classes are not equally frequent. Reference: `CorruptCIFAR.subsample_idx` in
     `fd_shifts/loaders/dataset_collection.py`.
 
     Parameters
     ----------
     n : int
-        Number of images of each corruption and severity.
+        Number of images for each corruption and severity.
     n_classes : int
         Number of classes.
     factor : int
-        One in this many rows is taken, and at least one of each block.
+        Ratio of all rows to selected rows. At least one row of each block is selected.
 
     Returns
     -------
     int64 ndarray
-        Row numbers, increasing.
+        Row numbers in ascending order.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Tie groups: samples of equal confidence, most confident first, with their weight and loss.
+"""Tie groups, which are samples of equal confidence, with their weight and loss.
 
-Every curve and every area metric is a function of the tie groups, so ties and weights are handled
-in this module only. The members of a group are accepted or rejected together, because no threshold
-separates them.
+Every curve and every area metric is a function of the tie groups, so only this module treats ties
+and weights. The groups are in descending order of confidence. The members of a group are accepted
+or rejected together, because no threshold separates them.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def raise_uncounted(subject: str = "") -> NoReturn:
-    """Raise the error of `subject`, which requires the confidence of each success."""
+    """Raise an UncountedError because `subject` requires the confidence of each success."""
     raise UncountedError(
         f"{subject}needs the confidences of the successes, and a state of two passes only counts "
         "them between the failures; take `streaming.one_pass`, which keeps each distinct "
@@ -42,19 +42,19 @@ def raise_uncounted(subject: str = "") -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class GroupsWithLoss:
-    """The tie groups with a positive loss; their ranks are those among all groups."""
+    """The tie groups with a positive loss, with ranks among all groups."""
 
-    #: Shape (h,). As in `TieGroups`.
+    #: Values as in `TieGroups`, shape (h,).
     loss: FloatArray
     weight: FloatArray
     weight_above: FloatArray
     cumulative_weight: FloatArray
-    #: Weight of all samples.
+    #: Total weight of all samples.
     total_weight: float
 
     @property
     def xp(self) -> Any:
-        """The array-API namespace of the arrays."""
+        """Array-API namespace of the arrays."""
         return np
 
 
@@ -63,22 +63,23 @@ class TieGroups:
     """The distinct confidences in descending order, with the weight and loss of each.
 
     The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
-    some groups are *merged*: they stand for consecutive untied samples of equal loss. Quantities
-    that depend only on the order have a closed form for merged groups; see `Scored.merged_groups`.
+    some groups are *merged*, which means that they represent consecutive untied samples of equal
+    loss. For merged groups, quantities that depend only on the order have a closed form; see
+    `Scored.merged_groups`.
     """
 
-    #: Shape (g,). Distinct values, strictly decreasing.
+    #: Distinct confidences in descending order, shape (g,).
     confidence: Array
-    #: Shape (g,). Sum of the sample weights; the number of samples if there are no weights.
+    #: Sum of the sample weights, shape (g,), or the number of samples if there are no weights.
     weight: FloatArray
-    #: Shape (g,). Sum of weight x loss. The only array with a gradient.
+    #: Sum of weight times loss, shape (g,). Only this array can have a gradient.
     loss: FloatArray
-    #: Shape (g,). Number of samples. None if the weight is this number.
+    #: Number of samples, shape (g,), or None if `weight` is the number of samples.
     unweighted_count: IntArray | None = None
-    #: Shape (g,). Whether the group is merged; its confidence is then the lowest of its samples.
-    #: None if no group is merged.
+    #: Mask of the merged groups, shape (g,), or None if no group is merged. The confidence of a
+    #: merged group is the lowest confidence of its samples.
     is_merged: BoolArray | None = None
-    #: Whether merged successes may be tied. A two-pass streaming state does not store their ties.
+    #: Whether merged successes may be tied, because a two-pass streaming state stores no such ties.
     has_unknown_ties: bool = False
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class TieGroups:
 
     @property
     def xp(self) -> Any:
-        """The array-API namespace of the arrays: `numpy` for NumPy."""
+        """Array-API namespace of the arrays, which is `numpy` for NumPy."""
         return namespace(self.weight)
 
     @cached_property
@@ -104,7 +105,7 @@ class TieGroups:
 
     @cached_property
     def cumulative_loss(self) -> FloatArray:
-        """Sum of weight x loss of samples with at least each confidence, shape (g,)."""
+        """Sum of weight times loss over the samples with at least each confidence, shape (g,)."""
         return self._cumulative_sum(self.loss)
 
     @property
@@ -131,7 +132,7 @@ class TieGroups:
 
     @property
     def is_merged_without_unknown_ties(self) -> BoolArray | None:
-        """`is_merged`; an UncountedError if the ties of merged samples are not known."""
+        """Mask of the merged groups. Unknown ties of merged samples raise an UncountedError."""
         self.check_ties_are_known()
         return self.is_merged
 
@@ -142,16 +143,16 @@ class TieGroups:
 
     @property
     def last_vertex_weight(self) -> FloatArray:
-        """Weight between the last vertex of each group and the vertex before it, shape (g,).
+        """Weight between the last vertex of each group and the previous vertex, shape (g,).
 
-        A merged group has a vertex after each of its samples, any other group one vertex.
+        A merged group has a vertex after each of its samples. Another group has one vertex.
         """
         is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
     def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
-        """The groups with a positive loss; all groups if most of them have one."""
+        """The groups with a positive loss, or all groups if most of them have a positive loss."""
         if self.xp is not np:
             return self
         index = np.flatnonzero(self.loss > 0)
@@ -168,12 +169,12 @@ class TieGroups:
 
     @property
     def total_weight(self) -> float:
-        """Weight of all samples."""
+        """Total weight of all samples."""
         return float(self.cumulative_weight[-1])
 
     @property
     def risk(self) -> Scalar:
-        """Mean loss of all samples: the risk at full coverage."""
+        """Mean loss of all samples, which is the risk at full coverage."""
         return as_scalar(self.cumulative_loss[-1]) / self.total_weight
 
     @cached_property
@@ -193,16 +194,16 @@ class TieGroups:
 
 
 def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
-    """Return infinity, which accepts nothing, and the distinct confidences, shape (g + 1,)."""
+    """Return infinity, which accepts no sample, and the distinct confidences, shape (g + 1,)."""
     accepts_nothing = groups.xp.full_like(groups.confidence[:1], float("inf"))
     return groups.xp.concat((accepts_nothing, groups.confidence))
 
 
 def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
-    """Return the number of groups with confidence >= threshold, for one threshold or many.
+    """Return the number of groups with confidence >= threshold, for one or several thresholds.
 
-    The comparison uses the precision of the confidences, as NumPy and PyTorch compare an array with
-    a number: a threshold of 0.9 accepts a float32 confidence of 0.9.
+    The comparison uses the precision of the confidences, as if NumPy or PyTorch compared an array
+    with a number. Therefore, a threshold of 0.9 accepts a float32 confidence of 0.9.
     """
     if is_numpy(groups.confidence):
         with np.errstate(over="ignore"):
@@ -215,7 +216,7 @@ def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyAr
 
 # ------------------------------------------------------------------------------------ grouping
 def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
-    """Group validated samples by confidence, without those of weight 0."""
+    """Group validated samples by confidence, without samples of weight 0."""
     if weight is not None and not namespace(weight).all(weight):
         has_weight = weight > 0
         confidence, loss, weight = confidence[has_weight], loss[has_weight], weight[has_weight]
@@ -230,7 +231,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 def _group_without_argsort(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group by counting or by packed keys; None if neither is possible."""
+    """Group samples by counting or by packed keys. Return None if neither is possible."""
     if is_counted(confidence):
         return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None
@@ -240,14 +241,14 @@ def _group_without_argsort(
 def group_sorted_values(
     sorted_confidence: SortedValues, loss: Array, weight: FloatArray | None
 ) -> TieGroups:
-    """Group NumPy samples whose confidences are sorted already."""
+    """Group NumPy samples whose confidences are already sorted."""
     unweighted_count = None if weight is None else sorted_confidence.group_sizes
     weight_sums, loss_sums = sorted_confidence.sum_by_group(loss, weight)
     return TieGroups(sorted_confidence.distinct_values, weight_sums, loss_sums, unweighted_count)
 
 
 def group_by_loss(loss: Array) -> TieGroups:
-    """Group NumPy samples by their loss, the smallest loss first; the confidence is -loss."""
+    """Group NumPy samples by their loss, with the smallest loss first and confidence -loss."""
     sorted_loss = np.sort(loss.astype(np.float64))
     last_rows = np.flatnonzero(sorted_loss[1:] != sorted_loss[:-1])
     last_rows = np.append(last_rows, sorted_loss.size - 1)
@@ -257,7 +258,7 @@ def group_by_loss(loss: Array) -> TieGroups:
 
 
 def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
-    """Return untied samples as groups of one sample each, in the given order."""
+    """Return groups of one sample each, in the given order of the samples."""
     xp, loss = namespace(loss), as_double(loss)
     if xp is not np:
         descending_ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
@@ -269,16 +270,16 @@ def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
 
 
 # ------------------------------------------------------------------------------------ merged groups
-#: Number of samples at either end of the order that `split_at_ends` keeps separate.
+#: Number of samples at each end of the order that `split_at_ends` does not merge.
 N_SPLIT_AT_ENDS = 1 << 12
 
 
 def split_at_ends(groups: TieGroups) -> TieGroups:
     """Split merged groups among the first and the last `N_SPLIT_AT_ENDS` samples.
 
-    There, the influences of neighboring samples differ. In between, the influence within a merged
-    group is constant to a relative error of 1e-12. The groups are also split at the rank where the
-    failures of the best order begin.
+    Near the ends, the influences of neighboring samples differ. Elsewhere, the influence within a
+    merged group is constant up to a relative error of 1e-12. The groups are also split at the rank
+    where the failures of the best order begin.
     """
     n, n_first = groups.n_samples, min(groups.n_samples, N_SPLIT_AT_ENDS)
     n_successes = int(groups.total_weight - groups.cumulative_loss[-1])
@@ -294,7 +295,7 @@ def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
     """Split merged groups so that a vertex accepts each of these numbers of samples.
 
-    `ranks` ascend from 0 to n. Ranks outside merged groups have no effect.
+    `ranks` are ascending numbers from 0 to n. Ranks outside merged groups have no effect.
     """
     is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:
@@ -322,7 +323,7 @@ def untied_order(
 ) -> IntArray:
     """Return the row numbers in descending order of confidence, with ties broken by loss.
 
-    Within a tie group, the smallest loss comes first if `best`, else the largest.
+    Within a tie group, the smallest loss comes first if `best` is True, otherwise the largest loss.
     """
     key = as_double(loss)
     order: IntArray = lexicographic_order(-confidence, key if best else -key)
@@ -332,7 +333,7 @@ def untied_order(
 def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
     """Return the 0/1 losses of unweighted samples in the order of `untied_order`.
 
-    Within a group only the number of failures matters, so nothing is sorted again.
+    Within a group, only the number of failures matters, so no sample is sorted again.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
@@ -344,8 +345,8 @@ def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
 def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
     """Return the groups after ties are broken by loss.
 
-    Each tie group becomes one merged group with its successes, and one group for each failure. The
-    confidences are the ranks of the samples, which ascend from the least confident sample.
+    The successes of each tie group become one merged group, and each failure becomes one group. The
+    confidences are ranks of the samples, which ascend from the least confident sample.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
@@ -362,7 +363,7 @@ def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
 
 # ------------------------------------------------------------------------------------ group index
 def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
-    """Return the tie group of each confidence, shape (n,); -1 if there is no such group."""
+    """Return the tie group of each confidence, shape (n,), or -1 if no group has the confidence."""
     last_group = groups.confidence.shape[0] - 1
     if is_numpy(groups.confidence):
         ascending = groups.confidence[::-1]
@@ -383,7 +384,7 @@ def tie_group_index(
     weight: FloatArray | None,
     order: IntArray | None = None,
 ) -> IntArray:
-    """Return the tie group of each of the grouped samples, shape (n,); -1 for weight 0.
+    """Return the tie group of each grouped sample, shape (n,), or -1 for weight 0.
 
     `order` is the descending order of the samples with a positive weight, if it is available.
     """
@@ -395,7 +396,7 @@ def tie_group_index(
     if xp is not np or (order is None and not contains_all_samples):
         index = find_group_index(groups, confidence)
         return index if weight is None else xp.where(weight > 0, index, xp.full_like(index, -1))
-    # Sorting, and repeating each group index, is much faster than a search for each sample.
+    # Sorting and repeating the group indices is much faster than a search for each sample.
     index = np.full(confidence.size, -1)
     rows = descending_order(confidence) if order is None else order
     index[rows] = np.repeat(np.arange(groups.count.size), groups.count)
@@ -410,25 +411,29 @@ _ROUNDING = 1e-12
 def equal_width_bins(
     groups: TieGroups, bins: int, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group and the b + 1 edges; bins are (a, b], `low` in the first."""
-    # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+    """Return the bin of each group, and the `bins` + 1 edges.
+
+    A bin (a, b] includes its upper edge, and the first bin also includes `low`.
+    """
+    # The edges are k / bins, because a confidence of 3/15 must equal the edge 3/15.
     edges = low + (high - low) * (np.arange(bins + 1) / bins)
-    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    # The edges have the precision of the confidences, so that a float32 0.6 equals the edge 0.6.
     xp, confidence = groups.xp, without_gradient(groups.confidence)
     inner_edges = xp.astype(as_double_like(edges[1:-1], confidence), confidence.dtype)
     return xp.searchsorted(inner_edges, confidence, side="left"), edges
 
 
 def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group and the edges between bins; empty bins are removed.
+    """Return the bin of each group, and the edges between bins, after removing empty bins.
 
     A group belongs to the bin that contains the middle of its weight. Each of the b - 1 edges is
-    the largest confidence of the bin below it.
+    the
+    largest confidence in the bin below it.
     """
     xp = groups.xp
     weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
     bin_of_group = xp.floor(bins * weight_below_middle / groups.total_weight + _ROUNDING)
-    # Groups descend in confidence, so the first group of each bin has its largest confidence.
+    # Groups are in descending order, so the first group of a bin has its largest confidence.
     is_new_bin = bin_of_group[1:] != bin_of_group[:-1]
     is_first = xp.concat((xp.ones_like(bin_of_group[:1], dtype=xp.bool), is_new_bin))
     first = xp.nonzero(is_first)[0]
@@ -443,38 +448,38 @@ _GROUP_BITS = 31
 
 @dataclass(frozen=True, eq=False)
 class GroupRows:
-    """One row for each tie group and loss that occur, most confident first."""
+    """One row for each pair of tie group and loss that occurs, in the order of the groups."""
 
-    #: The tie groups of the samples.
+    #: Tie groups of the samples.
     groups: TieGroups
-    #: Shape (k,). In the order of the groups.
+    #: Confidence of each row, shape (k,).
     confidence: Array
-    #: Shape (k,). 0 or 1.
+    #: Loss of each row, 0 or 1, shape (k,).
     loss: FloatArray | BoolArray
-    #: Shape (k,). Number of samples.
+    #: Number of samples of each row, shape (k,).
     row_counts: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class ClassRows(GroupRows):
-    """One row for each class, tie group and loss that occur, sorted by class."""
+    """One row for each combination of class, tie group and loss that occurs, sorted by class."""
 
-    #: Shape (k,). The index of the tie group.
+    #: Index of the tie group of each row, shape (k,).
     group_index: Array
-    #: Shape (k,). The class code.
+    #: Class code of each row, shape (k,).
     label: Array
 
 
 def rows_of_groups(groups: TieGroups) -> GroupRows:
-    """Return one row for the successes and one for the failures of each group."""
+    """Return one row for the successes and one row for the failures of each group."""
     n_successes, n_failures = groups.weight - groups.loss, groups.loss
-    # Successes and failures alternate: entry 2 g + loss counts the samples of group g.
+    # Successes and failures alternate, so entry 2 g + loss counts the samples of group g.
     counts = np.column_stack((n_successes, n_failures)).ravel()
     occurring = np.flatnonzero(counts)
     group_index, is_failure = occurring // 2, occurring % 2 == 1
     confidence = groups.confidence
     if groups.is_merged is not None:
-        # Parts of a split merged group share one confidence, so ranks replace it.
+        # The parts of a split merged group have one confidence, so the confidence becomes the rank.
         confidence = np.arange(groups.weight.size, 0, -1.0)
     return GroupRows(groups, confidence[group_index], is_failure, counts[occurring])
 
@@ -485,12 +490,12 @@ def rows_of_classes(groups: TieGroups, group_index: Array, loss: Array, labels: 
     Parameters
     ----------
     groups : TieGroups
-        The tie groups of the samples.
+        Tie groups of the samples.
     group_index, loss, labels : array, shape (n,)
-        Tie group, 0/1 loss and class code (-1 or above) of each sample.
+        Tie group, 0/1 loss and class code (at least -1) of each sample.
     """
-    # Sorting integer keys is faster than finding the order of the samples. From the highest bit
-    # down, a key contains the class code + 1, the group index (`_GROUP_BITS` bits) and the loss.
+    # Sorting integer keys is faster than sorting the samples. From the highest bit down, a key
+    # contains the class code + 1, the group index in `_GROUP_BITS` bits, and the loss.
     keys = labels + 1
     keys <<= _GROUP_BITS
     keys |= group_index
@@ -511,7 +516,7 @@ def rows_of_classes(groups: TieGroups, group_index: Array, loss: Array, labels: 
 
 
 def best_order_of_binary_loss(n: int, n_failures: int) -> TieGroups:
-    """Return the tie groups of the best score: all successes, then all failures."""
+    """Return the tie groups of the best score, in which all successes precede all failures."""
     confidence = np.array([0.0, -1.0])
     weight = np.array([n - n_failures, n_failures], np.float64)
     loss = np.array([0, n_failures], np.float64)
@@ -523,9 +528,9 @@ def best_order_of_binary_loss(n: int, n_failures: int) -> TieGroups:
 def augrc_from_rank_sum(total: Any, loss: Any, doubled_rank_sum: Any) -> Any:
     """Compute the area under the generalized risk-coverage curve.
 
-    `total` is the weight of all samples, and `loss` the sum of weight x loss. `doubled_rank_sum` is
-    the sum of loss x (weight above the group + cumulative weight of the group) over the tie groups;
-    the factor in parentheses is 2 k - 1 for an untied sample at rank k from the most confident.
-    Counts are exact in integers and in float64.
+    `total` is the weight of all samples, and `loss` is the sum of weight times loss.
+    `doubled_rank_sum` is a sum over the tie groups, with the terms loss x (weight above the group +
+    cumulative weight of the group). The factor in parentheses is 2 k - 1 for an untied sample at
+    rank k from the most confident sample. Counts are exact as integers and as float64.
     """
     return (2 * total * loss - doubled_rank_sum) / (2 * total * total)

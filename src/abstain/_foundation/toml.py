@@ -1,4 +1,4 @@
-"""Reading and writing of configurations in TOML."""
+"""Read and write configurations in TOML."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a configuration as nested plain values; errors have messages of one line."""
+    """Read a configuration as nested plain values. Error messages have one line."""
     if not path.exists() and not path.is_symlink():
         raise InputError(f"there is no configuration {str(path)!r}")
     try:
@@ -22,13 +22,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise FileFormatError(f"{path.name} is nested too deeply") from None
     except ValueError as error:
-        # No TOML, or an integer of thousands of digits.
+        # The text is not TOML, or it contains an integer with thousands of digits.
         first = str(error).partition(";")[0]
         raise FileFormatError(f"{path.name} is no TOML: {first}") from None
 
 
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
-    """Return a table by its name, or an empty one; `parent` is the path of the outer table."""
+    """Return the table with this name, or an empty table. `parent` is the outer table's path."""
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})
     if not isinstance(values, Mapping):
@@ -37,7 +37,7 @@ def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[st
 
 
 def check_field_names(names: Iterable[str], fields: Iterable[str], location: str) -> None:
-    """Raise an UnknownNameError if a field does not exist; the message lists all fields."""
+    """Raise an UnknownNameError that lists all fields if a field does not exist."""
     available = list(fields)
     for name in names:
         if name not in available:
@@ -48,17 +48,18 @@ def check_field_names(names: Iterable[str], fields: Iterable[str], location: str
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
-    """Write nested plain values as TOML, so that `read_toml` returns equal values.
+    """Write nested plain values as TOML, from which `read_toml` returns equal values.
 
-    Values are strings, numbers, booleans, lists of these, and tables. None is left out, because
-    TOML has no such value.
+    Values are strings, numbers, booleans, lists of these, and tables. None is omitted, because TOML
+    has no such value.
     """
-    # tomli-w is not used: it raises an error for None, writes each entry of a list on its own line,
-    # and would be another dependency.
+    # tomli-w is not used, because it raises an error for None and writes each entry of a list on a
+    # separate line. It would also be another dependency.
     return "\n".join(_lines(tables, ())).strip() + "\n"
 
 
 def _lines(tables: Mapping[str, Any], parents: tuple[str, ...]) -> list[str]:
+    """Return the lines of a table, followed by the lines of its nested tables."""
     values = {key: value for key, value in tables.items() if not isinstance(value, Mapping)}
     lines = ["", f"[{'.'.join(map(_key, parents))}]"] if parents and (values or not tables) else []
     lines += [
@@ -83,5 +84,5 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The escapes of JSON are valid in TOML, except for this character.
+    # The escapes of JSON are valid in TOML, except that TOML also requires one for this character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

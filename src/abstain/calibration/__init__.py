@@ -1,7 +1,7 @@
 """Calibration maps from a confidence to the probability of a correct prediction.
 
-Every ``fit_...`` fits a map on held-out samples and returns it as a frozen record with
-``.apply(x)`` and ``.to_json()``. `from_json` restores it from the text.
+Every function ``fit_...`` fits a map on held-out samples and returns a frozen record with the
+methods ``apply`` and ``to_json``. The function `from_json` restores the record from its JSON text.
 """
 
 from abstain.calibration.binning import Binning, fit_binning

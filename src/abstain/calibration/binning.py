@@ -1,4 +1,4 @@
-"""Histogram calibration: the accuracy in each bin of confidence."""
+"""Histogram calibration, which uses the accuracy in each bin of confidence."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, get_args
@@ -19,7 +19,7 @@ _BINNINGS = get_args(BinningName)
 
 @dataclass(frozen=True)
 class Binning(Calibration):
-    """A fitted histogram: one probability of a correct prediction for each bin of confidence.
+    """A fitted histogram with a probability of a correct prediction for each bin of confidence.
 
     Bin j contains the confidences in (edges[j - 1], edges[j]]. The first bin has no lower edge and
     the last bin no upper edge.
@@ -27,14 +27,15 @@ class Binning(Calibration):
     Attributes
     ----------
     binning : str
-        Kind of bins: "equal_width" or "equal_mass".
+        Kind of bins, "equal_width" or "equal_mass".
     edges : tuple of float
         The b - 1 confidences between the b bins, strictly increasing.
     values : tuple of float
-        Probability of a correct prediction in each bin, in [0, 1]. It can decrease from one bin to
-        the next.
+        Probability of a correct prediction in each bin, in [0, 1]. The probability can decrease
+        from one bin to the next.
     weight : tuple of float
-        Weight (number) of the fitting samples in each bin; 0 if the value comes from the neighbors.
+        Weight of the fitting samples in each bin, which is their number without weights. The weight
+        is 0 if neighboring bins determine the value.
     n : int
         Number of fitting samples.
     note : str
@@ -65,7 +66,7 @@ class Binning(Calibration):
             raise InputError(
                 f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
             )
-        # The first edge is compared with -inf.
+        # The prepended -inf is the lower neighbor of the first edge.
         checks.reject_entries("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
@@ -79,8 +80,8 @@ class Binning(Calibration):
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, with the library and device of the input. All samples of a bin have
-            the same value.
+            Probabilities in [0, 1] of type float64, with the library and device of the input. All
+            samples of a bin have the same value.
 
         Raises
         ------
@@ -99,7 +100,8 @@ class Binning(Calibration):
 
 
 def _bin_index(x: FloatArray, edges: FloatArray) -> IntArray:
-    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    # The edges have the precision of the confidences, so that the float32 number 0.6 lies on the
+    # edge 0.6 and not above it.
     with np.errstate(over="ignore"):
         return np.searchsorted(edges.astype(x.dtype), x, side="left")
 
@@ -120,19 +122,19 @@ def fit_binning(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples, higher means more trusted; within `limits` for bins of
-        equal width.
+        Confidences of held-out samples. Higher means more trusted. For bins of equal width, the
+        confidences must lie within `limits`.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the value of a bin is one minus
-        the mean loss.
+        its mean loss.
     bins : int, default=15
-        Number of bins. With equal mass, ties can reduce the number.
+        Number of bins. Ties can reduce the number of bins of equal mass.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of equal width in confidence, or of about equal weight.
+        Whether bins have equal width in confidence or about equal weight.
     limits : tuple of float, default=(0, 1)
-        Smallest and largest confidence of the scale, for bins of equal width.
+        Smallest and largest confidence of the scale. Only bins of equal width use the limits.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -147,15 +149,15 @@ def fit_binning(
         If a value is NaN or infinite, a loss is outside [0, 1], a confidence is outside `limits`
         for bins of equal width, or a weight is negative.
     InputError
-        If `bins` is not a positive integer, `binning` is unknown or `limits` is no interval.
+        If `bins` is not a positive integer, `binning` is unknown or `limits` is not an interval.
 
     Notes
     -----
-    The bins are those of `abstain.curves.reliability_curve`: right-closed, tied confidences never
-    split. An empty bin gets the pooled accuracy of the nearest nonempty bins on both sides; `note`
-    contains the number of empty bins. On the fitting data, the ECE is 0. All samples of a bin are
-    tied, and the values can decrease from one bin to the next, so the ranking of samples can
-    change. Cost: one sort.
+    The bins are those of `abstain.curves.reliability_curve`, which are right-closed and never split
+    tied confidences. The value of an empty bin is the pooled accuracy of the nearest nonempty bins
+    on both sides, and `note` contains the number of empty bins. On the fitting data, the ECE is 0.
+    All samples of a bin are tied after calibration, and the values can decrease from one bin to the
+    next. The ranking of samples can therefore change. The cost is one sort.
 
     References
     ----------
@@ -196,6 +198,7 @@ def fit_binning(
 
 
 def _check_limits(limits: tuple[float, float]) -> tuple[float, float]:
+    """Validate the limits of the scale."""
     values: object = limits
     if not isinstance(values, tuple | list) or len(values) != 2:
         raise InputError(
@@ -210,7 +213,7 @@ def _check_limits(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
-    # In the precision of the confidences.
+    # The limits are compared in the precision of the confidences.
     lowest, highest = np.array([low, high]).astype(x.dtype)
     if x.min() < lowest or x.max() > highest:
         hint = "Pass the limits of the score's scale as `limits=`, or use binning='equal_mass'."
@@ -221,14 +224,14 @@ def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
 def _accuracy_of_bins(
     groups: TieGroups, bin_index: IntArray, bins: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return accuracy and weight of each bin; an empty bin gets the accuracy of its neighbors."""
+    """Return the accuracy and weight of each bin, with the accuracy of neighbors for empty bins."""
     weight: FloatArray = np.bincount(bin_index, groups.weight, bins).astype(np.float64)
     loss: FloatArray = np.bincount(bin_index, groups.loss, bins).astype(np.float64)
     filled = np.flatnonzero(weight > 0)
     next_filled = np.searchsorted(filled, np.arange(bins))
     left = filled[np.maximum(next_filled - 1, 0)]
     right = filled[np.minimum(next_filled, filled.size - 1)]
-    # Outside the outermost nonempty bins, both neighbors are the same bin.
+    # Outside the outermost nonempty bins, both neighbors are the same nonempty bin.
     neighbor_accuracy = 1.0 - (loss[left] + loss[right]) / (weight[left] + weight[right])
     accuracy = 1.0 - np.divide(loss, weight, out=np.zeros(bins), where=weight > 0)
     return np.clip(np.where(weight > 0, accuracy, neighbor_accuracy), 0.0, 1.0), weight

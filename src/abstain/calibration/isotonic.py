@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best nondecreasing map."""
+"""Isotonic calibration, which fits the best nondecreasing map."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -18,15 +18,15 @@ _POINT_AXIS = "entries of `thresholds`"
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """A fitted nondecreasing map, piecewise linear between points.
+    """A fitted nondecreasing map that is piecewise linear between points.
 
     Attributes
     ----------
     thresholds : tuple of float
         Confidences of the points, strictly increasing.
     values : tuple of float
-        Probability of a correct prediction at each point, in [0, 1], nondecreasing. The map is
-        constant below the first point and above the last.
+        Nondecreasing probabilities of a correct prediction at the points, in [0, 1]. The map is
+        constant below the first point and above the last point.
     n : int
         Number of fitting samples.
     note : str
@@ -72,8 +72,9 @@ class Isotonic(Calibration):
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, with the library and device of the input. A higher confidence never
-            has a lower probability, but many confidences have the same one.
+            Probabilities in [0, 1] of type float64, with the library and device of the input. A
+            higher confidence never has a lower probability, but many confidences have the same
+            probability.
 
         Raises
         ------
@@ -97,11 +98,11 @@ class Isotonic(Calibration):
 def _interpolate_monotonically(
     x: FloatArray, thresholds: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Interpolate such that rounding errors cannot make the map decrease."""
+    """Interpolate linearly so that rounding errors cannot make the map decrease."""
     segment = np.searchsorted(thresholds, x, side="right") - 1
     left = np.clip(segment, 0, thresholds.size - 1)
     right = np.minimum(left + 1, thresholds.size - 1)
-    # Halved, so that the difference does not overflow.
+    # Both terms are halved, so that the difference does not overflow.
     width = thresholds[right] / 2 - thresholds[left] / 2
     step = np.clip(x / 2 - thresholds[left] / 2, 0.0, width)
     fraction = np.divide(step, width, out=np.zeros(x.size), where=width > 0)
@@ -114,23 +115,23 @@ def fit_isotonic(
 ) -> Isotonic:
     """Fit the probability of a correct prediction as a nondecreasing function of the confidence.
 
-    Answers: how probable is a correct prediction at this confidence, if it never decreases with the
-    confidence?
+    Answers: how large is the probability of a correct prediction at this confidence, if the
+    probability never decreases with the confidence?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples; any finite numbers, higher means more trusted.
+        Confidences of held-out samples, as any finite numbers. Higher means more trusted.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
         expected loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     Isotonic
-        The fitted map: the points between which it is linear.
+        The fitted map, which is linear between its points.
 
     Raises
     ------
@@ -142,14 +143,14 @@ def fit_isotonic(
     Notes
     -----
     The fit is an isotonic regression (pool adjacent violators) on the distinct confidences, which
-    depends on their order only; tied samples are one point. The map is linear between the points
+    depends only on their order. Tied samples form one point. The map is linear between the points
     and constant outside.
 
-    On the fitting data, each value is the accuracy of its samples. Therefore the ECE is 0, the
-    log-likelihood is the largest of all nondecreasing maps, and the ranking is that of the convex
-    hull of the ROC curve, so the AUGRC is not larger than that of the confidence. These properties
-    do not hold on other data, where values from few samples, such as 0 and 1, are overconfident.
-    Cost: one sort.
+    On the fitting data, each value is the accuracy of its samples. Therefore the ECE is 0, and the
+    log-likelihood is the largest of all nondecreasing maps. The ranking corresponds to the convex
+    hull of the ROC curve, so the AUGRC is not larger than the AUGRC of the confidence. These
+    properties do not hold on other data. Values that few samples determine, such as 0 and 1, are
+    overconfident on other data. The cost is one sort.
 
     References
     ----------
@@ -173,9 +174,9 @@ def fit_isotonic(
     block_values = np.add.reduceat(success_weight, block_starts) / np.add.reduceat(
         weight, block_starts
     )
-    # Rounding errors could make nearly equal values decrease.
+    # Rounding errors could make nearly equal values decrease, so the running maximum is used.
     block_values = np.maximum.accumulate(block_values)
-    # A block has a constant value from its first confidence to its last.
+    # The value of a block is constant from its first confidence to its last confidence.
     points = np.unique(np.concatenate((block_starts, block_ends)))
     x = groups.confidence[::-1].astype(np.float64)[points]
     y = np.clip(block_values, 0.0, 1.0)[np.searchsorted(block_ends, points)]

@@ -1,4 +1,4 @@
-"""Platt scaling: a logistic map from a confidence to the probability of a correct prediction."""
+"""Platt scaling, a logistic map from a confidence to the probability of a correct prediction."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,17 +17,17 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True)
 class Platt(Calibration):
-    """A fitted logistic map: P(correct) = 1 / (1 + exp(-(slope x + intercept))).
+    """A fitted logistic map P(correct) = 1 / (1 + exp(-(slope x + intercept))).
 
     Attributes
     ----------
     slope : float
-        Change of the log-odds per unit of the confidence. At most 0 if higher confidences are not
-        more often correct.
+        Change of the log-odds per unit of the confidence. The slope is at most 0 if higher
+        confidences are not more often correct.
     intercept : float
         Log-odds of a correct prediction at confidence 0.
     smooth : bool
-        Whether Platt's smoothed targets were used.
+        Whether the fit used Platt's smoothed targets.
     n : int
         Number of fitting samples.
     note : str
@@ -54,13 +54,14 @@ class Platt(Calibration):
         Parameters
         ----------
         confidence : array of shape (n,)
-            The score that the curve was fitted on, any finite numbers.
+            The score that the curve was fitted on, as any finite numbers.
 
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, with the library and device of the input. Log-odds above 36 round to
-            exactly 1, so rank samples by the confidence and not by this probability.
+            Probabilities in [0, 1] of type float64, with the library and device of the input. The
+            probability of log-odds above 36 is rounded to exactly 1, so rank samples by the
+            confidence and not by this probability.
 
         Raises
         ------
@@ -87,52 +88,54 @@ def fit_platt(
     smooth: bool = True,
     weight: AnyArray | None = None,
 ) -> Platt:
-    """Fit a logistic map from a confidence on any scale to the probability of a correct prediction.
+    """Fit a logistic map from a confidence to the probability of a correct prediction.
 
-    Answers: how probable is a correct prediction at this confidence, if its log-odds are linear in
-    the confidence?
+    Answers: how large is the probability of a correct prediction at this confidence, if its
+    log-odds are linear in the confidence?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples; any finite numbers, higher means more trusted. They are not
-        transformed. For probabilities, pass their log-odds
-        (``scipy.special.logit(p)``) here and to `Platt.apply`, as `abstain.calibrate` does.
+        Confidences of held-out samples, as any finite numbers. Higher means more trusted. The
+        function does not transform the confidences. For probabilities, pass their log-odds
+        (``scipy.special.logit(p)``) to this function and to `Platt.apply`, as `abstain.calibrate`
+        does.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
         expected loss.
     smooth : bool, default=True
-        Whether to fit Platt's smoothed targets instead of 0 and 1: (N+ + 1) / (N+ + 2) for
-        successes and 1 / (N- + 2) for failures, with their numbers (weights) N+ and N-.
+        Whether to fit Platt's smoothed targets instead of 0 and 1. The smoothed target is (N+ + 1)
+        / (N+ + 2) for successes and 1 / (N- + 2) for failures, where N+ and N- are the weights of
+        successes and failures.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     Platt
-        The fitted map. If the slope is not above 0, `note` mentions it.
+        The fitted map. If the slope is not above 0, `note` contains a warning.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, a loss is outside [0, 1], a weight is negative, or, with
-        ``smooth=False``, a threshold separates successes from failures, so that no finite map is
-        best.
+        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative. Also if
+        ``smooth=False`` and a threshold separates successes from failures, because no finite map is
+        then optimal.
 
     Notes
     -----
-    Without smoothing this is the unpenalized logistic regression of correctness on the
-    confidence. As in Platt (1999), the confidence is a score on any scale. Values are never
-    inspected to find out whether they are probabilities: a logistic curve of a probability can
-    never be the identity, so it changes a confidence that is calibrated already, and one of its
-    log-odds can leave it unchanged. Smoothing was proposed by
-    Platt and is part of the revised algorithm [2]_. It is the default because the map is then
-    finite for separable data and without failures; with many successes and failures its effect is
-    negligible. The optimizer is Newton's method in a trust region on standardized confidences; the
-    objective is strictly convex. The slope for a constant
-    confidence is 0. Cost: one sort, then about ten passes over the distinct confidences.
+    Without smoothing, the fit is the unpenalized logistic regression of correctness on the
+    confidence. As in Platt (1999), the confidence is a score on any scale. The function does not
+    inspect whether the values are probabilities. A logistic curve of a probability cannot be the
+    identity, so it changes a confidence that is already calibrated. A logistic curve of log-odds
+    can leave a calibrated confidence unchanged. Platt proposed smoothing, which is also part of the
+    revised algorithm [2]_. Smoothing is the default because the map is then finite for separable
+    data and without failures. With many successes and failures, its effect is negligible. The
+    optimizer is Newton's method in a trust region on standardized confidences, and the objective is
+    strictly convex. The slope for a constant confidence is 0. The cost is one sort and about ten
+    passes over the distinct confidences.
 
     References
     ----------
@@ -180,7 +183,7 @@ def _note(slope: float, distinct: int) -> str:
 def _reject_separable(
     x: FloatArray, success_weight: FloatArray, failure_weight: FloatArray
 ) -> None:
-    """Raise a DomainError if a threshold separates the targets: the slope would be infinite."""
+    """Raise DomainError if a threshold separates the targets, which requires an infinite slope."""
     confidence_of_successes, confidence_of_failures = x[success_weight > 0], x[failure_weight > 0]
     if confidence_of_successes.size and confidence_of_failures.size:
         if x.size == 1:
@@ -204,17 +207,18 @@ def _reject_separable(
 def _fit_logistic(
     x: FloatArray, success_weight: FloatArray, groups: TieGroups, *, smooth: bool
 ) -> tuple[float, float]:
-    """Return slope and intercept of the best logistic map."""
+    """Return the slope and the intercept of the best logistic map."""
     total = groups.total_weight
-    weight_share, target = groups.weight / total, success_weight / total
+    weight_share = groups.weight / total
+    target = success_weight / total
     if smooth:
-        n_right, n_wrong = float(success_weight.sum()), float(groups.loss.sum())
-        target = (
-            success_weight * ((n_right + 1) / (n_right + 2)) + groups.loss * (1 / (n_wrong + 2))
-        ) / total
+        n_successes, n_failures = float(success_weight.sum()), float(groups.loss.sum())
+        success_target = (n_successes + 1) / (n_successes + 2)
+        failure_target = 1 / (n_failures + 2)
+        target = (success_weight * success_target + groups.loss * failure_target) / total
     mean = float(target.sum())
     log_odds_of_mean = float(np.log(mean) - np.log1p(-mean))
-    # Standardize confidences of any scale and offset to [-1, 1].
+    # Confidences of any scale and offset are standardized to [-1, 1].
     max_size = float(np.abs(x).max()) or 1.0
     scaled = x / max_size
     center = float(weight_share @ scaled)
@@ -230,6 +234,7 @@ def _fit_logistic(
 def _minimize_nll(
     standardized: FloatArray, weight_share: FloatArray, target: FloatArray, start_intercept: float
 ) -> tuple[float, float]:
+    """Return the slope and intercept that minimize the negative log-likelihood."""
     from scipy.optimize import minimize, root
 
     def nll(at: FloatArray) -> float:
@@ -247,7 +252,7 @@ def _minimize_nll(
         return np.array([[curvature @ standardized**2, cross], [cross, curvature.sum()]])
 
     start = np.array([0.0, start_intercept])
-    # A large trust region, because the minimum of nearly separable data is far away.
+    # The trust region is large, because the minimum of nearly separable data is far from the start.
     options = {"gtol": 1e-9, "initial_trust_radius": 4.0, "max_trust_radius": 1e6, "maxiter": 500}
     minimum = minimize(
         nll, start, jac=gradient, hess=hessian, method="trust-exact", options=options

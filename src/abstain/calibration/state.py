@@ -1,4 +1,4 @@
-"""`Calibration`, the base class of fitted calibration maps, and their JSON format."""
+"""The base class `Calibration` of fitted calibration maps, and their JSON format."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
-#: Version of the JSON format. Later versions raise an error.
+#: Version of the JSON format. A text of a later version raises an error.
 FORMAT = 1
 
 LOSS_HINT = "The calibrated probability is one minus an expected loss in [0, 1]."
@@ -22,7 +22,7 @@ class Calibration(ABC):
     Attributes
     ----------
     kind : str
-        "temperature", "platt", "isotonic" or "binning".
+        The kind "temperature", "platt", "isotonic" or "binning".
     n : int
         Number of fitting samples.
     note : str
@@ -49,25 +49,25 @@ class Calibration(ABC):
         """Return calibrated probabilities of the samples."""
 
     def to_json(self) -> str:
-        """Return the calibration as JSON text, from which `from_json` restores it exactly."""
+        """Return the calibration as JSON text from which `from_json` restores the same numbers."""
         values = {f.name: getattr(self, f.name) for f in _fields(self)}
         return json.dumps({"kind": self.kind, "format": FORMAT, **values}, allow_nan=False)
 
 
 def _fields(record: Any) -> tuple[Field[Any], ...]:
-    """Return the fields of a calibration; every subclass is a dataclass."""
+    """Return the fields of a calibration, because every subclass is a dataclass."""
     return fields(record)
 
 
 def validate_outcomes(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate the samples for the fit of a calibration; losses must be in [0, 1]."""
+    """Validate samples with losses in [0, 1] for the fit of a calibration."""
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     return s
 
 
 def from_json(text: str) -> Calibration:
-    """Restore a calibration from the result of its ``to_json``.
+    """Restore a calibration from the result of its method ``to_json``.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ def from_json(text: str) -> Calibration:
     Returns
     -------
     Temperature, Platt, Isotonic or Binning
-        The calibration, exactly as saved.
+        The calibration, which equals the saved calibration.
 
     Raises
     ------
     InputError
-        If the text is not JSON, its kind or format is unknown, or a field is missing, unknown or
-        invalid, or occurs twice. The message names the field.
+        If the text is not JSON, or its kind or format is unknown. Also if a field is missing,
+        unknown, duplicate or invalid. The message names the field.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Temperature scaling: division of the logits by one number."""
+"""Temperature scaling, which divides the logits by one number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.predictions.softmax import log_softmax, row_blocks
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Upper bound of the temperature in standard deviations of the logits, for scores without
-#: information.
+#: Upper bound of the temperature, in standard deviations of the logits, for scores without
+#: information about the labels.
 _MAX_SPREADS = 1000.0
 
 
 @dataclass(frozen=True)
 class Temperature(Calibration):
-    """A fitted temperature: class probabilities become softmax(logits / temperature).
+    """A fitted temperature, which changes class probabilities to softmax(logits / temperature).
 
     Attributes
     ----------
     temperature : float
-        Positive. A temperature above 1 makes the probabilities less confident.
+        The positive temperature. A temperature above 1 makes the probabilities less confident.
     nll_before, nll_after : float
-        Mean negative log-likelihood of the fitting data in nats, at temperature 1 and at the fitted
+        Mean negative log-likelihood of the fitting data in nats at temperature 1 and at the fitted
         temperature.
     n : int
         Number of fitting samples.
     note : str
-        Remark about data that do not determine a temperature, or empty.
+        A remark if the data do not determine a temperature, or empty.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Temperature(Calibration):
         probabilities = np.empty(scores.values.shape)
         for rows in row_blocks(*probabilities.shape):
             z = scores.log_scores(rows)
-            # Subtract the maximum before the division, so that an overflow can only be -inf.
+            # The maximum is subtracted before the division, so that an overflow can only be -inf.
             with np.errstate(over="ignore"):
                 z = (z - z.max(axis=1, keepdims=True)) / self.temperature
             probabilities[rows] = np.exp(log_softmax(z))
@@ -99,11 +99,11 @@ def fit_temperature(
     Parameters
     ----------
     logits : array of shape (n, K)
-        Logits of held-out samples that were not used for training. Any float type.
+        Logits, of any float type, of held-out samples that were not used for training.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -120,18 +120,20 @@ def fit_temperature(
     Notes
     -----
     L-BFGS minimizes the mean negative log-likelihood (NLL) over log T, and the root of the exact
-    derivative refines the result. The NLL is convex in 1 / T, so there is one minimum, which is not
-    above the NLL at T = 1. For two kinds of data there is no minimum, and `note` mentions this:
+    derivative refines the result. The NLL is convex in 1 / T, so it has at most one minimum, which
+    is not above the NLL at T = 1. For two kinds of data, the NLL has no minimum, and `note` states
+    the reason:
 
-    - *Every label has the largest logit.* The NLL decreases as T goes to 0. T is set such that the
-      mean probability of the labels is (n + 1) / (n + 2), Laplace's rule of succession, as in Platt
-      scaling. If the mean probability is higher at T = 1, T remains 1.
-    - *The logits have no information about the labels.* The NLL decreases as T grows, at least up
-      to 1000 times the standard deviation of the logits. T is set to this value (or to 1, if that
-      is larger): the probabilities are nearly uniform and keep their order.
+    - *Every label has the largest logit.* The NLL decreases as T approaches 0. The function selects
+      T so that the mean probability of the labels is (n + 1) / (n + 2), which is Laplace's rule of
+      succession, as in Platt scaling. If the mean probability is higher at T = 1, T is 1.
+    - *The logits have no information about the labels.* The NLL decreases as T increases, at least
+      up to 1000 times the standard deviation of the logits. T is the larger of this value and 1.
+      The probabilities are then nearly uniform and keep their order.
 
     Predictions do not change. With two classes, the ranking by the maximum softmax response does
-    not change either; with more classes it can. Cost: 20 to 40 passes over the logits.
+    not change. With more classes, this ranking can change. The cost is 20 to 40 passes over the
+    logits.
 
     References
     ----------
@@ -182,9 +184,9 @@ class _Likelihood:
     #: Shape (n, K). The true class of each sample must have a positive probability.
     scores: ClassScores
     codes: IntArray
-    #: Above 0.
+    #: Weights of the samples, which are all above 0.
     weight: FloatArray
-    #: Class scores are divided by the scale first, so that they do not overflow.
+    #: Number by which the class scores are divided, so that they do not overflow.
     scale: float
 
     @property
@@ -193,7 +195,7 @@ class _Likelihood:
         return float(self.weight.sum())
 
     def score_differences(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks of the scaled score of each class minus that of the true class."""
+        """Yield blocks of the scaled score of each class minus the score of the true class."""
         for rows in row_blocks(*self.scores.values.shape):
             z = self.scores.log_scores(rows)
             z /= self.scale
@@ -201,7 +203,7 @@ class _Likelihood:
             yield rows, z
 
     def nll(self, inverse: float) -> float:
-        """Mean negative log-likelihood at an inverse temperature (of the scaled scores)."""
+        """Return the mean NLL at an inverse temperature of the scaled scores."""
         return self.nll_and_slope(inverse)[0]
 
     def nll_and_slope(self, inverse: float) -> tuple[float, float]:
@@ -247,7 +249,7 @@ class _Likelihood:
 def _make_likelihood(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None
 ) -> _Likelihood:
-    """Create the likelihood of validated class scores, without samples of weight 0."""
+    """Create the likelihood of validated class scores after dropping samples of weight 0."""
     values: Array = scores.values
     if weight is None:
         weight = np.ones(codes.size)
@@ -278,7 +280,7 @@ def fit_temperature_of_scores(
     inverse, note = _best_inverse_temperature(model, model.summarize(), inverse_before)
     nll = {at: model.nll(at) for at in (inverse_before, inverse)}
     if nll[inverse] > nll[inverse_before]:
-        # The two temperatures differ by rounding errors only.
+        # Both temperatures differ only by rounding errors.
         inverse = inverse_before
     return Temperature(
         temperature=model.scale / inverse,
@@ -292,14 +294,14 @@ def fit_temperature_of_scores(
 def _best_inverse_temperature(
     model: _Likelihood, shape: _ScoreSummary, before: float
 ) -> tuple[float, str]:
-    """Return the best inverse temperature of the scaled scores, and the note."""
+    """Return the best inverse temperature of the scaled scores and a note."""
     if shape.spread == 0:
         return before, "the classes of each sample have equal scores: the temperature has no effect"
     if shape.is_separable:
         return _bound_separable(model, shape, before)
     flattest = 1.0 / (_MAX_SPREADS * shape.spread)
-    # The derivative is increasing: if it is at least 0 here, the minimum has a smaller inverse
-    # temperature.
+    # The derivative increases with the inverse temperature. If it is at least 0 here, the minimum
+    # has a smaller inverse temperature.
     if model.nll_and_slope(flattest)[1] >= 0:
         note = (
             "the scores are not better than chance on these data, so the likelihood increases with "
@@ -310,7 +312,7 @@ def _best_inverse_temperature(
 
 
 def _bound_separable(model: _Likelihood, shape: _ScoreSummary, before: float) -> tuple[float, str]:
-    """Bound the temperature by the rule of succession if the NLL has no minimum above 0."""
+    """Return the inverse temperature that the rule of succession selects for separable data."""
     from scipy.optimize import brentq
 
     note = "there are no failures, so the likelihood increases as the temperature decreases: it is "
@@ -341,8 +343,9 @@ def _minimize_nll(model: _Likelihood, start: float) -> float:
         return model.nll_and_slope(float(np.exp(-log_temperature)))[1]
 
     result = minimize(nll, [-np.log(start)], jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
-    # The root of the derivative is more accurate than the minimum of the flat NLL. As a function of
-    # log T, the derivative by the inverse temperature is positive below the root, negative above.
+    # The root of the derivative is more accurate than the minimum of the flat NLL. The derivative
+    # by the inverse temperature is positive if log T is below the root, and negative if log T is
+    # above.
     low = high = float(result.x[0])
     step = 1e-4
     while slope(low) < 0:
@@ -351,6 +354,5 @@ def _minimize_nll(model: _Likelihood, start: float) -> float:
     while slope(high) > 0:
         high += step
         step *= 4
-    return (
-        float(np.exp(-brentq(slope, low, high, xtol=1e-14))) if high > low else float(np.exp(-low))
-    )
+    log_temperature = brentq(slope, low, high, xtol=1e-14) if high > low else low
+    return float(np.exp(-log_temperature))

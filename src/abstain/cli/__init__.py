@@ -1,10 +1,10 @@
-"""The command line: parse arguments, call the library, print the results; one file per command."""
+"""The command line. Commands parse arguments, call the library and print the results."""
 
 from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# Imported now, because the function has the name of its module.
+# `main` is imported now, because the function has the name of its module.
 from abstain.cli.main import main as main
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The parser: one application whose commands are imported when they run."""
+"""The parser of the command line. The module of a command is imported when the command runs."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ from abstain.errors import InputError, MissingInputError
 class Command:
     """A command: its summary for `abstain --help`, and its function as ``module:name``.
 
-    The module is imported when the command runs. The function is accepted by cyclopts, or it is a
-    `cyclopts.App`. A package adds a command with an entry point of the group ``abstain.commands``:
-    its name is the name of the command, and its value is the location of a `Command`.
+    The module is imported when the command runs. The function must be accepted by cyclopts, or be a
+    `cyclopts.App`. A package adds a command with an entry point of the group ``abstain.commands``.
+    The name of the entry point is the name of the command, and its value is the location of a
+    `Command`.
     """
 
     help: str
     function: str
-    #: Reason why the command cannot be loaded; empty if there is none or it is unknown.
+    #: Reason why the command cannot be loaded. It is empty if there is none or if it is unknown.
     error: str = ""
 
     def load(self) -> Any:
-        """Import the function; raise InputError if that fails."""
+        """Import the function, and raise InputError if the import fails."""
         if self.error:
             raise InputError(self.error)
         module, _, name = self.function.partition(":")
@@ -80,7 +81,7 @@ _BENCH_CATALOGUES: Final = frozenset(
 
 
 def all_commands() -> dict[str, Command]:
-    """Return the commands of this package and of extensions; extensions replace no command."""
+    """Return the commands of this package and of extensions. Extensions replace no command."""
     commands = dict(COMMANDS)
     for extension in plugins.extensions(plugins.COMMANDS):
         commands.setdefault(extension.name, _load_command(extension))
@@ -102,7 +103,7 @@ def is_command(word: str) -> bool:
 
 
 def application(words: list[str]) -> App:
-    """Return the parser; commands that are not among the words are listed but not imported."""
+    """Return the parser. Commands that are not among the words are listed but not imported."""
     return _build(_commands_for(words), words)
 
 
@@ -125,13 +126,14 @@ def _is_loadable(command: Command) -> bool:
 
 
 def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
+    """Return the parser of the commands, of which only some are imported."""
     app = App(
         name="abstain",
         help="Evaluate, compare and deploy classifiers that may abstain, from files of "
         "predictions. Every command accepts --traceback, which prints where an error occurred.",
         version=__version__,
         help_format="plaintext",
-        # A file may be named "[1].csv", so arguments are not parsed as JSON.
+        # Arguments are not parsed as JSON, because a file may be named "[1].csv".
         default_parameter=Parameter(json_list=False, json_dict=False),
         # `abstain.cli.main` handles the interrupt.
         suppress_keyboard_interrupt=False,
@@ -151,7 +153,7 @@ def _commands_for(words: list[str]) -> dict[str, Command]:
         return COMMANDS
     commands = all_commands()
     if words and words[0] not in commands and not words[0].startswith("-"):
-        # Cyclopts imports every command to suggest one for an unknown word.
+        # For an unknown word, cyclopts imports every command to suggest one.
         return _loadable(commands)
     return commands
 

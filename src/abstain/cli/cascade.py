@@ -84,6 +84,7 @@ class CascadeTarget:
         return options
 
     def _costs(self) -> dict[str, float]:
+        """Return the costs by name."""
         costs: dict[str, float] = {}
         for text in self.cost:
             name, _, cost_text = text.rpartition("=")
@@ -98,14 +99,14 @@ class CascadeTarget:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The passed options, as flags."""
+        """Passed options, as flags."""
         names = self.__dataclass_fields__
         return tuple(to_flag(name) for name in names if getattr(self, name) not in {None, ()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeInput:
-    """The data of the models, of the person, and for the check."""
+    """Data of the models, of the person and for the check."""
 
     stage: Annotated[
         tuple[str, ...],
@@ -207,7 +208,7 @@ def cascade(
         before=saved_files,
     )
     if not chosen_cascade.attainable:
-        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
+        # Flush now, because a BrokenPipeError after the last handler would not be handled.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
@@ -235,7 +236,7 @@ def _check_options(
 def _read_calibration(
     source: CascadeSource, data: CascadeInput, paths: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Return the calibration data and the notes of the reader; None for a saved cascade."""
+    """Return the calibration data and the notes of the reader, or None for a saved cascade."""
     if paths.rule is not None:
         return None, []
     if not source.stages:
@@ -260,7 +261,7 @@ def _get_cascade(
 
 
 def read_cascade(path: Path) -> "Cascade":
-    """Load a saved cascade; raise an error if the file contains another object."""
+    """Load a saved cascade, and raise an error if the file contains another object."""
     from abstain.tables import load
     from abstain.thresholds.cascade import Cascade
 
@@ -278,6 +279,7 @@ def _save_cascade(cascade: "Cascade", paths: CascadeFiles) -> list[Path]:
 
 
 def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
+    """Return the contents of the files for --out."""
     from abstain.report.output import CASCADE
     from abstain.tables.state_files import json_file
 

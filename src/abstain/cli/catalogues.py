@@ -14,9 +14,9 @@ from abstain.errors import InputError
 class ListedCatalogue:
     """A catalogue that `abstain list` prints.
 
-    A package adds a catalogue with an entry point of the group ``abstain.catalogues``: its name is
-    the word after `abstain list`, and its value is the location of a `ListedCatalogue`. If the word
-    exists, the catalogue is printed after the existing ones.
+    A package adds a catalogue with an entry point of the group ``abstain.catalogues``. The name of
+    the entry point is the word after `abstain list`, and its value is the location of a
+    `ListedCatalogue`. If the word already exists, the catalogue is printed after the existing ones.
     """
 
     title: str
@@ -24,15 +24,15 @@ class ListedCatalogue:
     usage: str
     #: Location of a mapping from name to entry, or of a function that returns it: ``module:name``.
     entries: str
-    #: Returns the sentences below the title of an entry.
+    #: Function that returns the sentences below the title of an entry.
     describe: Callable[[Any], Iterable[str]]
     #: Entries in addition to those of `entries`.
     extra_entries: tuple[Any, ...] = ()
     #: Whether the import of the entries requires torch.
     needs_torch: bool = False
-    #: Returns the end of `usage`, if it depends on the module of the entries.
+    #: Function that returns the end of `usage`, if it depends on the module of the entries.
     usage_suffix: Callable[[], str] = str
-    #: Reason why the catalogue cannot be loaded; empty if there is none.
+    #: Reason why the catalogue cannot be loaded, or an empty string.
     error: str = ""
 
 
@@ -60,7 +60,7 @@ def _needs_sentence(needs: Iterable[Any]) -> str:
 
 
 def names_sentence(title: str, names: Iterable[str]) -> str:
-    """Return a sentence with a title and names; return an empty text without names."""
+    """Return a sentence with a title and names, or an empty string without names."""
     listed = ", ".join(dict.fromkeys(names))
     return f"{title}: {listed}." if listed else ""
 
@@ -89,7 +89,7 @@ def _rule(rule: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Logits:
-    """A simulated population that is no entry of a catalogue."""
+    """A simulated population that is not an entry of a catalogue."""
 
     name: str = "logits"
     title: str = "labeled class scores"

@@ -3,17 +3,17 @@
 import shlex
 from contextvars import ContextVar
 
-#: The arguments of the current command, which reports repeat.
+#: Arguments of the current command. Reports repeat them.
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
-#: Options of the library that have another name on the command line. There, --loss names a kind of
-#: loss, and --limit is repeated.
+#: Options of the library that have another name on the command line. On the command line, --loss
+#: names a kind of loss, and --limit is repeated.
 _FLAG_NAMES = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
 
 
 def format_flag(name: str, value: object) -> str:
-    """Format an option and its value for a shell; for a list, write one flag per entry.
+    """Format an option and its value for a shell. A list has one flag per entry.
 
     Examples
     --------

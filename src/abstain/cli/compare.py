@@ -167,6 +167,7 @@ def _requested_confidences(reading: "Reading", columns: Columns) -> list[str] | 
 def _make_files(
     comparison: "Comparison", source: str, formats: tuple[str, ...]
 ) -> dict[str, bytes]:
+    """Return the contents of the files for --out."""
     from abstain.report import comparison_html
     from abstain.report.paper import paper_files
 

@@ -22,5 +22,5 @@ def completion(
 
     fish: abstain completion fish > ~/.config/fish/completions/abstain.fish
     """
-    # Written without rich, which would interpret brackets and tabs.
+    # The script is written without rich, which would interpret brackets and tabs.
     console().file.write(complete_application().generate_completion(shell=shell))

@@ -24,19 +24,19 @@ _SECONDS_BETWEEN_LINES: Final = 5.0
 def console() -> Console:
     """Return the console of standard output."""
     out = Console()
-    # In a pipe or a file, rich falls back to 80 columns, but the tables are designed for 100. If
-    # FORCE_COLOR is set, as in cells of notebooks, rich treats a pipe as a terminal.
+    # In a pipe or a file, rich uses 80 columns, but the tables require 100. If FORCE_COLOR is set,
+    # as in cells of notebooks, rich treats a pipe as a terminal.
     return out if out.file.isatty() else Console(width=100)
 
 
 def interactive_stderr() -> Console | None:
-    """Return the console of standard error if it is a terminal, where lines can be replaced."""
+    """Return the console of standard error if it is a terminal, in which lines can be replaced."""
     err = Console(stderr=True)
     return err if err.is_terminal and err.file.isatty() else None
 
 
 def plain_text(text: str) -> Text:
-    """Return text for rich that is not interpreted as markup."""
+    """Return text for rich. It is not interpreted as markup."""
     return Text(escape_control_characters(text))
 
 
@@ -53,7 +53,7 @@ def print_written_files(paths: Sequence[Path]) -> None:
 
 @contextmanager
 def show_status(activity: str) -> Iterator[Callable[[str], None]]:
-    """Show an activity on standard error while it lasts; yield a function that shows its progress.
+    """Show an activity on standard error, and yield a function that shows its progress.
 
     Without a terminal, a line of progress is printed every few seconds.
     """

@@ -21,6 +21,7 @@ from abstain.cli.options import (
     repeatable,
 )
 from abstain.cli.output_folder import (
+    PAPER_TABLES,
     REPORT,
     RESULTS,
     check_folder,
@@ -53,7 +54,7 @@ class Intervals:
     seed: Seed = 0
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `ab.evaluate`; raise an error for options without effect."""
+        """Return the options of `ab.evaluate`, and raise an error for options without effect."""
         unused = []
         if self.bootstrap is not None and self.interval != "bootstrap":
             unused.append("--bootstrap")
@@ -159,7 +160,7 @@ def evaluate(
         )
     arguments = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
     arguments["curves"] = output.out is not None
-    file_names = [*RESULTS, REPORT]
+    file_names = [*RESULTS, REPORT, *PAPER_TABLES]
     source: Reading | PredictionScan
     if engine.in_memory:
         files = expand_patterns(files)
@@ -173,7 +174,9 @@ def evaluate(
         evaluation = engine.evaluate(source, arguments)
 
     def make_output_files() -> dict[str, bytes]:
+        from abstain.report.paper import paper_files
+
         page = output.make_page(evaluation, source.source, files[0])
-        return make_files({"results": evaluation.rows()}, page)
+        return {**make_files({"results": evaluation.rows()}, page), **paper_files(evaluation)}
 
     write_and_print(lambda: terminal_table(evaluation, full=output.full), make_output_files, folder)

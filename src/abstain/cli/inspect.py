@@ -1,4 +1,4 @@
-"""`abstain inspect`: propose roles of columns, and the command that evaluates the files."""
+"""`abstain inspect`: propose roles of columns, and print the command that evaluates the files."""
 
 import shlex
 import sys
@@ -63,7 +63,7 @@ def inspect(
 
 
 def _open_representative_table(files: Sequence[Path]) -> "DataTable":
-    """Open several arrays as one table, or the first of other files; check that columns agree."""
+    """Open several arrays as one table, or the first of other files with equal columns."""
     from abstain.tables import hugging_face
     from abstain.tables.files import are_arrays, open_arrays, open_table
 
@@ -93,7 +93,7 @@ def _open_representative_table(files: Sequence[Path]) -> "DataTable":
 
 
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
-    """Convert texts such as "90%" and "0,9" to numbers; propose the option that this requires."""
+    """Convert texts such as "90%" and "0,9" to numbers, and propose the option for them."""
     from abstain.tables.proposal import ColumnProposal
 
     with_points = table.with_numbers(".")
@@ -110,7 +110,7 @@ def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]
 
 
 def _is_confirmed() -> bool:
-    """Ask the user in a terminal; return False elsewhere."""
+    """Ask the user in a terminal. Return False elsewhere."""
     return _on_terminal() and input("Run it? [Y/n] ").strip().lower() in {"", "y", "yes"}
 
 

@@ -16,7 +16,7 @@ from abstain.errors import InputError, MissingInputError
 if TYPE_CHECKING:
     CatalogueName = str
 else:
-    # The names include those of installed extensions; help and shell completion list them.
+    # The names include those of installed extensions. Help and shell completion list them.
     CatalogueName = Literal[tuple(all_catalogues())]
 
 
@@ -32,7 +32,8 @@ def listing(
     width = min(out.width, 80)
     lines = _overview() if catalogue is None else _sections(catalogue, width)
     for line in lines:
-        # The lines are wrapped; rich would split an address that is longer than the terminal.
+        # The lines are already wrapped. rich would split an address that is longer than the
+        # terminal.
         out.print(line, soft_wrap=True)
 
 
@@ -50,6 +51,7 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 
 
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
+    """Yield the lines of a section, and raise an error if it cannot be loaded."""
     if section.error:
         raise InputError(section.error)
     if section.needs_torch and not is_installed("torch"):
@@ -57,7 +59,7 @@ def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     try:
         entries = resolve_name(section.entries)
     except ImportError as error:
-        # It names the missing package and the pip command.
+        # The message names the missing package and the pip command.
         raise MissingInputError(str(error)) from error
     entries = entries() if callable(entries) else entries
     head = f"{section.title}. {section.usage}{section.usage_suffix()}."

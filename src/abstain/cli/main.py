@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> None:
 def prepare_streams() -> None:
     """Replace closed standard streams, and print `?` for characters that cannot be encoded.
 
-    A closed stream is None. It is replaced by an empty file with the same descriptor; otherwise, a
-    file that is opened later would receive the descriptor and the output.
+    A closed stream is None. It is replaced by an empty file with the same descriptor. Otherwise, a
+    file that is opened later would receive the descriptor, and then the output.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -37,7 +37,7 @@ def prepare_streams() -> None:
 def _fails_for_some_characters(stream: TextIO) -> bool:
     """Return whether printing to a stream fails for some characters.
 
-    In the locale "C", the error handler is "surrogateescape", which only encodes undecodable bytes
+    In the locale "C", the error handler is "surrogateescape". It encodes only the undecodable bytes
     of file names.
     """
     errors = getattr(stream, "errors", "")
@@ -51,12 +51,12 @@ _TRACEBACK = "--traceback"
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; return its exit status: 0 if it succeeded, 2 after an error."""
+    """Run one command, and return its exit status: 0 if it succeeded, and 2 after an error."""
     from abstain._foundation.option_format import option_format
     from abstain.cli.command_line import ARGUMENTS, format_flag
 
-    # Not parsed by cyclopts, because it also applies to errors of the parser. After "--", all
-    # arguments are file names.
+    # cyclopts does not parse this option, because it also applies to errors of the parser. After
+    # "--", all arguments are file names.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     with_traceback = _TRACEBACK in arguments[:end]
     options = [argument for argument in arguments[:end] if argument != _TRACEBACK]
@@ -72,8 +72,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _run_command(arguments: list[str], *, with_traceback: bool) -> int:
+    """Run one command, and print an error as one line."""
     try:
-        # Imported here, because Ctrl-C may occur during the import.
+        # These modules are imported here, because Ctrl-C may occur during the import.
         from abstain.cli.app import application, is_command
         from abstain.cli.standard_input import standard_input
 
@@ -82,7 +83,7 @@ def _run_command(arguments: list[str], *, with_traceback: bool) -> int:
             arguments = ["inspect", "--run", *arguments]
         with standard_input(arguments) as file_arguments:
             application(file_arguments)(file_arguments, result_action="return_value")
-        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
+        # Flush now, because a BrokenPipeError after the last handler would not be handled.
         sys.stdout.flush()
     except BrokenPipeError:
         return _end_after_broken_pipe()
@@ -107,6 +108,7 @@ def _is_file_argument(word: str) -> bool:
 
 
 def _error_message(error: BaseException) -> str:
+    """Return the message for an error, with its type if the error is unexpected."""
     if isinstance(error, AbstainError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -118,7 +120,7 @@ def _error_message(error: BaseException) -> str:
 
 
 def _end_after_broken_pipe() -> int:
-    """Discard further output and return the exit status, after a reader such as `head` ended."""
+    """Discard further output and return the exit status after the reader of a pipe ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 

@@ -3,16 +3,17 @@
 import ctypes
 import sys
 
-#: Parameters of `mallopt` in glibc: the size of free memory at the top of the heap that is returned
-#: to the system, and the maximum number of blocks that are mapped separately.
+#: Parameters of `mallopt` in glibc. The first is the size of free memory at the top of the heap
+#: from which the memory is returned to the system. The second is the maximum number of blocks that
+#: are mapped separately.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def retain_freed_memory() -> None:
     """Reuse freed memory instead of returning it to the system, if the C library supports this.
 
-    The system clears each new page, which takes longer than the computation of most arrays. Only
-    commands use this setting, because it applies to the complete process.
+    The system clears each new page, which takes longer than the computation of most arrays. The
+    setting applies to the complete process, so only commands use it.
     """
     if sys.platform != "linux":
         return

@@ -80,7 +80,7 @@ def monitor(
 
     The command reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id":
     .., "correct": ..}) in any order. It prints each alarm once, as a line that begins with ALARM.
-    The exit status is 3 while an alarm is active, and 2 after an error or if no line could be
+    The exit status is 3 while an alarm is active. It is 2 after an error or if no line could be
     read. After Ctrl-C and SIGTERM, the command first processes the lines that have arrived. The
     remaining options describe the calibration file.
     """

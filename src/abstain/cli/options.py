@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 
 def repeatable(description: str) -> Parameter:
-    """Describe an option that may be repeated; its default is empty."""
+    """Describe an option that may be repeated and is empty by default."""
     return Parameter(help=f"{description} (repeatable)", negative=(), show_default=False)
 
 
@@ -23,7 +23,7 @@ Files = Annotated[
 ]
 Loss = Annotated[str | None, Parameter(help="Loss that defines an error (`abstain list losses`)")]
 Level = Annotated[float, Parameter(help="Confidence level of the intervals")]
-#: A level whose default is None, so that a command can detect that the option was passed.
+#: A level whose default is None, so that a command can detect whether the option was passed.
 OptionalLevel = Annotated[
     float | None, Parameter(help="Confidence level of the intervals [default: 0.95]")
 ]
@@ -40,12 +40,12 @@ RunsFolder = Annotated[Path, Parameter(help="Folder of runs")]
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Roles of columns, or of keys of an .npz file; columns with default names need no option."""
+    """Roles of columns, or of keys of an .npz file. Columns with default names need no option."""
 
     label: Annotated[str | None, Parameter(help="Column with the true class")] = None
     prediction: Annotated[str | None, Parameter(help="Column with the predicted class")] = None
     confidence: Annotated[
-        tuple[str, ...], repeatable("Column with a confidence; higher is more trusted")
+        tuple[str, ...], repeatable("Column with a confidence; higher is more confident")
     ] = ()
     correct: Annotated[
         str | None, Parameter(help="Column with the correctness: 1, 0 or a grade")
@@ -93,5 +93,5 @@ class Columns:
     ] = False
 
 
-#: The columns if no option is passed: all are found by their default names.
+#: The columns if no option is passed. All are found by their default names.
 DEFAULT_COLUMNS = Columns()

@@ -20,7 +20,7 @@ from abstain.cli.console import console, print_written_files, show_status
 from abstain.cli.standard_input import original_name
 from abstain.errors import AbstainError, InputError
 
-#: The page of every command except the benchmark, and the main table.
+#: The main page of every command except the benchmark, and the files of the main table.
 REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
 
 #: Tables for papers.
@@ -35,13 +35,13 @@ _INPUT_PATTERNS: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
 class OutputFolder:
     """The folder of `--out`, and the input files of the command."""
 
-    #: The folder need not exist.
+    #: The folder may not exist yet.
     folder: Path
-    #: Input files, with size and modification time before they were read.
+    #: Input files, with their size and modification time before they were read.
     inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
 
     def write(self, files: Mapping[str, bytes]) -> list[Path]:
-        """Publish the files, all or none; return the paths of files and of folders of files."""
+        """Publish all files or none, and return the paths of files and of folders of files."""
         metadata = {
             "abstain": ab.__version__,
             "command": current_command(),
@@ -73,8 +73,8 @@ def check_folder(
 ) -> OutputFolder | None:
     """Check the folder of `--out`, if there is one, before the computation.
 
-    `names` are files that will be written. An error is raised if the folder is not writable, or
-    if it contains a file with such a name that abstain did not write.
+    `names` are the files that will be written. An error is raised if the folder is not writable. An
+    error is also raised if it contains a file with such a name that abstain did not write.
     """
     if folder is None:
         return None
@@ -91,7 +91,7 @@ def check_folder(
 def check_folder_for_large_inputs(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
 ) -> OutputFolder | None:
-    """Check the folder of `--out`; large input files are not hashed for the manifest."""
+    """Check the folder of `--out`. Large input files are not hashed for the manifest."""
     output = check_folder(folder, names, ())
     if output is None:
         return None
@@ -126,11 +126,11 @@ def write_and_print(
     before: Sequence[Path] = (),
     after: Sequence[Path] = (),
 ) -> None:
-    """Write the files, if there is a folder for them; print the results and the written paths.
+    """Write the files if there is a folder for them, and print the results and the written paths.
 
     The printed paths begin with `before` and end with `after`.
     """
-    # The files are written first, because a reader such as `head` closes the pipe early.
+    # Files are written first, because a reader such as `head` closes the pipe early.
     try:
         with show_status("Writing"):
             written = [] if output is None else output.write(files())
@@ -151,7 +151,7 @@ def _input_files(path: Path) -> list[Path]:
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:
-    """Return size and modification time of a file; None if it is not a file."""
+    """Return the size and the modification time of a file, or None if it is not a file."""
     if not path.is_file():
         return None
     status = path.stat()
@@ -159,13 +159,13 @@ def _file_state(path: Path) -> tuple[int, int] | None:
 
 
 def _describe_input(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
-    """Return name and hash of an input file; the hash is None if the file changed."""
+    """Return the name and the hash of an input file. The hash is None if the file changed."""
     sha256 = file_sha256(path) if state is not None and path.is_file() else None
     is_unchanged = sha256 is not None and _file_state(path) == state
     return {"name": original_name(path), "sha256": sha256 if is_unchanged else None}
 
 
-#: Manifest of studies in earlier versions, with the hashes of tables and figures.
+#: Manifest of studies in earlier versions. It contains the hashes of tables and figures.
 OLD_MANIFEST: Final = ".abstain-files.json"
 
 #: Text in the first lines of every page.
@@ -177,7 +177,8 @@ def files_of_earlier_version(folder: Path) -> dict[str, str]:
     """Return the files in a folder that an earlier version wrote, with their hashes.
 
     A page is recognized by a text in it. If there is a page, the other files are the tables and
-    figures in the manifest of a study, and results.csv if it has the contents of results.parquet.
+    figures in the manifest of a study. They also include results.csv if its contents equal those of
+    results.parquet.
     """
     if (folder / MANIFEST).exists():
         return {}
@@ -203,7 +204,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _old_manifest_hashes(folder: Path) -> dict[str, str]:
-    """Return names and hashes in the old manifest; empty if it is missing or damaged."""
+    """Return the names and hashes in the old manifest. A damaged manifest contains none."""
     try:
         return valid_set_names(read_json_object(folder / OLD_MANIFEST))
     except AbstainError:
@@ -223,6 +224,6 @@ def _matching_tables(folder: Path) -> list[str]:
         rows = pl.read_parquet(folder / names[0], glob=False, hive_partitioning=False)
         has_same_contents = result_files(rows)[names[1]] == (folder / names[1]).read_bytes()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, AbstainError):
-        # Damaged files, or files of another program.
+        # The files are damaged, or another program wrote them.
         return []
     return names if has_same_contents else []

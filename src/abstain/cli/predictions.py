@@ -17,7 +17,7 @@ FILENAME, _FILE = "filename", "file"
 
 
 def read_files(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) -> "Reading":
-    """Read one or several files; if they are unlabeled, ignore columns of correctness."""
+    """Read one or several files. Without labels, ignore columns of correctness."""
     from abstain.tables import read_predictions
 
     if not files:
@@ -51,12 +51,12 @@ def expand_patterns(files: tuple[Path, ...]) -> tuple[Path, ...]:
 def add_split_columns(
     columns: Columns, files: tuple[Path, ...], *names: str | None
 ) -> tuple[Columns, list[str | None]]:
-    """Add columns to --by; return also the name of the split column for each of them."""
+    """Add columns to --by, and return the name of the split column for each of them."""
     by = list(columns.by)
     split_columns: list[str | None] = []
     for name in names:
         if name == FILENAME:
-            # A single file has no split column, so it is one run without a name.
+            # A single file has no split column. It is one run without a name.
             split_columns.append(_FILE if len(files) > 1 else None)
             continue
         split_columns.append(name)
@@ -68,7 +68,7 @@ def add_split_columns(
 def read_with_score(
     path: Path, columns: Columns, score: str, *, unlabeled: bool = False
 ) -> "Reading":
-    """Read predictions that have a score; if it is not computable, read a column of that name."""
+    """Read predictions that have a score, or a column of that name if it is not computable."""
     from abstain.confidence import applicable
 
     files = (path,)
@@ -95,7 +95,7 @@ def has_numeric_column(path: Path, name: str) -> bool:
 
 
 def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
-    """Read files, if any; return their splits by name, and the notes of the reader."""
+    """Read files, if any, and return their splits by name and the notes of the reader."""
     if not files:
         return {}, ()
     reading = read_files(files, columns)
@@ -106,7 +106,7 @@ def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, 
 
 
 def _format_split(split: Any) -> str:
-    """Format a split; write the file without the name of its column."""
+    """Format a split. The file is written without the name of its column."""
     from abstain._foundation.names import split_name
 
     pairs = dict(split)

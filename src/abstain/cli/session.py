@@ -1,4 +1,4 @@
-"""One run of `abstain monitor`: process lines, save the state, and show results."""
+"""One run of `abstain monitor`: process lines, save the state and show results."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from abstain.monitoring import Monitor
     from abstain.monitoring.lines import LineBatch
 
-#: Seconds between two checks of a folder, two writes of the state, two tables in a terminal.
+#: Seconds between two checks of a folder, two writes of the state, and two tables in a terminal.
 _POLL_SECONDS, _SAVE_SECONDS, _SHOW_SECONDS = 1.0, 2.0, 10.0
 #: Seconds without lines after which an empty batch is yielded, so that results can be saved.
 _IDLE_SECONDS: Final = 0.5
@@ -27,7 +27,7 @@ _IDLE_SECONDS: Final = 0.5
 
 @dataclass
 class BadLines:
-    """Number of skipped lines, and the error of the first one."""
+    """Number of skipped lines, and error of the first skipped line."""
 
     count: int = 0
     first_error: str = ""
@@ -49,6 +49,7 @@ class Session:
     bad_lines: BadLines = field(default_factory=BadLines)
 
     def __post_init__(self) -> None:
+        """Prepare the monitor, and the folder if one is watched."""
         from abstain.monitoring.followed_file import Folder
         from abstain.monitoring.running import RunningMonitor
 
@@ -80,7 +81,7 @@ class Session:
     def run(self) -> None:
         """Process all lines until the input ends or a signal arrives.
 
-        The state is saved too if an error occurs.
+        The state is also saved after an error.
         """
         try:
             for batch in self._batches():
@@ -92,7 +93,7 @@ class Session:
         self._end()
 
     def exit_status(self) -> int:
-        """Return the exit status; raise FileFormatError if all lines were bad."""
+        """Return the exit status, and raise FileFormatError if all lines were bad."""
         if self.stop.number:
             return 128 + self.stop.number
         if self.bad_lines.count and not self._n_good_lines:
@@ -106,7 +107,7 @@ class Session:
 
     # ------------------------------------------------------------------------ lines
     def _batches(self) -> "Iterator[LineBatch]":
-        """Yield batches of lines, and empty ones while nothing arrives."""
+        """Yield batches of lines, and empty batches while no line arrives."""
         if self._folder is None:
             yield from self._pipe_batches()
             return
@@ -126,6 +127,7 @@ class Session:
             )
 
     def _pipe_batches(self) -> "Iterator[LineBatch]":
+        """Yield batches of lines of standard input, and empty batches while no line arrives."""
         from abstain.monitoring.lines import Pipe
 
         if sys.stdin is None:
@@ -139,7 +141,7 @@ class Session:
             warn("the last line is incomplete and was not read; send it again")
 
     def _take(self, batch: "LineBatch") -> None:
-        """Process lines, and print new alarms; with --skip-bad, bad lines are only counted."""
+        """Process lines and print new alarms. With --skip-bad, bad lines are only counted."""
         from abstain.monitoring.lines import parse_lines
 
         if not batch.lines:
@@ -161,8 +163,8 @@ class Session:
         n_bad_after_parsing = self.bad_lines.count
         running_monitor.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
         self._n_good_lines += len(lines) - (self.bad_lines.count - n_bad_after_parsing)
-        # Printed before saving: if the process is killed in between, an alarm is printed twice and
-        # not lost.
+        # Alarms are printed before the state is saved. If the process is killed in between, an
+        # alarm is printed twice and is not lost.
         for alarm in running_monitor.alarms[self._n_alarms :]:
             print_text(alarm.line)
         self._n_alarms = len(running_monitor.alarms)
@@ -242,7 +244,7 @@ def _empty_batch() -> "LineBatch":
 
 
 def _file_state(state: Path | None) -> tuple[int, int, int] | None:
-    """Return values that change when the file of the state is replaced; None without a file."""
+    """Return values that change when the state file is replaced, or None without a file."""
     if state is None or not state.exists():
         return None
     status = state.stat()

@@ -48,7 +48,7 @@ class ShiftOptions:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The passed options, as flags."""
+        """Passed options, as flags."""
         names = self.__dataclass_fields__
         return tuple(to_flag(name) for name in names if getattr(self, name) is not None)
 
@@ -90,7 +90,8 @@ class ShiftOptions:
     ) -> "tuple[Predictions, dict[str, Any], tuple[Note, ...]]":
         """Return the calibration data with density ratios, options of the rule, and notes."""
         ratios, notes = self._ratios(calibration, columns, score, calibration_source)
-        # The ratios are weights only in the plotted curve; the rule treats them separately.
+        # In the calibration data, the ratios are weights only for the plotted curve. The rule uses
+        # them separately.
         return calibration.with_weight(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageSource:
-    """The location of the predictions of a model: two columns, rows with a value, or a file."""
+    """Location of the predictions of a model: two columns, rows with a value, or a file."""
 
     name: str
     confidence: str = ""
@@ -48,6 +48,7 @@ def parse_stages(texts: Sequence[str]) -> tuple[StageSource, ...]:
 
 
 def _parse_stage(text: str) -> StageSource:
+    """Parse the argument of one `--stage`."""
     name, _, location = text.partition("=")
     confidence, comma, outcome = location.partition(",")
     if name and comma and confidence and outcome and "," not in outcome:
@@ -128,7 +129,7 @@ class CascadeSource:
                 # Row numbers would not match those of the other models.
                 predictions = replace(predictions, ids=None)
             stages[stage.name] = predictions
-            # The notes on columns are dropped, because options name all columns.
+            # The notes on columns are omitted, because options name all columns.
             notes += [note.within(path.name) for note in reading.notes if note.kind != COLUMNS]
         notes += self._order_warnings(paths)
         if person_error is not None:
@@ -152,6 +153,7 @@ class CascadeSource:
     def _read_stage(
         self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
     ) -> "Reading":
+        """Read the predictions of a model from its rows of a file."""
         if not stage.confidence:
             if stage.condition is not None:
                 conditions = (*conditions, stage.condition)
@@ -173,6 +175,7 @@ class CascadeSource:
         return [Note.warning("order", text)]
 
     def _read_person(self, path: Path, conditions: Sequence[ColumnValue]) -> "Predictions":
+        """Read the correctness of the person."""
         first_stage = self.stages[0]
         confidence = self.columns.confidence
         if first_stage.confidence:
@@ -188,7 +191,7 @@ class CascadeSource:
 def read_test_sets(
     arguments: Sequence[str], source: CascadeSource, person_error: float | None
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Read the test sets of --apply; return them by name, and the notes of the reader."""
+    """Read the test sets of --apply, and return them by name with the notes of the reader."""
     test_sets: dict[str, Any] = {}
     notes: list[Any] = []
     if arguments and not source.stages:
@@ -210,7 +213,7 @@ def read_test_sets(
 
 
 def _calibration_files(condition: ColumnValue, source: CascadeSource) -> list[Path]:
-    """Return the calibration files; raise an error if the condition selects calibration samples."""
+    """Return the calibration files. Raise an error if the condition selects their samples."""
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
@@ -233,7 +236,7 @@ def _read_rows(path: Path, columns: Columns, conditions: Sequence[ColumnValue]) 
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Return whether a file has a column with this name; True for a folder."""
+    """Return whether a file has a column with this name. For a folder, return True."""
     from abstain.tables.files import open_table
 
     return path.is_dir() or name in open_table(path).kind_by_column

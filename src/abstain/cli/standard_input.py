@@ -25,7 +25,7 @@ _SUFFIX_BY_FIRST_BYTES: Final = (
 )
 _HEAD_BYTES: Final = 1 << 20
 
-#: Temporary file with the contents of standard input; None if it is not used.
+#: Temporary file with the contents of standard input, or None if it is not used.
 _STDIN_FILE: ContextVar[Path | None] = ContextVar("spooled", default=None)
 
 
@@ -35,7 +35,7 @@ def standard_input(arguments: list[str]) -> Iterator[list[str]]:
     outer_file = _STDIN_FILE.get()
     uses_stdin = STDIN_NAME in arguments and arguments[0] in {STDIN_NAME, *_COMMANDS}
     if outer_file is not None:
-        # A command runs another one, as `inspect` does.
+        # A command such as `inspect` runs another command.
         yield _replace_stdin(arguments, outer_file)
         return
     if not uses_stdin:
@@ -55,7 +55,7 @@ def _replace_stdin(arguments: list[str], path: Path) -> list[str]:
 
 
 def original_name(path: Path) -> str:
-    """Return the argument for a file: `-` if it contains standard input, otherwise its path."""
+    """Return the argument for a file: `-` for standard input, and its path otherwise."""
     return STDIN_NAME if path == _STDIN_FILE.get() else str(path)
 
 
@@ -75,6 +75,7 @@ def _save_stdin(folder: Path) -> Path:
 
 
 def _find_suffix(file: IO[bytes]) -> str:
+    """Return the suffix of the format that the first bytes indicate."""
     head = file.read(_HEAD_BYTES)
     if not head:
         raise InputError("standard input, which the argument `-` reads, is empty")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request to stop at the next good moment."""
+"""Ctrl-C and SIGTERM as a request to stop after the current step."""
 
 import signal
 import threading
@@ -11,19 +11,19 @@ from typing import Any, Self
 
 
 class StopSignals:
-    """While this context is open, the first Ctrl-C or SIGTERM is recorded; a second one interrupts.
+    """Context that records the first Ctrl-C or SIGTERM. A second signal interrupts the program.
 
     Attributes
     ----------
     number : int
-        The signal that arrived; 0 if none did.
+        Number of the signal that arrived, or 0 if none arrived.
     events : SimpleQueue
-        The signal puts None here, so whoever waits for this queue wakes up.
+        Queue that contains None after a signal. A thread that waits for the queue then continues.
     """
 
     def __init__(self) -> None:
         self.number = 0
-        # The only queue to which a signal handler can write safely.
+        # This is the only queue to which a signal handler can write safely.
         self.events: SimpleQueue[Any] = SimpleQueue()
         self._stack = ExitStack()
 
@@ -38,7 +38,7 @@ class StopSignals:
         self._stack.close()
 
     def wait(self, seconds: float) -> None:
-        """Wait so long, or until a signal arrives."""
+        """Wait for a number of seconds, or until a signal arrives."""
         try:
             self.events.get(timeout=seconds)
         except Empty:

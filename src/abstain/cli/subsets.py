@@ -33,7 +33,7 @@ class ColumnValue(NamedTuple):
 
 
 def parse_column_value(text: str) -> ColumnValue | None:
-    """Parse COLUMN=VALUE; return None for other texts and for the name of an existing file."""
+    """Parse COLUMN=VALUE. Return None for other texts and for the name of an existing file."""
     column, separator, value = text.partition("=")
     if not (separator and column and value) or Path(text).exists():
         return None
@@ -41,7 +41,7 @@ def parse_column_value(text: str) -> ColumnValue | None:
 
 
 def parse_column_values(texts: Sequence[str], flag: str) -> tuple[ColumnValue, ...]:
-    """Parse conditions that hold together; raise an error if a column occurs twice."""
+    """Parse conditions that hold together. Raise an error if a column occurs twice."""
     conditions = []
     for text in texts:
         column, _, value = text.partition("=")
@@ -99,6 +99,7 @@ def pooled_column_notes(
 def _empty_subset_message(
     path: Path, conditions: Sequence[ColumnValue], splits: "list[Split]"
 ) -> str:
+    """Return the error message for conditions that no row satisfies."""
     for condition in conditions:
         values = list(dict.fromkeys(dict(split)[condition.column] for split in splits))
         if condition.value in values:
@@ -118,7 +119,7 @@ _FILE = "file"
 
 @dataclass(frozen=True, eq=False)
 class TestData:
-    """Test data sets by split: `Predictions`, or an array of confidences without labels."""
+    """Test data sets by split. Each is `Predictions`, or confidences without labels."""
 
     data_sets: "Mapping[Split, Any]"
     notes: "tuple[Note, ...]"
@@ -148,7 +149,7 @@ def read_test_data(
             continue
         splits, reader_notes = _read_file(Path(argument), columns, score)
         notes += [note.within(name) for note in reader_notes]
-        # The splits of a single file need not name the file.
+        # The splits of a single file do not name the file.
         has_only_one_file = len(arguments) == 1 and len(splits) > 1
         prefix = () if has_only_one_file else ((_FILE, name),)
         data_sets |= {(*prefix, *split): predictions for split, predictions in splits.items()}
@@ -180,7 +181,7 @@ def read_other_subset(
 
 
 def _data_set_names(arguments: Sequence[str]) -> list[str]:
-    """Return file names, or complete paths if file names are equal; conditions are unchanged."""
+    """Return file names, or complete paths if names are equal. Conditions are unchanged."""
     paths = [str(parse_column_value(text) or Path(text)) for text in arguments]
     names = [str(parse_column_value(text) or Path(text).name) for text in arguments]
     names = names if len(set(names)) == len(names) else paths
@@ -191,6 +192,7 @@ def _data_set_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _read_file(path: Path, columns: Columns, score: str) -> "_DataSets":
+    """Read a file with labels, a file with confidences only, or a file without labels."""
     try:
         reading = read_with_score(path, columns, score)
     except MissingInputError:
@@ -203,7 +205,7 @@ def _read_file(path: Path, columns: Columns, score: str) -> "_DataSets":
 
 
 def _read_unlabeled(path: Path, columns: Columns, score: str) -> "_DataSets | None":
-    """Return the predictions of a file without labels; None if an option names labels."""
+    """Return the predictions of a file without labels, or None if an option names labels."""
     if any((columns.label, columns.correct, columns.own_loss)):
         return None
     try:
@@ -215,7 +217,7 @@ def _read_unlabeled(path: Path, columns: Columns, score: str) -> "_DataSets | No
 
 
 def _read_confidence_column(path: Path, columns: Columns, score: str) -> "_DataSets | None":
-    """Return the confidences of a file without labels; None if it has no such column."""
+    """Return the confidences of a file without labels, or None if it has no such column."""
     from abstain.tables.column import MissingEntries
     from abstain.tables.files import open_table
 

@@ -109,7 +109,7 @@ class Target:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The passed options, as flags."""
+        """Passed options, as flags."""
         names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
         passed = [name for name in names if getattr(self, name) is not None]
         passed += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
@@ -196,6 +196,10 @@ class ScoreOptions:
         Scale | None,
         Parameter(help="Scale of the confidence column, if its values are ambiguous"),
     ] = None
+    positive: Annotated[
+        str | None,
+        Parameter(help="Positive class of sensitivity and specificity [default: second of two]"),
+    ] = None
     level: OptionalLevel = None
 
 
@@ -223,10 +227,10 @@ def threshold(
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 
-    The command prints the rule and a table of the calibration data and all data of --apply, which
-    --by splits and --group checks separately for each group. --per chooses one threshold per
-    group; --limit chooses one threshold with several limits. The exit status is 3 if the target
-    is unattainable. Values are fractions.
+    The command prints the rule, and a table of the calibration data and all data of --apply. --by
+    splits the data of --apply, and --group checks them separately for each group. --per chooses one
+    threshold per group. --limit chooses one threshold with several limits. The exit status is 3
+    if the target is unattainable. Values are fractions.
     """
     from abstain.report import threshold_terminal
 
@@ -248,6 +252,7 @@ def threshold(
             scale=scoring.scale,
             level=_LEVEL if scoring.level is None else scoring.level,
             calibration=calibration,
+            positive=scoring.positive,
             notes=[*notes, *test_data.notes],
         )
     saved_files = _save_rule(checks.rule, paths.save, output)
@@ -259,7 +264,7 @@ def threshold(
         before=saved_files,
     )
     if not rule.attainable:
-        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
+        # Flush now, because a BrokenPipeError after the last handler would not be handled.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
@@ -271,8 +276,7 @@ def _check_options(
     if test_data:
         return
     unused = [name for name in ("by", "group") if getattr(columns, name)]
-    if scoring.level is not None:
-        unused.append("level")
+    unused += [name for name in ("level", "positive") if getattr(scoring, name) is not None]
     if is_saved_rule:
         unused += [name for name in ("loss", "scale") if getattr(scoring, name) is not None]
         for name in columns.__dataclass_fields__:
@@ -295,7 +299,7 @@ def _check_options(
 
 
 def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns of the test data; groups are the column of the rule's thresholds."""
+    """Return the columns of the test data, with the column of the rule's thresholds as group."""
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
@@ -313,7 +317,7 @@ def _get_rule(
     columns: Columns,
     scoring: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
-    """Return the rule, its calibration data, and notes; a saved rule has neither."""
+    """Return the rule, its calibration data and notes. A saved rule has neither data nor notes."""
     file, conditions = calibration_source.file, calibration_source.conditions
     if paths.rule is not None:
         unused = [*(["the calibration file"] if file else []), *target.flags]
@@ -349,7 +353,7 @@ def _get_rule(
 
 
 def read_rule(path: Path) -> DecisionRule:
-    """Load a saved rule; raise an error if the file contains another object."""
+    """Load a saved rule, and raise an error if the file contains another object."""
     from abstain.tables import load
 
     rule = load(path)

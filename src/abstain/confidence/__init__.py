@@ -1,8 +1,8 @@
-"""Confidence scores: one number per sample from predictions, higher means more trusted.
+"""Confidence scores, which assign each sample a number; higher means more confident.
 
-Scoring uses no labels. `score` and the catalogue `SCORES` compute scores by name; the functions
-compute them from arrays. Scores with fitted parameters are in the catalogue `FITTED`: ``fit``
-returns a `FittedScore`, which `score` accepts in place of a name.
+Confidence scores use no labels. `score` computes a score in the catalogue `SCORES` by name, and the
+functions of this package compute scores from arrays. The catalogue `FITTED` contains scores with
+fitted parameters. ``fit`` returns a `FittedScore`, which `score` accepts instead of a name.
 """
 
 from abstain.confidence.activations import (

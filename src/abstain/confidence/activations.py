@@ -1,4 +1,4 @@
-"""Scores of logits from reshaped activations: ReAct, ASH, SCALE."""
+"""Confidence scores of logits that are computed from reshaped features (ReAct, ASH, SCALE)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, FloatArray
 
-#: Default percentiles. The one of ReAct is from Sun et al.; those of ASH and SCALE are choices of
-#: this project. OpenOOD selects them for each network, from 65 to 95.
+#: Default percentiles. Sun et al. use 90 for ReAct. The percentiles of ASH and SCALE are choices of
+#: this project. OpenOOD selects a percentile from 65 to 95 for each network.
 REACT_PERCENTILE, ASH_PERCENTILE, SCALE_PERCENTILE = 90.0, 90.0, 85.0
-#: Scores of the logits.
+#: Names of the scores that can be computed from the new logits.
 Base = Literal["energy", "msr", "mls"]
 BASES = get_args(Base)
-#: Variants of ASH: how the largest activations are changed.
+#: Variants of ASH, which differ in how they change the largest activations.
 Variant = Literal["sharpen", "binarize", "prune"]
 VARIANTS = get_args(Variant)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShapedActivations(FittedScore):
-    """A score of the logits that are computed from reshaped features.
+    """A score of logits that the last layer computes from reshaped features.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class ShapedActivations(FittedScore):
     classes : tuple
         Class names, in the order of the logits.
     base : {"energy", "msr", "mls"}
-        The score of the logits.
+        The score that is computed from the logits.
     temperature : float
-        Divides the logits, for "energy" and "msr".
+        Number that divides the logits. It is used if `base` is "energy" or "msr".
     weight : ndarray of shape (K, d)
-        The last layer's weight.
+        Weight of the last layer.
     bias : ndarray of shape (K,)
-        The last layer's bias.
+        Bias of the last layer.
     """
 
     classes: ClassNames
@@ -68,7 +68,7 @@ class ShapedActivations(FittedScore):
         """Return the reshaped features, shape (rows, d)."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         check_same_classes(predictions, self.classes, self.name)
         values = np.empty(predictions.n)
         k, d = self.weight.shape
@@ -81,21 +81,21 @@ class ShapedActivations(FittedScore):
             else:
                 score = negative_energy if self.base == "energy" else max_softmax_response
                 values[rows] = score(logits, temperature=self.temperature)
-        # No probability, because the new logits may have another top class than the prediction.
+        # The new logits may have another top class, so no probability of correctness is returned.
         return as_confidence_score(self.name, values)
 
 
 # ---------------------------------------------------------------------------------------- ReAct
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RectifiedActivations(ShapedActivations):
-    """A score of the logits from features that are clipped at a threshold.
+    """A score of logits from features that are clipped at a threshold.
 
     Attributes
     ----------
     name, classes, base, temperature, weight, bias
         As in `ShapedActivations`.
     threshold : float
-        Larger features are set to this value.
+        Upper limit of the features.
     """
 
     kind: ClassVar[str] = "react"
@@ -110,7 +110,10 @@ class RectifiedActivations(ShapedActivations):
 def fit_rectified(
     predictions: Predictions, *, percentile: Any, **options: Any
 ) -> RectifiedActivations:
-    """Fit the threshold on the training features; options as in `_fit_shared_fields`."""
+    """Fit the threshold on the training features.
+
+    The keyword arguments in `options` are passed to `_fit_shared_fields`.
+    """
     share = checks.fraction(percentile, "percentile", high=100.0)
     fields = _fit_shared_fields(predictions, "react", **options)
     name = _score_name("react", fields, (share, REACT_PERCENTILE))
@@ -121,7 +124,7 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """A score of the logits from the largest features of each sample; the others are set to 0.
+    """A score of logits from the largest features of each sample. All other features become 0.
 
     Attributes
     ----------
@@ -130,7 +133,7 @@ class PrunedActivations(ShapedActivations):
     percentile : float
         Percentage of the features of a sample that is set to 0.
     variant : {"sharpen", "binarize", "prune"}
-        How the remaining features are changed: ASH-S, ASH-B or ASH-P.
+        Change of the remaining features: ASH-S ("sharpen"), ASH-B ("binarize") or ASH-P ("prune").
     """
 
     kind: ClassVar[str] = "ash"
@@ -139,7 +142,7 @@ class PrunedActivations(ShapedActivations):
     variant: Variant
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return the largest features of each sample, changed according to the variant."""
+        """Return the largest features of each sample, changed as the variant specifies."""
         largest = _largest_features(x, self.percentile)
         reshaped = np.zeros_like(x)
         values = np.take_along_axis(x, largest, axis=1)
@@ -153,16 +156,16 @@ class PrunedActivations(ShapedActivations):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScaledActivations(ShapedActivations):
-    """A score of the logits from features that are scaled sample by sample.
+    """A score of logits from features that are multiplied by a factor per sample.
 
-    The factor is larger, the smaller the share of the largest features in the sum.
+    The factor increases as the share of the largest features in the sum of features decreases.
 
     Attributes
     ----------
     name, classes, base, temperature, weight, bias
         As in `ShapedActivations`.
     percentile : float
-        Percentage of the features of a sample that is not among the largest.
+        Percentage of the features of a sample that are not among the largest.
     """
 
     kind: ClassVar[str] = "scale"
@@ -170,13 +173,13 @@ class ScaledActivations(ShapedActivations):
     percentile: Number
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return all features, scaled sample by sample."""
+        """Return all features, multiplied by the factor of their sample."""
         largest = _largest_features(x, self.percentile)
         return x * _inverse_share(x, np.take_along_axis(x, largest, axis=1))
 
 
 def _largest_features(x: FloatArray, percentile: float) -> Any:
-    """Return the indices of the largest features of each sample; of equal features the first."""
+    """Return the indices of the largest features of each sample. Ties keep the column order."""
     n_largest = _number_of_largest(x.shape[1], percentile)
     return np.argsort(-x, axis=1, kind="stable")[:, :n_largest]
 
@@ -186,9 +189,9 @@ def _number_of_largest(d: int, percentile: float) -> int:
 
 
 def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
-    """Return exp(sum of all features / sum of the largest), shape (rows, 1).
+    """Return exp(sum of all features / sum of the largest features), shape (rows, 1).
 
-    1 if the sum of the largest features is not positive.
+    The value is 1 if the sum of the largest features is not positive.
     """
     largest_sum = largest.sum(axis=1, keepdims=True)
     is_positive = largest_sum > 0
@@ -199,7 +202,7 @@ def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
 def fit_pruned(
     predictions: Predictions, *, percentile: Any, variant: Variant, **options: Any
 ) -> PrunedActivations:
-    """Validate the options. Nothing is estimated from the training features."""
+    """Validate the options. No parameter is estimated from the training features."""
     checks.one_of(variant, "variant", VARIANTS)
     fields = _fit_shared_fields(predictions, "ash", **options)
     share = _check_percentile(percentile, fields)
@@ -208,7 +211,7 @@ def fit_pruned(
 
 
 def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> ScaledActivations:
-    """Validate the options. Nothing is estimated from the training features."""
+    """Validate the options. No parameter is estimated from the training features."""
     fields = _fit_shared_fields(predictions, "scale", **options)
     share = _check_percentile(percentile, fields)
     name = _score_name("scale", fields, (share, SCALE_PERCENTILE))
@@ -218,7 +221,7 @@ def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> 
 def _fit_shared_fields(
     predictions: Predictions, kind: str, *, last_layer: AnyArray, base: Base, temperature: Any
 ) -> dict[str, Any]:
-    """Validate the options of all three scores; return the fields of `ShapedActivations`."""
+    """Validate the options of all three scores, and return the fields of `ShapedActivations`."""
     checks.one_of(base, "base", BASES)
     value = check_temperature(temperature)
     if base == "mls" and value != 1:

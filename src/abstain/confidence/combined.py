@@ -1,4 +1,4 @@
-"""Scores computed from other scores: the rank among the fitting data, and combinations."""
+"""Confidence scores that are computed from other scores: relative ranks and combinations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from abstain.typing import Array, FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(CompositeScore):
-    """The relative rank of a score among the fitting data, in (0, 1).
+    """The relative rank of a score among its values on the fitting data, in (0, 1).
 
-    It is strictly increasing in the score, also outside the range of the fitting data, so that the
-    order of samples does not change.
+    The relative rank is a strictly increasing function of the score, even outside the range of the
+    fitting data. It therefore keeps the order of the samples.
 
     Attributes
     ----------
     name : str
         Name of the score in results.
     parts : tuple of str or FittedScore
-        One score.
+        A tuple that contains the ranked score.
     fitted_values : ndarray of shape (s,)
-        Distinct values of the score on the fitting data, ascending.
+        Distinct values of the score on the fitting data, in ascending order.
     ranks : ndarray of shape (s,)
-        Relative rank of each value: (samples below + half of the tied samples + 1/2) / (n + 1),
-        which is above 0 and below 1.
+        Relative rank of each value, (samples below + half of the tied samples + 1/2) / (n + 1). It
+        is above 0 and below 1.
     """
 
     kind: ClassVar[str] = "rank"
@@ -44,7 +44,7 @@ class Ranked(CompositeScore):
     ranks: Annotated[FloatArray, axes("s")]
 
     def __post_init__(self) -> None:
-        """Validate the fields, and that values and ranks are ascending."""
+        """Validate the fields, and check that values and ranks are ascending."""
         super().__post_init__()
         if len(self.parts) != 1:
             raise InputError(f"`parts` must contain one score; got {len(self.parts)}")
@@ -54,15 +54,15 @@ class Ranked(CompositeScore):
             raise InputError("`ranks` must lie between 0 and 1")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the relative rank of each sample, shape (n,), without labels."""
         return ConfidenceScore(self.name, self.rank(part_values(self.parts[0], predictions)))
 
     def rank(self, x: FloatArray) -> FloatArray:
-        """Return the relative ranks of values, shape (n,)."""
+        """Return the relative ranks of the values, shape (n,)."""
         low, high = self.fitted_values[0], self.fitted_values[-1]
         min_rank, max_rank = self.ranks[0], self.ranks[-1]
         ranks: FloatArray = np.interp(x, self.fitted_values, self.ranks)
-        # Outside the range of the fitting data, the rank approaches 0 or 1 like a hyperbola.
+        # Outside the range of the fitting data, the rank approaches 0 or 1 hyperbolically.
         width = high - low if high > low else 1.0
         is_below, is_above = x < low, x > high
         with np.errstate(over="ignore"):
@@ -72,20 +72,24 @@ class Ranked(CompositeScore):
 
 
 def part_values(part: str | FittedScore, predictions: Predictions) -> FloatArray:
-    """Return the confidences of one score as float64, shape (n,)."""
+    """Return the confidences by a score as float64, shape (n,)."""
     values = score_of(part, predictions).values
     return to_numpy(values, "confidence").astype(np.float64)
 
 
 def fit_rank(predictions: Predictions, *, score: str | FittedScore) -> Ranked:
-    """Fit the relative ranks of one score; an integer weight counts a sample that many times."""
-    values, weight = part_values(score, predictions), predictions.weight
+    """Fit the relative ranks of a score.
+
+    A sample with an integer weight w counts as w samples.
+    """
+    values = part_values(score, predictions)
+    weight = predictions.weight
     if weight is not None:
         values, weight = values[weight > 0], weight[weight > 0]
     distinct_values, index = np.unique(values, return_inverse=True)
     mass = np.bincount(index, weights=weight)
     ranks = (np.cumsum(mass) - mass / 2 + 0.5) / (mass.sum() + 1)
-    # A weight can be too small to change the rank in float64.
+    # A tiny weight may not change the rank in float64.
     is_increasing = np.diff(ranks, prepend=0.0) > 0
     return Ranked(
         name=f"rank({score if isinstance(score, str) else score.name})",
@@ -101,10 +105,10 @@ HOW = get_args(How)
 ScaleName = Literal["auto", "rank", "probability"]
 SCALES = get_args(ScaleName)
 
-#: Squares of smaller scores do not overflow.
+#: Largest allowed absolute score, whose square does not overflow.
 _MAX_SCORE = 1e150
 
-#: Reasons for the common scale.
+#: Text that explains the choice of the common scale.
 _REASONS = {
     "auto probability": "every score is a probability, so all have one scale",
     "auto rank": "not every score is a probability: their ranks among the fitting data are used",
@@ -116,25 +120,27 @@ _REASONS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Combined(CompositeScore):
-    """The mean or the product of scores on one scale, or their learned sum.
+    """The mean or product of scores on a common scale, or a learned weighted sum of scores.
 
     Attributes
     ----------
     name : str
         Name of the score in results.
     how : {"mean", "product", "learned"}
-        How the scores are combined.
+        Whether the score is a mean, a product or a learned weighted sum.
     scale : {"rank", "probability", "standard"}
-        Scale on which the scores are combined: their ranks among the fitting data, their
-        probabilities, or, for "learned", their values with mean 0 and standard deviation 1.
+        Scale of the combined scores: relative ranks among the fitting data, probabilities, or, if
+        `how` is "learned", standardized values with mean 0 and standard deviation 1.
     reason : str
-        Reason for this scale.
+        Explanation of the choice of this scale.
     parts : tuple of str or FittedScore
-        The scores; for "rank", objects of type `Ranked`.
+        The combined scores. If `scale` is "rank", they have the type `Ranked`.
     shift, spread, slope : ndarray of shape (parts,)
-        For "learned" the mean, the deviation and the coefficient of each; 0, 1 and 1 otherwise.
+        If `how` is "learned", the mean, standard deviation and coefficient of each score;
+        otherwise 0, 1 and 1.
     intercept : float
-        For "learned", the log-odds of a correct prediction at the means; 0 otherwise.
+        If `how` is "learned", the log-odds of a correct prediction for a sample whose scores equal
+        their means; otherwise 0.
     """
 
     kind: ClassVar[str] = "combine"
@@ -148,14 +154,14 @@ class Combined(CompositeScore):
     intercept: Number
 
     def __post_init__(self) -> None:
-        """Validate the fields, and that `how` and `scale` are compatible."""
+        """Validate the fields, and check that `how` and `scale` are compatible."""
         super().__post_init__()
         if (self.how == "learned") != (self.scale == "standard"):
             raise InputError(f"`scale` is not valid for how={self.how!r}; got {self.scale!r}")
         checks.reject_entries("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         if self.how == "learned":
             columns = _part_columns(self.parts, predictions, probabilities=False)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -166,14 +172,14 @@ class Combined(CompositeScore):
         if self.how == "product":
             return ConfidenceScore(self.name, columns.prod(axis=1))
         values = columns.mean(axis=1)
-        # The mean of probabilities of a correct prediction is one; their product is not.
+        # The mean of probabilities of correctness is such a probability, and the product is not.
         return ConfidenceScore(self.name, values, values if self.scale == "probability" else None)
 
 
 def fit_combined(
     predictions: Predictions, *, scores: Any, how: How, scale: ScaleName, regularization: Any
 ) -> Combined:
-    """Combine scores on a common scale, or fit a weighted sum."""
+    """Combine scores on a common scale, or fit a weighted sum of scores."""
     checks.one_of(how, "how", HOW)
     checks.one_of(scale, "scale", SCALES)
     parts = _check_scores(scores)
@@ -204,6 +210,7 @@ def fit_combined(
 
 
 def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
+    """Validate that `scores` is a list of at least two scores, and return it as a tuple."""
     if isinstance(scores, str | FittedScore) or not isinstance(scores, Sequence):
         raise InputError(f"`scores` must be a list of two scores or more; got {scores!r}")
     if len(scores) < 2 or not all(isinstance(p, str | FittedScore) for p in scores):
@@ -217,7 +224,7 @@ def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
 def _part_columns(
     parts: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
 ) -> FloatArray:
-    """Return the confidences of each part, shape (n, parts)."""
+    """Return the confidences by all scores as columns, shape (n, number of scores)."""
     if not probabilities:
         return np.stack([part_values(p, predictions) for p in parts], axis=1)
     columns = []
@@ -231,7 +238,7 @@ def _part_columns(
 def _fit_learned(
     name: str, parts: tuple[str | FittedScore, ...], predictions: Predictions, regularization: float
 ) -> Combined:
-    """Fit the log-odds of a correct prediction as a weighted sum of the scores."""
+    """Fit a logistic regression that predicts correctness from the scores."""
     from sklearn.linear_model import LogisticRegression
 
     loss, weight = per_sample_loss(predictions), predictions.weight
@@ -250,7 +257,7 @@ def _fit_learned(
     shift = np.average(x, axis=0, weights=weight)
     spread = np.sqrt(np.average((x - shift) ** 2, axis=0, weights=weight))
     spread = np.where(spread > 0, spread, 1.0)
-    # Newton's method is exact up to rounding, so the result does not depend on the order of rows.
+    # Newton's method converges up to rounding, so the order of rows does not affect the result.
     model = LogisticRegression(
         C=1 / regularization, solver="newton-cholesky", tol=1e-12, max_iter=1000
     )

@@ -1,4 +1,4 @@
-"""Confidence by the Mahalanobis distance of features to the means of the classes."""
+"""Confidence from the Mahalanobis distance between features and class means."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
@@ -27,18 +27,18 @@ from abstain.typing import FloatArray, IntArray
 #: Minimum number of samples per class for a class mean.
 _MIN_PER_CLASS = 2
 
-#: Which distance is used: to the nearest mean, to the mean of the predicted class, or the
-#: difference between the distances to the second nearest and the nearest mean.
+#: Distance that determines the confidence: to the nearest mean, to the mean of the predicted class,
+#: or the difference between the distances to the second nearest and to the nearest mean.
 Target: TypeAlias = Literal["nearest", "predicted", "margin"]
-#: Covariance of the features about the class means, or about the mean of all features.
+#: Whether the covariance is computed about the class means or about the mean of all features.
 CovarianceKind: TypeAlias = Literal["within", "total"]
-#: Value of `shrinkage` for the pseudo-inverse, which ignores directions without variance.
+#: Value of `shrinkage` that selects the pseudo-inverse, which ignores directions without variance.
 PSEUDO_INVERSE = "pinv"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mahalanobis(FittedScore):
-    """Minus the squared Mahalanobis distance to a class mean, or the margin between two means.
+    """Minus the squared Mahalanobis distance to a class mean, or a difference of distances.
 
     Attributes
     ----------
@@ -51,12 +51,13 @@ class Mahalanobis(FittedScore):
     center : ndarray of shape (d,)
         The mean of all features.
     whitener : ndarray of shape (d, d)
-        ``whitener @ whitener.T`` is the inverse of the covariance, or its pseudo-inverse.
+        Matrix W for which ``W @ W.T`` is the inverse or the pseudo-inverse of the covariance.
     to : {"nearest", "predicted", "margin"}
-        Minus the distance to the nearest mean or to the mean of the predicted class, or the
-        distance to the second nearest mean minus the distance to the nearest.
+        Confidence of a sample: minus the distance to the nearest mean, minus the distance to the
+        mean of the predicted class, or the distance to the second nearest mean minus the distance
+        to the nearest mean.
     normalize : bool
-        Whether features are divided by their Euclidean length first.
+        Whether features are divided by their Euclidean length before distances are computed.
     """
 
     kind: ClassVar[str] = "mahalanobis"
@@ -69,7 +70,7 @@ class Mahalanobis(FittedScore):
     normalize: bool = False
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
         predicted = None
@@ -100,7 +101,7 @@ class Mahalanobis(FittedScore):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeMahalanobis(Mahalanobis):
-    """The Mahalanobis confidence plus the squared distance to one Gaussian over all classes.
+    """The Mahalanobis confidence plus the squared distance to a Gaussian fitted to all samples.
 
     Attributes
     ----------
@@ -113,9 +114,9 @@ class RelativeMahalanobis(Mahalanobis):
     center : ndarray of shape (d,)
         The mean of all features.
     whitener : ndarray of shape (d, d)
-        ``whitener @ whitener.T`` is the inverse of the covariance shared by the classes.
+        Matrix W for which ``W @ W.T`` is the inverse of the within-class covariance.
     background : ndarray of shape (d, d)
-        The same for the covariance of all features about `center`.
+        Matrix W for which ``W @ W.T`` is the inverse of the covariance of all features.
     """
 
     kind: ClassVar[str] = "relative_mahalanobis"
@@ -128,10 +129,10 @@ class RelativeMahalanobis(Mahalanobis):
 
 
 def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the squared distance of each row to the nearest center.
+    """Return the squared distance from each row to its nearest center.
 
-    A matrix product finds the nearest center. Its distance is then computed from the differences,
-    without cancellation.
+    A matrix product finds the nearest center. The distance to this center is computed from the
+    differences, which avoids cancellation.
     """
     index = ((centers**2).sum(axis=1) - 2.0 * (z @ centers.T)).argmin(axis=1)
     out: FloatArray = ((z - centers[index]) ** 2).sum(axis=1)
@@ -139,7 +140,7 @@ def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
 
 
 def distance_margin(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the squared distance to the second nearest center minus that to the nearest."""
+    """Return the difference of the squared distances to the second nearest and nearest center."""
     approximate = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
     pair = np.argpartition(approximate, 1, axis=1)[:, :2]
     distances = ((z[:, None] - centers[pair]) ** 2).sum(axis=2)
@@ -155,7 +156,7 @@ def fit_mahalanobis(
     to: Target,
     normalize: Any,
 ) -> Mahalanobis:
-    """Fit the class means, and the within-class or the total covariance."""
+    """Fit the class means and the within-class or total covariance."""
     checks.one_of(covariance, "covariance", get_args(CovarianceKind))
     checks.one_of(to, "to", get_args(Target))
     if not isinstance(normalize, bool):
@@ -175,7 +176,7 @@ def fit_mahalanobis(
 
 
 def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> RelativeMahalanobis:
-    """Fit the class means, the within-class covariance, and one Gaussian for all samples."""
+    """Fit the class means, the within-class covariance and the covariance of all samples."""
     codes, x = _classes_and_features(predictions, RelativeMahalanobis.kind)
     fields = _fit_shared_fields(predictions, codes, x, shrinkage)
     background = fit_whitener(x, fields["center"], shrinkage, n_free=x.shape[0] - 1)
@@ -186,7 +187,7 @@ def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> Rel
 def _classes_and_features(
     predictions: Predictions, kind: str, *, normalize: bool = False
 ) -> tuple[IntArray, FloatArray]:
-    """Return the class codes and the features, normalized to length 1 if requested."""
+    """Return the class codes and the features, divided by their lengths if requested."""
     codes = check_class_counts(predictions, kind, min_count=_MIN_PER_CLASS)
     return codes, normalize_rows(features_as_double(predictions), normalize)
 
@@ -194,6 +195,7 @@ def _classes_and_features(
 def _fit_shared_fields(
     predictions: Predictions, codes: IntArray, x: FloatArray, shrinkage: Any, *, total: bool = False
 ) -> dict[str, Any]:
+    """Fit the fields that both Mahalanobis scores have, and return them by name."""
     means = class_means(x, codes, predictions.n_classes)
     center = x.mean(axis=0)
     n_free = x.shape[0] - (1 if total else predictions.n_classes)
@@ -206,7 +208,7 @@ def _fit_shared_fields(
 
 
 def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
-    """Return the mean of the rows of each class, shape (K, d); every class must occur."""
+    """Return the mean row of each class, shape (K, d). Every class must have a row."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(classes))
     counts = np.bincount(codes, minlength=classes)[:, None]
@@ -215,7 +217,7 @@ def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
 
 
 def covariance(centered: FloatArray, shrinkage: Any) -> FloatArray:
-    """Return the covariance matrix of centered rows, with optional shrinkage."""
+    """Return the covariance matrix of centered rows, optionally with shrinkage."""
     if shrinkage == "ledoit_wolf":
         from sklearn.covariance import ledoit_wolf
 
@@ -236,8 +238,8 @@ def covariance(centered: FloatArray, shrinkage: Any) -> FloatArray:
 def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: int) -> FloatArray:
     """Return W such that W W^T is the inverse covariance matrix of rows about their centers.
 
-    `n_free` is the number of degrees of freedom. A singular covariance matrix raises a DomainError,
-    except for the pseudo-inverse.
+    `n_free` is the number of degrees of freedom. A singular covariance matrix raises a DomainError
+    unless `shrinkage` selects the pseudo-inverse.
     """
     from scipy.linalg import solve_triangular
 
@@ -246,7 +248,7 @@ def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: 
     if shrinkage == PSEUDO_INVERSE:
         return _pseudo_inverse_whitener(matrix, scale, x)
     _reject_constant_features(scale, np.abs(x).max(axis=0))
-    # Singularity is tested on the correlation matrix, so the scales of the features do not matter.
+    # The correlation matrix is tested for singularity, because it has no scales of features.
     correlation = matrix / np.outer(scale, scale)
     values = np.linalg.eigvalsh(correlation)
     if values[0] <= values[-1] * max(x.shape) * np.finfo(np.float64).eps:
@@ -261,7 +263,10 @@ def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: 
 
 
 def _pseudo_inverse_whitener(matrix: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
-    """Return W such that W W^T is the pseudo-inverse; directions without variance become 0."""
+    """Return W such that W W^T is the pseudo-inverse of the covariance matrix.
+
+    Directions without variance are mapped to 0.
+    """
     if (scale <= _CONSTANT_TOLERANCE * np.abs(x).max(axis=0)).all():
         raise DomainError(f"no feature varies, so no distance is defined. {_VARY}")
     values, vectors = np.linalg.eigh(matrix)
@@ -271,7 +276,7 @@ def _pseudo_inverse_whitener(matrix: FloatArray, scale: FloatArray, x: FloatArra
     return np.asarray(vectors * inverse_roots)
 
 
-#: Relative tolerance for a constant feature, whose deviation from its rounded mean may not be 0.
+#: Relative tolerance for a constant feature. Rounding of the mean can cause a small deviation.
 _CONSTANT_TOLERANCE = 1e-13
 _ADVICE = "Pass `shrinkage='ledoit_wolf'` or a number such as 0.1, or fit on fewer features."
 _VARY = "Fit on samples whose features vary."
@@ -289,10 +294,10 @@ def _reject_constant_features(scale: FloatArray, max_size: FloatArray) -> None:
 
 # ----------------------------------------------------------------------------- lengths
 def normalize_rows(x: FloatArray, normalize: bool) -> FloatArray:
-    """Divide rows by their Euclidean length, if `normalize`; a row of zeros is unchanged."""
+    """Divide rows by their Euclidean length if `normalize` is True. Keep rows of zeros."""
     if not normalize:
         return x
-    # Divided by the largest entry first, so that squares neither overflow nor underflow.
+    # Dividing by the largest entry first prevents overflow and underflow of the squares.
     largest = np.abs(x).max(axis=1, keepdims=True)
     x = x / np.where(largest > 0, largest, 1.0)
     length = row_lengths(x)[:, None]

@@ -1,4 +1,4 @@
-"""Virtual-logit matching (ViM), and validation of the last layer of a network."""
+"""Virtual-logit matching (ViM), and the validation of the last layer of a network."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 # ------------------------------------------------------------------------------------ ViM
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VirtualLogit(FittedScore):
-    """Energy of the logits minus the scaled distance from the principal subspace.
+    """The energy of the logits minus the scaled distance to the principal subspace.
 
     Attributes
     ----------
@@ -38,15 +38,17 @@ class VirtualLogit(FittedScore):
     classes : tuple
         Class names, in the order of the logits.
     origin : ndarray of shape (d,)
-        Origin of the subspace: -pinv(weight) bias, or the mean of the features.
+        Origin of the subspace, which is -pinv(weight) bias or the mean of the features.
     complement : ndarray of shape (d, r)
-        Orthonormal directions orthogonal to the principal subspace.
+        Orthonormal basis of the orthogonal complement of the principal subspace.
     alpha : float
-        Mean largest logit divided by the mean distance, both on the training samples.
+        Mean of the largest logit divided by the mean distance to the subspace, both computed on
+        the training samples.
     weight : ndarray of shape (K, d) or None
-        The last layer's weight, if it was passed; the logits are then computed with it.
+        Weight of the last layer if it was passed to `fit`. In this case, logits are computed from
+        the features.
     bias : ndarray of shape (K,) or None
-        The last layer's bias.
+        Bias of the last layer if it was passed to `fit`.
     """
 
     kind: ClassVar[str] = "vim"
@@ -59,14 +61,14 @@ class VirtualLogit(FittedScore):
     bias: Annotated[FloatArray, axes("K")] | None
 
     def __post_init__(self) -> None:
-        """Validate the fields, and that the last layer is complete."""
+        """Validate the fields, and check that the last layer is complete."""
         super().__post_init__()
         if (self.weight is None) != (self.bias is None):
             missing = "weight" if self.weight is None else "bias"
             raise InputError(f"`{missing}` is missing; a last layer has a weight and a bias")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         if self.weight is None and not predictions.has_logits:
             raise MissingInputError(
                 f"the score {self.name!r} needs logits, since it was fitted without a last layer"
@@ -85,7 +87,7 @@ class VirtualLogit(FittedScore):
 
 
 def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
-    """Return the length of the component of each row outside the principal subspace."""
+    """Return the distance of each row to the principal subspace."""
     with np.errstate(over="ignore", invalid="ignore"):
         out: FloatArray = np.sqrt(((x @ complement) ** 2).sum(axis=1))
     return out
@@ -94,7 +96,7 @@ def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
 def fit_virtual_logit(
     predictions: Predictions, *, dim: Any, last_layer: AnyArray | None, centered: Any
 ) -> VirtualLogit:
-    """Fit the subspace and the scale of the virtual logit."""
+    """Fit the principal subspace and the scale of the virtual logit."""
     if not isinstance(centered, bool):
         raise InputError(f"`centered` must be True or False; got {centered!r}")
     x = features_as_double(predictions)
@@ -102,11 +104,11 @@ def fit_virtual_logit(
     weight, bias, logits = _last_layer_and_logits(predictions, x, last_layer)
     origin = x.mean(axis=0) if weight is None or bias is None else -np.linalg.pinv(weight) @ bias
     centered_features = x - origin
-    # If the weights of the last layer are tiny, the origin is far from the features.
+    # A last layer with tiny weights has an origin far from the features.
     check_feature_range(centered_features)
     moment_features = x - x.mean(axis=0) if centered else centered_features
     eigenvectors = np.linalg.eigh(moment_features.T @ moment_features / x.shape[0])[1]
-    # Eigenvectors are in ascending order of their second moments.
+    # `eigh` sorts the eigenvectors by their second moment, smallest first.
     complement = eigenvectors[:, : x.shape[1] - dim_used]
     mean_residual = float(residual_length(centered_features, complement).mean())
     if mean_residual <= 1e-12 * float(np.abs(x).max()):
@@ -134,7 +136,7 @@ def fit_virtual_logit(
 def _last_layer_and_logits(
     predictions: Predictions, x: FloatArray, last_layer: AnyArray | None
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
-    """Return the last layer, if it was passed, and the logits."""
+    """Return weight and bias of the last layer, or None twice, and the logits."""
     if last_layer is not None:
         weight, bias = check_last_layer(last_layer, predictions, "vim")
         return weight, bias, compute_logits(x, weight, bias)
@@ -146,7 +148,7 @@ def _last_layer_and_logits(
 
 
 def _subspace_dimension(dim: Any, d: int) -> int:
-    """Return the dimension of the principal subspace, by default from the rule of the authors."""
+    """Return the dimension of the principal subspace. The default follows the authors of ViM."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None:
@@ -160,7 +162,7 @@ def _subspace_dimension(dim: Any, d: int) -> int:
 def check_last_layer(
     last_layer: AnyArray, predictions: Predictions, name: str
 ) -> tuple[FloatArray, ...]:
-    """Validate (weight (K, d), bias (K,)) of the last layer against features and logits."""
+    """Validate the last layer against features and logits, and return its weight and bias."""
     if not isinstance(last_layer, list | tuple) or len(last_layer) != 2:
         raise InputError("`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))")
     weight, bias = (
@@ -197,8 +199,8 @@ def _check_layer_gives_logits(
 ) -> None:
     """Raise an InputError if the layer does not compute these logits from these features.
 
-    The tolerance is 5% of their standard deviation, which half precision meets and layers of other
-    models do not.
+    The tolerance is 5% of the standard deviation of the logits. Rounding to half precision stays
+    within this tolerance, while the layer of another model exceeds it.
     """
     for rows, x in feature_blocks(predictions, weight.shape[1], name, n_extra=2 * weight.shape[0]):
         logits = np.asarray(predictions.logits[rows], dtype=np.float64)
@@ -215,7 +217,7 @@ def _check_layer_gives_logits(
 
 
 def compute_logits(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
-    """Compute the logits of features, (rows, K); a DomainError if one is not finite."""
+    """Compute the logits of the features, shape (rows, K), and check that all are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         out: FloatArray = x @ weight.T + bias
     hint = "Its features are too large; rescale them, for fitting too."

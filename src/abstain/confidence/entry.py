@@ -1,4 +1,4 @@
-"""`Score`, the entry of a confidence score in the catalogue, and `ConfidenceScore`, its result."""
+"""`Score`, the catalogue entry of a confidence score, and its result `ConfidenceScore`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """Requirement of a score; the value is the reason if predictions do not meet it."""
+    """Input that a score requires. The value is the message for predictions without this input."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -38,49 +38,51 @@ _CHECKS: dict[ScoreNeed, Callable[[Predictions], bool]] = {
     ScoreNeed.LOGIT_SAMPLES: lambda p: p.logit_samples is not None,
     ScoreNeed.LABELS: lambda p: p.has_labels,
     ScoreNeed.OUTCOMES: lambda p: p.has_labels or p.loss is not None,
-    # Passed as an option of `fit`, which requires it.
+    # The last layer is an option of `fit`, which validates it.
     ScoreNeed.LAST_LAYER: lambda _: True,
 }
 
 
 def unmet_needs(needs: frozenset[ScoreNeed], predictions: Predictions) -> list[str]:
-    """Return the reasons why predictions do not meet the needs."""
+    """Return a message for each required input that the predictions lack."""
     return [need.value for need in ScoreNeed if need in needs and not _CHECKS[need](predictions)]
 
 
 @dataclass(frozen=True)
 class Score:
-    """One confidence score; papers call it a confidence scoring function, CSF.
+    """Catalogue entry of a confidence score, also called a confidence scoring function (CSF).
 
     Attributes
     ----------
     name : str
-        Name in function calls and on the command line; with a temperature "msr@T=1.5".
+        Name in function calls and on the command line. A score at a temperature has a name such as
+        "msr@T=1.5".
     title : str
         Name in reports.
     compute : callable
-        Function of `Predictions` that meet the needs; returns float64 values of shape (n,). Higher
-        means more confident.
+        Function from `Predictions` with all required inputs to float64 values of shape (n,). Higher
+        values mean more confidence.
     needs : frozenset of ScoreNeed
-        Required contents of the predictions.
+        Inputs that the predictions must contain.
     meaning : str
-        One sentence in plain words.
+        A description of one sentence.
     source : str
         Reference of the definition.
     unit : str
-        The scale of the values: "log-odds" or "real".
+        Scale of the values: "probability", "log-odds" or "real".
     to_probability : callable or None
-        Function from the values to the probability of a correct prediction, if they determine it.
+        Function from the values to the probability of a correct prediction, or None if the values
+        do not determine this probability.
     compute_at_temperature : callable or None
-        Function of predictions and a temperature that returns the values, if the score has a
+        Function from predictions and a temperature to the values, or None if the score has no
         temperature.
     function : str
-        Call of the function in `abstain.confidence` that computes the score from arrays.
+        Call of the function in `abstain.confidence` that computes the score from arrays, as text.
     kernel : callable or None
-        Function from rows of log-scores to the values, if the score needs only logits. Networks can
-        be trained with it.
+        Function from rows of log-scores to the values, or None if the score needs other inputs
+        than logits. A network can be trained with the kernel.
     is_multiplied_by_temperature : bool
-        Whether the result of the kernel for logits / temperature is multiplied by the temperature.
+        Whether the output of the kernel is multiplied by the temperature.
     """
 
     name: str
@@ -97,37 +99,37 @@ class Score:
     is_multiplied_by_temperature: bool = False
 
     def reason_not_applicable(self, predictions: Predictions) -> str:
-        """Return the reason why the score does not apply to the predictions, or an empty string."""
+        """Return the reason why the score cannot be computed, or an empty string."""
         return "; ".join(sorted(unmet_needs(self.needs, predictions)))
 
     def evaluate(self, predictions: Predictions) -> "ConfidenceScore":
-        """Return the confidences of predictions that meet the needs."""
+        """Compute the confidences of predictions that have all required inputs."""
         return self.result(self.compute(predictions))
 
     def result(self, values: FloatArray) -> "ConfidenceScore":
-        """Return values of this score as confidences, with probabilities if they have them."""
+        """Return the values as a `ConfidenceScore`, with probabilities if the score has them."""
         probability = None if self.to_probability is None else self.to_probability(values)
         return ConfidenceScore(self.name, values, probability)
 
     def with_temperature(self, temperature: float) -> "Score":
-        """Return the score computed from logits divided by a temperature.
+        """Return the score that divides the logits by a temperature.
 
         Parameters
         ----------
         temperature : float
-            Positive; a temperature above 1 makes the softmax less confident.
+            A positive number. Values above 1 make the softmax less confident.
 
         Returns
         -------
         Score
-            Named "NAME@T=TEMPERATURE".
+            The score with the name "NAME@T=TEMPERATURE".
 
         Raises
         ------
         InputError
             If the score has no temperature.
         DomainError
-            If the temperature is not above 0.
+            If the temperature is not positive.
         """
         if self.compute_at_temperature is None:
             raise InputError(f"the score {self.name!r} has no temperature; drop `temperature`")
@@ -144,13 +146,13 @@ class Score:
 def compute_from_class_scores(
     kernel: kernels.Kernel, predictions: Predictions, temperature: float = 1.0
 ) -> FloatArray:
-    """Compute a score from the logits or probabilities of predictions."""
+    """Compute a score from the logits or probabilities of the predictions, shape (n,)."""
     scores = cast("ClassScores", predictions.class_scores)
     return cast("FloatArray", kernels.apply_by_rows(kernel, scores, temperature=temperature))
 
 
 def compute_from_samples(kernel: kernels.SampleKernel, predictions: Predictions) -> FloatArray:
-    """Compute a score from the Monte Carlo samples of predictions."""
+    """Compute a score from the Monte Carlo samples of the predictions, shape (n,)."""
     samples = cast("ClassScores", predictions.samples)
     return cast("FloatArray", kernels.apply_to_samples_by_rows(kernel, samples))
 
@@ -166,7 +168,7 @@ def class_score_entry(
     needs_logits: bool = False,
     has_temperature: bool = True,
 ) -> Score:
-    """Return the entry of a score that a kernel computes from logits or probabilities."""
+    """Create the entry of a score that a kernel computes from logits or probabilities."""
     compute = partial(compute_from_class_scores, kernel)
     need = ScoreNeed.LOGITS if needs_logits else ScoreNeed.CLASS_SCORES
     return Score(
@@ -185,14 +187,14 @@ def class_score_entry(
 def sample_score_entry(
     name: str, title: str, kernel: kernels.SampleKernel, meaning: str, source: str, *, function: str
 ) -> Score:
-    """Return the entry of a score that a kernel computes from Monte Carlo samples."""
+    """Create the entry of a score that a kernel computes from Monte Carlo samples."""
     compute = partial(compute_from_samples, kernel)
     needs = frozenset({ScoreNeed.SAMPLES})
     return Score(name, title, compute, needs, meaning, source, function=function)
 
 
 def as_log_odds(entry: Score) -> Score:
-    """Return the entry of a score whose values are log-odds of a correct prediction."""
+    """Return a copy of the entry that declares its values as log-odds of a correct prediction."""
     return replace(entry, unit="log-odds", to_probability=to_probability)
 
 
@@ -210,12 +212,12 @@ def _at_temperature(
 
 
 def _format_temperature(value: float) -> str:
-    """Format a temperature with all digits, and an integer without a decimal point."""
+    """Format a temperature with all digits. An integer has no decimal point."""
     return repr(value).removesuffix(".0")
 
 
 def check_temperature(x: float) -> float:
-    """Validate a temperature: one finite number above 0."""
+    """Validate that a temperature is a positive finite number, and return it as a float."""
     return checks.positive(x, "temperature")
 
 
@@ -226,13 +228,13 @@ class ConfidenceScore:
     Attributes
     ----------
     name : str
-        The score's name, with its temperature if it has one.
+        Name of the score, including its temperature.
     values : ndarray of shape (n,)
-        Higher is more confident.
+        Confidence of each sample; higher is more confident.
     probability : ndarray of shape (n,) or None
-        The confidences as probabilities of a correct prediction, if the score determines them.
+        Probabilities of a correct prediction, if the score determines them.
     is_user_column : bool
-        Whether the values are a confidence column of the caller, whose scale is not declared.
+        Whether the values are a confidence column of the caller, which has no declared scale.
     """
 
     name: str
@@ -244,8 +246,8 @@ class ConfidenceScore:
     def scale(self) -> Scale:
         """Scale of the values.
 
-        "probability" if they are probabilities, "log-odds" if they are the log-odds of
-        `probability`, and "score" otherwise.
+        The scale is "probability" if the values are probabilities, "log-odds" if they are the
+        log-odds of `probability`, and "score" otherwise.
         """
         if self.probability is None:
             return "score"

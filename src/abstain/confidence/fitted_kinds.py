@@ -1,4 +1,4 @@
-"""The catalogue of fitted confidence scores, and functions that fit and restore them by name."""
+"""The catalogue of fitted confidence scores, and functions that fit or restore a score by name."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -44,7 +44,7 @@ SCORES.add_redirect(
 FITTED.add_redirect(SCORES, "the score {0!r} needs no fitting: use `score({0!r}, predictions)`")
 
 
-#: Names of fields in files of earlier versions, and their present names, by kind.
+#: Field names in files of earlier versions and their current names, for each kind of score.
 _OLD_FIELD_NAMES = {"rank": {"steps": "fitted_values", "places": "ranks"}}
 
 
@@ -57,47 +57,47 @@ def fit(
 ) -> FittedScore:
     """Fit a confidence score on predictions.
 
-    Answers: which parameters, estimated from these data, does the score need to score other samples
-    without their labels?
+    The fitted score can then compute the confidences of other samples without their labels.
 
     Parameters
     ----------
     name : str
         A name in `FITTED`.
     predictions : Predictions
-        Training samples for scores of features; held-out samples for scores that select a parameter
-        by `criterion` or learn from correct and incorrect predictions.
+        Training samples for scores of features. Held-out samples for scores that select a
+        parameter by `criterion` or learn from correct and incorrect predictions.
     criterion : callable, optional
-        Function of confidence (n,) and loss (n,) that returns a number, lower is better, such as
-        `abstain.augrc`; for "pnorm" and "temperature". `abstain.fit_score` takes a metric by name.
+        Function of confidence (n,) and loss (n,) that returns a number, such as `abstain.augrc`;
+        lower is better. Only "pnorm" and "temperature" use it. `abstain.fit_score` accepts the
+        name of a metric instead.
     **options : optional
-        Options of the score, listed in ``FITTED[name].options`` and explained in the documentation
-        (`docs/scores.md`).
+        Options of the score. ``FITTED[name].options`` lists them, and `docs/scores.md` explains
+        them.
 
     Returns
     -------
     FittedScore
-        The fitted score. ``.score(predictions)`` or ``score(state, predictions)`` scores other
-        samples.
+        The fitted score. Use ``.score(predictions)`` or ``score(state, predictions)`` to score
+        other samples.
 
     Raises
     ------
     UnknownNameError
         If no score has this name.
     MissingInputError
-        If the predictions lack an input of the score, such as features, or an option is missing.
+        If an option is missing, or if the predictions lack a required input, such as features.
     DomainError
-        If a class has too few samples, a covariance is singular, or a value is outside its range.
+        If a class has too few samples, a covariance is singular, or a value is out of range.
     ShapeError
-        If the shapes of the last layer and the features disagree.
+        If the shapes of last layer and features disagree.
     InputError
-        If the score has no such option, or cannot use sample weights.
+        If the score has no such option or does not support sample weights.
 
     Notes
     -----
-    Cost for n samples of d features: one product n d^2 for the Gaussian scores and ViM, a copy
-    for "knn" (whose scoring is the costly part), a sort for "react" and "rank", one evaluation
-    of the criterion for each candidate of a search.
+    The cost depends on the score, for n samples with d features. Gaussian scores and ViM compute a
+    matrix product with n d^2 operations. "knn" copies the features, and its costly step is scoring.
+    "react" and "rank" sort the values. A search evaluates the criterion once per candidate.
 
     Examples
     --------
@@ -128,16 +128,14 @@ def fit(
 
 
 def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> FittedScore:
-    """Restore a fitted score from the result of its `to_arrays`.
-
-    Answers: which score do these fields describe, and are they valid?
+    """Restore a fitted score from the dictionaries that `FittedScore.to_arrays` returns.
 
     Parameters
     ----------
     plain : mapping
-        Plain values by field, and "kind", the name in `FITTED`.
+        Plain values by field name, and "kind", the name of the score in `FITTED`.
     arrays : mapping from str to ndarray
-        Arrays by field.
+        Arrays by field name.
 
     Returns
     -------
@@ -147,7 +145,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     Raises
     ------
     InputError
-        If a field is missing, unknown or invalid; the message names it.
+        If a field is missing, unknown or invalid. The message names the field.
 
     Examples
     --------
@@ -165,7 +163,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
             for i, x in enumerate(fields_["parts"])
         ]
     elif "parts" in fields_:
-        # The type of `parts` is wrong, which raises an error below; the arrays are ignored.
+        # The wrong type of `parts` raises an error below, so the arrays of parts are ignored.
         remaining_arrays = {
             name: x for name, x in remaining_arrays.items() if not name.startswith("parts.")
         }
@@ -175,7 +173,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     for old_name, new_name in _OLD_FIELD_NAMES.get(kind, {}).items():
         if old_name in remaining_arrays:
             remaining_arrays[new_name] = remaining_arrays.pop(old_name)
-    # Fields with a default are missing in files of earlier versions.
+    # Files of earlier versions lack the fields that have a default.
     defaults = {f.name: f.default for f in fields(state) if f.default is not MISSING}
     return records.from_fields(
         state, {**defaults, **fields_, **remaining_arrays}, f"the fitted score {kind!r}"
@@ -183,7 +181,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
 
 
 def _restore_part(prefix: str, x: Any, arrays: dict[str, Array]) -> Any:
-    """Restore a part of a composite score, and remove its arrays from `arrays`."""
+    """Restore one part of a composite score, and remove its arrays from `arrays`."""
     if not isinstance(x, Mapping):
         return x
     names = [name for name in arrays if name.startswith(prefix)]
@@ -191,7 +189,7 @@ def _restore_part(prefix: str, x: Any, arrays: dict[str, Array]) -> Any:
 
 
 def find_fitted_kind(name: str) -> FittedKind:
-    """Return the entry of a fitted score; an UnknownNameError suggests a similar name."""
+    """Return the entry of a fitted score. An unknown name raises an error with a suggestion."""
     source: object = name
     if not isinstance(source, str):
         raise InputError(
@@ -201,6 +199,7 @@ def find_fitted_kind(name: str) -> FittedKind:
 
 
 def _check_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
+    """Raise an error if an option is unknown or a required option is missing."""
     option_names = (*entry.required, *entry.options)
     for name in options:
         if name not in option_names:
@@ -215,7 +214,7 @@ def _check_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
 
 
 def _check_weights(entry: FittedKind, predictions: Predictions) -> None:
-    """Raise an InputError for unequal weights if the score does not use them."""
+    """Raise an InputError if the weights are unequal and the score does not support weights."""
     weight = predictions.weight
     if weight is not None and not entry.weighted and np.ptp(weight) > 0:
         raise InputError(

@@ -1,4 +1,4 @@
-"""`FittedScore`, the base class of scores with fitted parameters; validation of their inputs."""
+"""`FittedScore`, the base class of fitted confidence scores, and the validation of their inputs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,33 +15,34 @@ from abstain.predictions import Predictions
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray, IntArray
 
-#: Requirements for fitting a score; the same type as the requirements for scoring.
+#: Inputs that fitting a score requires. They have the same type as the inputs for scoring.
 FitNeed = ScoreNeed
 
 
 @runtime_checkable
 class ScoreState(Protocol):
-    """An object that scores predictions and has a name, such as a fitted or calibrated score."""
+    """An object with a name that scores predictions, such as a fitted or calibrated score."""
 
     @property
     def name(self) -> str:
         """Name of the score in results."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of the samples, without their labels."""
+        """Compute the confidences of the samples without their labels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedScore(ABC):
-    """A confidence score with fitted parameters, which scores other samples.
+    """A confidence score with fitted parameters that can score other samples.
 
-    `fit` creates it; `abstain.save` and `abstain.load` save and load it. Arrays are read-only.
+    `fit` creates the score. `abstain.save` writes it to a file, and `abstain.load` reads it. Its
+    arrays are read-only.
 
     Attributes
     ----------
     name : str
-        Name in results: the name in the catalogue, and the options that differ from the defaults.
-        `renamed` changes it.
+        Name in results. The default consists of the name in the catalogue and the options that
+        differ from their defaults. `renamed` returns a copy with another name.
     """
 
     #: The name in the catalogue `FITTED`.
@@ -55,17 +56,17 @@ class FittedScore(ABC):
 
     @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
 
     def renamed(self, name: str) -> Self:
-        """Return the same score with another name, to distinguish two scores of one kind."""
+        """Return a copy with another name, which distinguishes two scores of the same kind."""
         return replace(self, name=name)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the fields as plain values for JSON and as arrays, both by name.
+        """Return two dictionaries by field name: plain values for JSON, and arrays.
 
-        A fitted score that is a part of this one becomes a mapping among the plain values, and its
-        arrays get the index of the part as a prefix, such as "parts.0.means".
+        If a field contains fitted scores, each becomes a mapping among the plain values. The names
+        of its arrays start with the field and an index, such as "parts.0.means".
         """
         plain: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, Array] = {}
@@ -87,7 +88,7 @@ class CompositeScore(FittedScore):
     name : str
         Name of the score in results.
     parts : tuple of str or FittedScore
-        The scores; their axis is named "parts".
+        The combined scores.
     """
 
     parts: Annotated[
@@ -96,7 +97,7 @@ class CompositeScore(FittedScore):
     ]
 
     def __post_init__(self) -> None:
-        """Validate the fields and the types of the parts."""
+        """Validate the fields, and check the types of the parts."""
         super().__post_init__()
         if not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in self.parts):
             raise InputError(
@@ -104,7 +105,7 @@ class CompositeScore(FittedScore):
             )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the fields as `FittedScore.to_arrays` does, including the parts."""
+        """Return the fields as in `FittedScore.to_arrays`, including the fields of all parts."""
         plain, arrays = super().to_arrays()
         plain["parts"] = list(self.parts)
         for i, part in enumerate(self.parts):
@@ -116,7 +117,7 @@ class CompositeScore(FittedScore):
 
 @dataclass(frozen=True)
 class FittedKind:
-    """Entry of a fitted score in the catalogue `FITTED`.
+    """Catalogue entry of a fitted score in `FITTED`.
 
     Attributes
     ----------
@@ -125,26 +126,26 @@ class FittedKind:
     title : str
         Name in reports.
     fit : callable
-        Function of `Predictions` that meet the needs and of the options by keyword; returns a
-        `FittedScore`. If `searches` is set, it also takes `criterion`.
+        Function of `Predictions` and keyword options that returns a `FittedScore`. If `searches`
+        is True, the function also takes `criterion`.
     state : type
-        Class of the result of `fit`.
+        Class of the object that `fit` returns.
     meaning : str
-        One sentence in plain words.
+        A description of one sentence.
     source : str
         Reference of the definition.
     to_fit : frozenset of FitNeed
-        Required contents of the predictions for fitting.
+        Inputs that the predictions must contain for fitting.
     to_score : frozenset of FitNeed
-        Required contents of the predictions for scoring; never labels.
+        Inputs that the predictions must contain for scoring. Labels are never required.
     options : mapping
-        Default values of the options by name.
+        Default values of the options, by name.
     required : tuple of str
         Options without a default.
     searches : bool
-        Whether the fit selects among candidates by `criterion`.
+        Whether `fit` selects among candidates by `criterion`.
     weighted : bool
-        Whether the fit uses sample weights; otherwise unequal weights raise an error.
+        Whether `fit` uses sample weights. If it does not, unequal weights raise an error.
     """
 
     name: str
@@ -166,9 +167,9 @@ class FittedKind:
 
 
 def name_with_options(kind: str, **options: tuple[Any, Any]) -> str:
-    """Return the default name of a fitted score: its kind and the options with other values.
+    """Return the default name of a fitted score: its kind and the options that were changed.
 
-    Each option is a pair of its value and its default.
+    Each option is a pair of its value and its default value.
     """
     changes = [
         f"{name}={_format_option(x)}" for name, (x, default) in options.items() if x != default
@@ -181,19 +182,20 @@ def _format_option(x: Any) -> str:
 
 
 # ------------------------------------------------------------------------- features, classes
-#: Fourth powers of features between its inverse and it neither overflow nor underflow.
+#: Largest allowed absolute feature. Fourth powers of numbers up to this limit do not overflow, and
+#: fourth powers of numbers down to its inverse do not underflow.
 _MAX_FEATURE = 1e70
 
 
 def features_as_double(predictions: Predictions) -> FloatArray:
-    """Return the features in float64, shape (n, d), after a check of their range."""
+    """Return the features in float64, shape (n, d), after checking their range."""
     x = np.asarray(predictions.features, dtype=np.float64)
     check_feature_range(x)
     return x
 
 
 def check_feature_range(x: Array) -> None:
-    """Raise a DomainError if squares of features would overflow or underflow."""
+    """Raise a DomainError if the squares of the features would overflow or underflow."""
     largest = max(float(x.max()), -float(x.min()))
     if largest and not 1 / _MAX_FEATURE <= largest <= _MAX_FEATURE:
         raise DomainError(
@@ -203,7 +205,7 @@ def check_feature_range(x: Array) -> None:
 
 
 def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -> IntArray:
-    """Return the class codes; raise a DomainError if a class has too few samples."""
+    """Return the class codes, and raise a DomainError if a class has too few samples."""
     codes = predictions.label_codes
     if (n_unknown := int((codes < 0).sum())) > 0:
         raise DomainError(
@@ -225,9 +227,9 @@ def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -
 def feature_blocks(
     predictions: Predictions, n_columns: int, name: str, *, n_extra: int = 0
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the features in blocks of rows in float64, after a check of their width.
+    """Yield the rows and the float64 features of each block, after checking the width.
 
-    `n_extra` is the number of further float64 entries that the caller needs per row.
+    `n_extra` is the number of further float64 entries per row that the caller allocates.
     """
     x = check_feature_width(predictions, n_columns, name)
     for rows in row_blocks(x.shape[0], n_columns + n_extra):
@@ -235,7 +237,7 @@ def feature_blocks(
 
 
 def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> Array:
-    """Return the features; raise a ShapeError unless they have the width of the fit."""
+    """Return the features, and raise a ShapeError if their width differs from the fitted width."""
     if predictions.features is None:
         raise MissingInputError(
             f"the score {name!r} needs features; pass `features` to the predictions"
@@ -250,9 +252,10 @@ def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> 
 
 
 def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: str) -> None:
-    """Raise an InputError if the predictions have other classes than the fit.
+    """Raise an InputError if the classes of the predictions differ from the fitted classes.
 
-    Without class scores, the predictions have only the classes that occur, so some may be absent.
+    Predictions without class scores contain only the classes that occur, so a fitted class may be
+    absent.
     """
     classes = predictions.class_names
     is_same = classes == fitted if predictions.has_class_scores else set(classes) <= set(fitted)
@@ -271,15 +274,15 @@ def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: 
 
 
 def predicted_class_index(predictions: Predictions, fitted: tuple[Any, ...]) -> IntArray:
-    """Return the index among the fitted classes of the predicted class of each sample.
+    """Return the predicted class of each sample as an index into the fitted classes, shape (n,).
 
-    Without class scores, some classes may be absent, and codes refer to the classes present.
+    The codes of predictions without class scores refer only to the classes that occur.
     """
     class_index = np.array([fitted.index(name) for name in predictions.class_names])
     return np.asarray(class_index[predictions.prediction_codes])
 
 
 def as_confidence_score(name: str, values: FloatArray) -> ConfidenceScore:
-    """Return the confidences; raise a DomainError for a value that overflowed."""
+    """Return the values as a `ConfidenceScore`, and raise a DomainError if a value overflowed."""
     hint = "Its features are too large; rescale them, for fitting too."
     return ConfidenceScore(name, checks.finite(values, name, hint=hint))

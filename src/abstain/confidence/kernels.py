@@ -1,12 +1,12 @@
-"""Confidence scores from float64 log-scores, without saturation for a confident softmax.
+"""Confidence scores computed from float64 log-scores, without rounding to a probability of 1.
 
 Let m be the largest log-score of a row, m2 the second largest, and t_j = exp(z_j - m2) for the
 other classes. The odds against the top class are ``exp(m2 - m) * sum(t)``. Every score is a
 function of the gap ``m2 - m`` and of sums over t, and nothing is subtracted from 1. Scores
 therefore keep their order up to a gap of about 700, the limit of float64.
 
-Every kernel takes an array-API namespace and a block of rows, which NumPy overwrites. Infinities
-are replaced before the operation that would create them, so that gradients are never NaN.
+Every kernel takes an array-API namespace and a block of rows. A kernel overwrites NumPy rows.
+Infinite values are replaced before an operation would turn them into NaN gradients.
 """
 
 import math
@@ -30,11 +30,11 @@ from abstain.predictions.softmax import (
 )
 from abstain.typing import AnyArray, Array
 
-#: The log-odds of the top class if all other classes have probability exactly 0. A smallest float64
-#: probability above 0, exp(-744.4), has smaller log-odds.
+#: The log-odds of the top class if all other classes have probability exactly 0. This value is
+#: above the log-odds for the smallest positive float64 probability, exp(-744.4).
 CERTAIN = 750.0
 
-#: Below this logarithm the exponential is exactly 0 in float64.
+#: The exponential of numbers below this limit is exactly 0 in float64.
 _VANISHED = -1000.0
 
 #: Function of a namespace and log-scores of shape (rows, K) that returns one number per row.
@@ -45,26 +45,29 @@ Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 class TopClassSplit:
     """Log-scores of several rows, split into the top class and the other classes."""
 
-    #: Shape (rows,). Largest log-score.
+    #: Largest log-score, shape (rows,).
     max_score: AnyArray
-    #: Shape (rows,). Second largest minus largest log-score, at most 0; -inf if all other classes
-    #: have probability 0.
+    #: Second largest minus largest log-score, shape (rows,). The gap is at most 0, and -inf if all
+    #: other classes have probability 0.
     gap: AnyArray
-    #: Shape (rows, K). exp(log-score - second largest); 0 at the top class.
+    #: exp(log-score - second largest log-score), shape (rows, K), with 0 at the top class.
     rival_ratios: AnyArray
-    #: Shape (rows,). Sum of `rival_ratios`.
+    #: Sum of `rival_ratios` over the classes, shape (rows,).
     rival_sum: AnyArray
-    #: Shape (rows, K). Logarithm of `rival_ratios`, -inf at the top class. Undefined unless
-    #: `needs_logs` was passed.
+    #: Logarithm of `rival_ratios`, shape (rows, K), with -inf at the top class. It is undefined
+    #: unless `needs_logs` was passed.
     log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
-        """Return the odds against the top class: the other probabilities over the largest."""
+        """Return the sum of the other probabilities divided by the largest probability."""
         return xp.exp(self.gap) * self.rival_sum
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
-    """Split log-scores (rows, K), with the logarithms if requested; NumPy overwrites `z`."""
+    """Split log-scores (rows, K) into the top class and the others. NumPy overwrites `z`.
+
+    `log_rival_ratios` is defined only if `needs_logs` is True.
+    """
     top_index = xp.argmax(z, axis=1, keepdims=True)
     top = take_entry(xp, z, top_index)
     shifted = replace_entry(xp, z, top_index, -np.inf)
@@ -77,11 +80,11 @@ def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopCla
 
 @dataclass(frozen=True)
 class SplitKernel:
-    """A kernel on split rows, so that several kernels can share one split."""
+    """A kernel of split rows. Several kernels can share one split."""
 
-    #: Function of a namespace and the split rows that returns one number per row.
+    #: Function from a namespace and split rows to one number per row.
     function: Callable[[Any, TopClassSplit], AnyArray]
-    #: Whether the function needs the logarithms.
+    #: Whether the function needs `log_rival_ratios`.
     needs_logs: bool = False
 
     def __call__(self, xp: Any, z: AnyArray) -> AnyArray:
@@ -94,8 +97,9 @@ def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
+    """Return the sum of p log p of each row."""
     odds_against = s.odds_against(xp)
-    # -log p_j = (m - m2) - log t_j + log1p(odds), and the last term is common to all classes.
+    # -log p_j is (m - m2) - log t_j + log1p(odds). The last term is common to all classes.
     log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
     gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
     entropy = xp.log1p(odds_against) + (gap * odds_against - xp.exp(s.gap) * log_sum) / (
@@ -108,10 +112,10 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
     """Return minus the sum of p^gamma (1 - p)^gamma over the `top` largest probabilities."""
     s = split_top_class(xp, z, needs_logs=True)
     log_sum = xp.log1p(s.odds_against(xp))
-    # 1 - p1 is computed as the sum of the other probabilities, not as a difference from 1.
+    # 1 - p1 is computed as the sum of the other probabilities, which avoids cancellation.
     top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.rival_sum) - 2.0 * log_sum))
     log_p = _largest_entries(xp, s.log_rival_ratios, top - 1) + (s.gap - log_sum)[:, None]
-    # The other probabilities are at most 1/2, so 1 - p is exact.
+    # The probabilities of the other classes are at most 1/2, so 1 - p is exact.
     other_terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
     return 0.0 - (top_term + xp.sum(other_terms, axis=1))
 
@@ -161,8 +165,11 @@ def max_log_score(xp: Any, z: AnyArray) -> AnyArray:
 
 
 def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
-    """Return the largest centered logit over the p-norm of the centered logits; 0 if all equal."""
-    # Shifted first, so that equal logits become exactly 0 and not the rounding error of their mean.
+    """Return the largest centered logit over the p-norm of the centered logits.
+
+    The result is 0 if all logits are equal.
+    """
+    # Subtracting the maximum first makes equal logits exactly 0, without the rounding of the mean.
     z = _subtract(xp, z, xp.max(z, axis=1, keepdims=True))
     # Masked classes are excluded from the mean and the norm.
     is_masked = z == -np.inf
@@ -172,14 +179,14 @@ def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
     z = fill_where(xp, is_masked, 0.0, z)
     max_size = xp.max(xp.abs(z), axis=1, keepdims=True)
     is_constant = max_size == 0
-    # Divided by the largest entry first, so that high powers do not overflow.
+    # Dividing by the largest entry first prevents overflow of high powers.
     scaled = z / fill_where(xp, is_constant, 1.0, max_size)
     powers = xp.sum(xp.abs(scaled) ** p, axis=1)
     return xp.max(scaled, axis=1) / fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
 
 
 def _concatenate_blocks(scores: ClassScores, compute: Callable[[slice], AnyArray]) -> AnyArray:
-    """Compute one number per row, block by block; returns shape (n,)."""
+    """Compute one number per row, block by block, and return an array of shape (n,)."""
     n, *sizes = scores.values.shape
     blocks = row_blocks(n, math.prod(sizes), on_device=is_on_device(scores.values))
     results = [compute(rows) for rows in blocks]
@@ -188,7 +195,7 @@ def _concatenate_blocks(scores: ClassScores, compute: Callable[[slice], AnyArray
 
 
 def apply_by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
-    """Apply a kernel to the float64 log-scores, block by block; returns shape (n,)."""
+    """Apply a kernel to the float64 log-scores, block by block, and return shape (n,)."""
 
     def compute(rows: slice) -> AnyArray:
         z = scores.log_scores(rows)
@@ -204,14 +211,14 @@ def apply_to_arrays(
     *,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Validate logits or probabilities of the caller, and apply a kernel to them."""
+    """Validate logits or probabilities of the caller, and apply a kernel to the log-scores."""
     scores = validate_class_scores(logits, probabilities, keep_library=True)
     temperature = checks.positive(temperature, "temperature")
     return apply_by_rows(kernel, scores, temperature=temperature)
 
 
 def apply_in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
-    """Apply several kernels to the log-scores of NumPy arrays, each of shape (n,)."""
+    """Apply several kernels to NumPy log-scores, and return values of shape (n,) by name."""
     n, n_classes = scores.values.shape
     values = {name: np.empty(n) for name in kernels}
     needs_logs = any(
@@ -229,19 +236,20 @@ def apply_in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dic
 
 
 def _largest_entries(xp: Any, x: AnyArray, count: int) -> AnyArray:
-    """Return the `count` largest entries of each row, or all; one entry per row is -inf."""
+    """Return the `count` largest entries of each row, or all entries if there are fewer."""
     width = x.shape[1]
     return x if count >= width - 1 else xp.sort(x, axis=1)[:, width - count :]
 
 
 def _subtract(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
-    """Return x - y; NumPy overwrites `x`."""
+    """Return x - y. NumPy overwrites `x`."""
     return np.subtract(x, y, out=x) if xp is np else x - y
 
 
 def _row_dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
     """Return the inner product of each row of x and y."""
-    # `np.vecdot` creates no array of products. `vecdot` of the array API fails in torch.func.vmap.
+    # `np.vecdot` allocates no array of products. The `vecdot` of the array API fails in vmap of
+    # PyTorch.
     return np.vecdot(x, y) if xp is np else xp.sum(x * y, axis=1)
 
 
@@ -254,13 +262,13 @@ def _cap_infinity(xp: Any, x: AnyArray) -> AnyArray:
 
 
 # ------------------------------------------------------------------------------------ samples
-#: Function of a namespace and log-probabilities of Monte Carlo samples, shape (rows, S, K), that
-#: returns one number per row.
+#: Function from a namespace and log-probabilities of Monte Carlo samples, shape (rows, S, K), to
+#: one number per row.
 SampleKernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
 def on_mean_probabilities(kernel: Kernel) -> SampleKernel:
-    """Return a kernel on Monte Carlo samples that applies `kernel` to the mean probabilities."""
+    """Return a kernel of Monte Carlo samples that applies `kernel` to the mean probabilities."""
     return partial(_apply_to_mean, kernel)
 
 
@@ -269,21 +277,22 @@ def _apply_to_mean(kernel: Kernel, xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def expected_entropy(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean over the samples of the entropy of each sample."""
+    """Return minus the entropy of each Monte Carlo sample, averaged over the samples."""
     rows, n_samples, n_classes = log_p.shape
     sample_entropies = negative_entropy(xp, xp.reshape(log_p, (rows * n_samples, n_classes)))
     return xp.mean(xp.reshape(sample_entropies, (rows, n_samples)), axis=1)
 
 
 def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean divergence of the samples from their mean.
+    """Return minus the mean Kullback-Leibler divergence of the samples from their mean.
 
-    It equals the entropy of the mean minus the mean entropy. That difference cancels if the samples
-    agree; here, every term is non-negative and has a small relative error.
+    The mean divergence equals the entropy of the mean minus the mean entropy. Computing this
+    difference would cancel digits if the samples agree. All terms of the divergence are
+    non-negative and have a small relative error.
     """
     log_mean = log_mean_probabilities(log_p, xp=xp)[:, None, :]
     p, mean = xp.exp(log_p), xp.exp(log_mean)
-    # For p = 0, the term p log(p/q) - p + q is q.
+    # For p = 0, the term p log(p/q) - p + q equals q.
     is_zero = p == 0
     log_ratio = fill_where(xp, is_zero, 0.0, fill_where(xp, mean == 0, 0.0, log_mean) - log_p)
     is_small = (xp.abs(log_ratio) < 1e-2) & ~is_zero
@@ -298,14 +307,14 @@ def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
 def negative_deviation(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean over classes of the standard deviation over the samples."""
     top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
-    # 1 - p has the same standard deviation as p and is exact if p is close to 1.
+    # 1 - p has the same standard deviation as p, and it is exact if p is close to 1.
     top_deviation = _standard_deviation(xp, -xp.expm1(take_entry(xp, log_p, top_index)))
     other_deviations = _standard_deviation(xp, replace_entry(xp, xp.exp(log_p), top_index, 0.0))
     return 0.0 - (xp.sum(top_deviation, axis=1) + xp.sum(other_deviations, axis=1)) / log_p.shape[2]
 
 
 def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean of 1 - p of the top class, minus the standard deviation of p."""
+    """Return minus the mean of 1 - p and minus the standard deviation of p, for the top class."""
     top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
     # 1 - p is exact if p is close to 1.
     error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
@@ -316,7 +325,7 @@ def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the standard deviation over the samples, shape (rows, K); no gradient at 0."""
+    """Return the standard deviation over the samples, shape (rows, K), without a gradient at 0."""
     if xp is np:
         return np.std(x, axis=1)
     centered = x - xp.mean(x, axis=1, keepdims=True)
@@ -326,7 +335,7 @@ def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
 
 
 def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
-    """Apply a kernel to the log-probabilities of the samples, block by block, shape (n,)."""
+    """Apply a kernel to log-probabilities of samples, block by block, and return shape (n,)."""
     return _concatenate_blocks(
         samples, lambda rows: kernel(samples.namespace, samples.log_probabilities(rows))
     )
@@ -335,7 +344,7 @@ def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyA
 def apply_to_sample_arrays(
     kernel: SampleKernel, logit_samples: AnyArray | None, probability_samples: AnyArray | None
 ) -> AnyArray:
-    """Validate Monte Carlo samples of the caller, and apply a kernel to them."""
+    """Validate Monte Carlo samples of the caller, and apply a kernel to the log-probabilities."""
     samples = validate_class_scores(
         logit_samples, probability_samples, samples=True, keep_library=True
     )
@@ -343,7 +352,7 @@ def apply_to_sample_arrays(
 
 
 def largest_mean_logit(samples: ClassScores) -> AnyArray:
-    """Return the largest entry of the mean logits, shape (n,)."""
+    """Return the largest mean logit of each row, shape (n,)."""
     xp = samples.namespace
     return _concatenate_blocks(
         samples, lambda rows: xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1)

@@ -1,6 +1,6 @@
-"""Confidence scores from logits: their size, which the softmax does not contain, and their gap.
+"""Confidence scores from logits: the size of logits, which the softmax discards, and their gap.
 
-Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`.
+The functions treat arrays, gradients and tracing as `abstain.confidence.softmax_scores` does.
 """
 
 from functools import partial
@@ -18,15 +18,15 @@ from abstain.errors import DomainError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, FloatArray
 
-#: Default exponent of `normalized_max_logit`. The authors select it on held-out data, and a value
-#: selected for the model is better.
+#: Default exponent of `normalized_max_logit`. An exponent that is selected on held-out data, as the
+#: authors recommend, is better.
 DEFAULT_P = 4.0
 
 
 def max_logit(logits: AnyArray) -> AnyArray:
-    """Largest logit.
+    """Compute the largest logit.
 
-    How strong is the evidence for the predicted class?
+    The score measures the strength of the evidence for the predicted class.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def max_logit(logits: AnyArray) -> AnyArray:
     Returns
     -------
     array of shape (n,)
-        Any real number; higher is more confident.
+        Largest logits, any real numbers; higher is more confident.
 
     Raises
     ------
     ShapeError, DomainError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     References
     ----------
@@ -59,30 +59,31 @@ def max_logit(logits: AnyArray) -> AnyArray:
 def logit_margin(
     logits: AnyArray | None = None, *, probabilities: AnyArray | None = None
 ) -> AnyArray:
-    """Gap between the two largest logits.
+    """Compute the gap between the two largest logits.
 
-    How far is the prediction from changing?
+    The score measures how far the prediction is from changing.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        z1 - z2 = log(p1 / p2), at least 0; higher is more confident. 750 where all other
+        z1 - z2 = log(p1 / p2), at least 0; higher is more confident. The value is 750 if all other
         classes have probability 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
-    Unlike `probability_margin`, it depends on two classes only, so a temperature changes its scale
-    and not its order. With two classes it equals `max_softmax_response`.
+    Unlike `probability_margin`, the score depends on two classes only. A temperature therefore
+    changes the scale but not the order of samples. With two classes, the score equals
+    `max_softmax_response`.
 
     References
     ----------
@@ -99,16 +100,16 @@ def logit_margin(
 
 
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
-    """Negative free energy of the logits.
+    """Compute the negative free energy of the logits.
 
-    How much evidence is there for any class?
+    The score measures the strength of the evidence for any class.
 
     Parameters
     ----------
     logits : array of shape (n, K)
         Unnormalized log-scores.
     temperature : float
-        Divides the logits; the result is multiplied by it.
+        Number that divides the logits and multiplies the result.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     Raises
     ------
     ShapeError, DomainError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     References
     ----------
@@ -137,27 +138,27 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
 
 
 def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
-    """Largest centered logit over the p-norm of the centered logits (MaxLogit-pNorm).
+    """Compute the largest centered logit over the p-norm of the centered logits (MaxLogit-pNorm).
 
-    How strong is the top logit for logits of this overall size?
+    The score measures the top logit relative to the overall size of the logits.
 
     Parameters
     ----------
     logits : array of shape (n, K)
         Unnormalized log-scores.
     p : float
-        The exponent, at least 1. The authors tune it on held-out data.
+        Exponent, at least 1. The authors select it on held-out data.
 
     Returns
     -------
     array of shape (n,)
-        max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident; 0 for equal
-        logits.
+        max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident. The value is 0 if
+        all logits are equal.
 
     Raises
     ------
     ShapeError, DomainError
-        As for `abstain.Predictions`; also an exponent below 1.
+        As in `abstain.Predictions`, and if `p` is below 1.
 
     References
     ----------

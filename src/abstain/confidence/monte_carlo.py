@@ -1,11 +1,11 @@
-"""Confidence scores from Monte-Carlo samples: dropout passes, ensemble members, posteriors.
+"""Confidence scores from Monte Carlo samples, such as dropout passes or ensemble members.
 
-Each takes `logit_samples` or, by name, `probability_samples` of shape (n, S, K), S >= 2, and
-returns (n,) float64 values, higher is more confident. They raise what `abstain.Predictions`
-raises on such arrays. Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`;
-no gradient flows from a deviation that is exactly 0. Definitions follow Jaeger et al. (2023), A
-Call to Reflect on Evaluation Practices for Failure Detection in Image Classification,
-https://arxiv.org/abs/2211.15259.
+Each function takes `logit_samples` or, by name, `probability_samples` of shape (n, S, K) with
+S >= 2. It returns float64 values of shape (n,); higher is more confident. Invalid arrays raise the
+errors of `abstain.Predictions`. The functions treat arrays, gradients and tracing as
+`abstain.confidence.softmax_scores` does. A standard deviation of exactly 0 has no gradient.
+Definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure
+Detection in Image Classification, https://arxiv.org/abs/2211.15259.
 """
 
 from typing import cast
@@ -20,20 +20,20 @@ from abstain.typing import AnyArray, FloatArray
 def mean_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Log-odds of the top class of the mean softmax.
+    """Compute the log-odds of the top class of the mean softmax.
 
-    How confident is the average sample?
+    The score measures the confidence of the average sample.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
         log p - log(1 - p) of the largest mean probability p, at least -log(K - 1); higher is
-        more confident. `scipy.special.expit` turns it into p.
+        more confident. `scipy.special.expit` converts the value to p.
 
     Examples
     --------
@@ -49,17 +49,17 @@ def mean_softmax_response(
 def negative_entropy_of_mean(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Negative entropy of the mean softmax: the total uncertainty, negated.
+    """Compute the negative entropy of the mean softmax, which measures the total uncertainty.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        From -log K to 0, in nats; higher is more confident. The sum of
+        Negative entropies in nats, from -log K to 0; higher is more confident. They are the sum of
         `negative_expected_entropy` and `negative_mutual_information`.
 
     Examples
@@ -75,17 +75,17 @@ def negative_entropy_of_mean(
 def negative_expected_entropy(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Negative mean of the samples' entropies: the uncertainty within the samples, negated.
+    """Compute minus the mean entropy of the samples, the uncertainty within samples.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        From -log K to 0, in nats; higher is more confident.
+        Negative mean entropies in nats, from -log K to 0; higher is more confident.
 
     Examples
     --------
@@ -101,20 +101,20 @@ def negative_expected_entropy(
 def negative_mutual_information(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Negative mutual information of class and sample.
+    """Compute the negative mutual information between class and sample.
 
-    Do the samples agree?
+    The score measures how well the samples agree.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        From -log min(S, K) to 0, in nats; higher is more confident; 0 when all samples are
-        equal.
+        Negative mutual information in nats, from -log min(S, K) to 0; higher is more confident. The
+        value is 0 if all samples are equal.
 
     References
     ----------
@@ -134,21 +134,21 @@ def negative_mutual_information(
 def negative_softmax_deviation(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Negative spread of the softmax over the samples.
+    """Compute the negative standard deviation of the softmax over the samples.
 
-    How much do the probabilities vary over the samples?
+    The score measures how little the probabilities vary between samples.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        Minus the mean over classes of the standard deviation over samples (divided by S, not
-        S - 1), from -1/2 to 0; higher is more confident. Called softmax variance in FD-Shifts,
-        whose published numbers use the standard deviation.
+        Minus the standard deviation over samples, averaged over classes, from -1/2 to 0; higher is
+        more confident. The variance is divided by S, not S - 1. FD-Shifts calls this score softmax
+        variance, but its published numbers use the standard deviation.
 
     Examples
     --------
@@ -164,33 +164,34 @@ def negative_softmax_deviation(
 def penalized_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Mean probability of the top class minus its standard deviation over the samples, minus 1.
+    """Compute the mean probability of the top class minus its standard deviation, minus 1.
 
-    How confident is the average sample, with a penalty for disagreement of the samples?
+    The score measures the confidence of the average sample and penalizes disagreement between
+    samples.
 
     Parameters
     ----------
     logit_samples, probability_samples : array of shape (n, S, K)
-        One of the two.
+        Monte Carlo samples. Pass exactly one of these arguments.
 
     Returns
     -------
     array of shape (n,)
-        Minus the mean of 1 - p and minus the standard deviation of p (divided by S, not S - 1), p
-        the probabilities of the top class of the mean softmax, from -3/2 to 0; higher is more
-        confident.
+        Minus the mean of 1 - p and minus the standard deviation of p, from -3/2 to 0; higher is
+        more confident. Here p are the probabilities of the top class of the mean softmax, and the
+        variance is divided by S, not S - 1.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
     The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. The code of
-    FD-Shifts uses the standard deviations of the first row for all rows, so its numbers differ in
-    all other rows. Choi et al. subtract the variance of the log-likelihoods from their mean, for
-    models of the density.
+    FD-Shifts uses the standard deviation of the first row for all rows, so its numbers differ in
+    all other rows. Choi et al. define the score for density models and subtract the variance of the
+    log-likelihoods from their mean.
 
     References
     ----------
@@ -210,19 +211,19 @@ def penalized_softmax_response(
 
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
-    """Largest mean logit.
+    """Compute the largest mean logit.
 
-    How strong is the average evidence for the predicted class?
+    The score measures the average strength of the evidence for the predicted class.
 
     Parameters
     ----------
     logit_samples : array of shape (n, S, K)
-        Logits of each sample.
+        Logits of each Monte Carlo sample.
 
     Returns
     -------
     array of shape (n,)
-        Any real number; higher is more confident.
+        Largest mean logits, any real numbers; higher is more confident.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Confidence by the distance to the k-th nearest training sample."""
+"""Confidence from the distance to the k-th nearest training sample."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -23,7 +23,7 @@ from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
-#: The k of Sun et al. for training sets of 50,000 samples.
+#: The value that Sun et al. use for training sets of 50,000 samples.
 DEFAULT_K = 50
 
 
@@ -36,8 +36,8 @@ class NeighborDistance(FittedScore):
     name : str
         Name of the score in results.
     points : ndarray of shape (m, d)
-        The training features, divided by their lengths if `normalize`; float32 if they had at most
-        this precision.
+        Training features, divided by their lengths if `normalize` is True. The dtype is float32 if
+        the features had at most this precision.
     k : int
         Rank of the neighbor.
     normalize : bool
@@ -51,7 +51,7 @@ class NeighborDistance(FittedScore):
     normalize: bool
 
     def __post_init__(self) -> None:
-        """Validate the fields, and k against the number of points."""
+        """Validate the fields, and check that k is at most the number of points."""
         super().__post_init__()
         if self.k > len(self.points):
             raise DomainError(
@@ -59,7 +59,7 @@ class NeighborDistance(FittedScore):
             )
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         from sklearn.neighbors import NearestNeighbors
 
         d = self.points.shape[1]
@@ -69,19 +69,19 @@ class NeighborDistance(FittedScore):
         for rows, features in blocks:
             x = normalize_rows(features, self.normalize)
             neighbor = search.kneighbors(self._as_point_dtype(x), return_distance=False)[:, -1]
-            # Computed from the differences, because the search is inexact for nearly equal points.
+            # The search is inexact for nearly equal points, so the distance is computed again.
             values[rows] = 0.0 - row_lengths(x - self.points[neighbor])
         return as_confidence_score(self.name, values)
 
     def _as_point_dtype(self, x: FloatArray) -> Array:
-        """Convert features to the precision of the points, in which the search is fastest."""
+        """Convert features to the dtype of the points, for which the search is fastest."""
         with np.errstate(over="ignore"):
             out = x.astype(self.points.dtype, copy=False)
         return checks.finite(out, "features", hint="They exceed float32; rescale them.")
 
 
 def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Store the training features, normalized if requested."""
+    """Store the training features, divided by their lengths if requested."""
     k = checks.positive_int(k, "k")
     x = to_numpy(predictions.features, "features")
     if k > len(x):

@@ -1,4 +1,4 @@
-"""Confidence by similarity to the mean training features of a class: simplified Hopfield energy."""
+"""Confidence from the similarity to mean training features, the simplified Hopfield energy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,7 +24,7 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredPatterns(FittedScore):
-    """Inner product of a sample's features with the stored pattern of its predicted class.
+    """The inner product of features with the stored pattern of the predicted class.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class StoredPatterns(FittedScore):
     classes : tuple
         Class names, in the order of `patterns`.
     patterns : ndarray of shape (K, d)
-        Mean features of the correctly predicted training samples of each class; of all its samples
-        if none was predicted correctly.
+        Mean features of the correctly predicted training samples of each class. If no sample of a
+        class was predicted correctly, the mean features of all its samples.
     """
 
     kind: ClassVar[str] = "she"
@@ -43,7 +43,7 @@ class StoredPatterns(FittedScore):
     patterns: Annotated[FloatArray, axes("K", "d")]
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         check_same_classes(predictions, self.classes, self.name)
         predicted = predicted_class_index(predictions, self.classes)
         values = np.empty(predictions.n)
@@ -54,13 +54,13 @@ class StoredPatterns(FittedScore):
 
 
 def fit_patterns(predictions: Predictions) -> StoredPatterns:
-    """Fit the pattern of each class."""
+    """Compute the pattern of each class from the training samples."""
     codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
     is_correct, x = predictions.prediction_codes == codes, features_as_double(predictions)
     patterns = np.empty((predictions.n_classes, x.shape[1]))
     for c in range(predictions.n_classes):
         is_member = codes == c
-        # The authors define no pattern for a class without a correct prediction.
+        # The paper defines no pattern for a class without a correct prediction.
         if (is_member & is_correct).any():
             is_member &= is_correct
         patterns[c] = x[is_member].mean(axis=0)

@@ -1,4 +1,4 @@
-"""The catalogue of confidence scores, and functions that score predictions by name."""
+"""The catalogue of confidence scores, and functions that compute scores by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
@@ -30,12 +30,12 @@ for _entry in (
 ):
     SCORES.add(_entry)
 
-#: Default score for class scores, and reference in comparisons.
+#: Default score of predictions with class scores, and the reference method in comparisons.
 BASELINE: Final = softmax_scores.MSR.name
 
 
 def find_score(name: str) -> Score:
-    """Return the score with this name, with or without a temperature: "msr", "msr@T=1.5".
+    """Return the score with a name such as "msr", or at a temperature, such as "msr@T=1.5".
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def find_score(name: str) -> Score:
     Returns
     -------
     Score
-        The entry of the catalogue, at this temperature.
+        The entry of the catalogue, at the temperature if the name contains one.
 
     Raises
     ------
     UnknownNameError
         If no score has this name.
     InputError
-        If the temperature is not a number above 0, or the score has no temperature.
+        If the temperature is not a positive number, or if the score has no temperature.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def find_score(name: str) -> Score:
     base, separator, temperature = name.partition(_TEMPERATURE_MARK)
     if not separator:
         return SCORES[name]
-    # `with_temperature` raises the error for a text that is not a number.
+    # `with_temperature` raises the error for a temperature that is not a number.
     return SCORES[base].with_temperature(cast("float", temperature))
 
 
@@ -74,28 +74,28 @@ def score(
     Parameters
     ----------
     name : str or ScoreState
-        A confidence column of the predictions, a name in `SCORES`, or "NAME@T=TEMPERATURE". A
-        column takes precedence over a built-in score of the same name. Also accepted: the result of
-        `fit`, or another object with a `name` and a method `score`.
+        Name of a confidence column in the predictions, a name in `SCORES`, or
+        "NAME@T=TEMPERATURE". A column takes precedence over a score with the same name. The result
+        of `fit` and other objects with a `name` and a method `score` are also accepted.
     predictions : Predictions
-        Output of the model. Labels are not used.
+        Output of the model. Its labels are not used.
     temperature : float, optional
-        Divides the logits, for scores that have a temperature.
+        Number that divides the logits, for scores that have a temperature.
 
     Returns
     -------
     ConfidenceScore
-        Name, values of shape (n,), and probabilities if the score determines them. The values of a
-        confidence column in [0, 1] are taken as probabilities.
+        Name and values of shape (n,), and probabilities if the score determines them. A
+        confidence column with values in [0, 1] is treated as probabilities.
 
     Raises
     ------
     UnknownNameError
         If no column and no score has this name.
     MissingInputError
-        If the predictions lack an input of the score.
+        If the predictions lack a required input of the score.
     InputError
-        If a temperature is passed for a score without one or for a fitted score, or twice.
+        If a temperature is passed twice, or for a score that has no temperature.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def score(
 def score_many(
     names: Sequence[str | ScoreState], predictions: Predictions
 ) -> Iterator[ConfidenceScore]:
-    """Compute several scores, for many classes in one pass over the class scores."""
+    """Yield the result of each score. With many classes, compute scores in one shared pass."""
     shared_values = _scores_in_one_pass(
         [name for name in names if isinstance(name, str)], predictions
     )
@@ -138,7 +138,10 @@ def score_many(
 
 
 def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
-    """Compute scores in one pass over the class scores, if there are many classes."""
+    """Return the values of scores that share one pass over the class scores.
+
+    The result is empty unless there are many classes.
+    """
     shared_kernels: dict[str, kernels.Kernel] = {}
     for name in names:
         if name not in SCORES or name in (predictions.confidence or {}):
@@ -154,7 +157,7 @@ def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[
 
 
 def applicable(predictions: Predictions) -> tuple[str, ...]:
-    """Return the names of the scores that apply: confidence columns, then built-in scores.
+    """Return the names of confidence columns and of scores that can be computed.
 
     Parameters
     ----------
@@ -164,7 +167,7 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Distinct names that `score` accepts.
+        Names that `score` accepts: first confidence columns, then built-in scores.
 
     Examples
     --------
@@ -182,6 +185,7 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
 def _apply_fitted_score(
     state: Any, predictions: Predictions, temperature: float | None
 ) -> ConfidenceScore:
+    """Apply a fitted score to predictions, and validate the confidences."""
     if not isinstance(state, ScoreState) or isinstance(state, type):
         raise InputError(f"a score must be a name or a fitted score; got {state!r}")
     if temperature is not None:

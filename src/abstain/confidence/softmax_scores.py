@@ -1,15 +1,15 @@
-"""Confidence scores from class probabilities or logits, without saturation.
+"""Confidence scores from class probabilities or logits, without rounding to a probability of 1.
 
 For NumPy arrays, lists and dataframes, the result is a NumPy array. For PyTorch, JAX, CuPy and
-other array-API libraries, it is an array of the library and device of the input. Arrays in host
-memory are processed by NumPy. Arrays on a device and arrays with a gradient are validated and
-processed by their own library. All computations use float64, or float32 where float64 is not
-available: on Apple's devices, and in JAX without x64.
+other array-API libraries, the result is an array of the library and device of the input. Arrays in
+host memory are processed by NumPy. Arrays on a device and arrays with a gradient are validated and
+processed by their own library. All computations use float64. On Apple's devices and in JAX without
+x64, where float64 is not available, they use float32.
 
-Gradients propagate wherever a score is differentiable. At a tie of the two largest entries, the
-gradient is that of one side or between both. A probability of exactly 0 and a score at the cap of
-750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, shapes are validated and
-values are not.
+Gradients propagate wherever a score is differentiable. If the two largest entries are tied, the
+gradient is one of the one-sided gradients or a value between them. A probability of exactly 0 and a
+score at the maximum of 750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, the
+functions validate shapes but not values.
 """
 
 from functools import partial
@@ -20,8 +20,7 @@ from abstain.confidence.entry import as_log_odds, class_score_entry
 from abstain.errors import DomainError
 from abstain.typing import AnyArray
 
-#: The exponent and the number of classes of `negative_generalized_entropy` that its authors
-#: recommend.
+#: Exponent and number of classes of `negative_generalized_entropy` that its authors recommend.
 DEFAULT_GAMMA = 0.1
 DEFAULT_TOP = 100
 
@@ -32,36 +31,35 @@ def max_softmax_response(
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Log-odds of the most probable class.
+    """Compute the log-odds of the most probable class.
 
-    How confident is the model in its prediction?
-
-    The order of samples is that of the largest softmax probability, without its ties: in float32,
-    the probability is exactly 1 for log-odds above about 17.
+    The score measures the confidence of the model in its prediction. It sorts samples by their
+    largest softmax probability, but without ties from rounding. In float32, the probability is
+    exactly 1 for log-odds above about 17.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
 
     Returns
     -------
     array of shape (n,)
         log p - log(1 - p) of the top class, at least -log(K - 1); higher is more confident.
-        `scipy.special.expit` converts it to the probability. 750 if all other classes have
-        probability exactly 0.
+        `scipy.special.expit` converts the value to the probability. The value is 750 if all other
+        classes have probability exactly 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
-    Computed as z_max - logsumexp(the others) in float64. Probabilities are divided by their
-    sum. Linear in the number of entries.
+    The value is computed as z_max - logsumexp(other logits) in float64. Probabilities are divided
+    by their sum. The cost is linear in the number of entries.
 
     References
     ----------
@@ -82,16 +80,16 @@ def negative_predictive_entropy(
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Negative entropy of the class probabilities.
+    """Compute the negative entropy of the class probabilities.
 
-    How concentrated is the whole softmax?
+    The score measures how concentrated the softmax is over all classes.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
 
     Returns
     -------
@@ -101,7 +99,7 @@ def negative_predictive_entropy(
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
@@ -128,31 +126,31 @@ def probability_margin(
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Gap between the two largest probabilities, unsaturated.
+    """Compute the gap between the two largest probabilities, on an unbounded scale.
 
-    How clear is the choice?
+    The score measures how clearly the model prefers the top class to the second class.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
 
     Returns
     -------
     array of shape (n,)
         log((1 + M) / (1 - M)) with M = p1 - p2, at least 0; higher is more confident.
-        ``numpy.tanh(value / 2)`` is M. 750 where all other classes have probability 0.
+        ``numpy.tanh(value / 2)`` is M. The value is 750 if all other classes have probability 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
-    The order of samples is that of M. With two classes it equals `max_softmax_response`.
+    The score sorts samples by M. With two classes, the score equals `max_softmax_response`.
 
     References
     ----------
@@ -174,32 +172,32 @@ def negative_gini(
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Sum of squared probabilities as log-odds.
+    """Compute the log-odds that correspond to the sum of squared probabilities.
 
-    How probable is it that two classes sampled from the softmax agree?
+    The sum is the probability that two classes sampled from the softmax are equal.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
 
     Returns
     -------
     array of shape (n,)
-        log(G / (1 - G)) with G the sum of squared probabilities (1 - Gini impurity), at least
-        -log(K - 1); higher is more confident. `scipy.special.expit` turns it into G. 750
-        where all other classes have probability 0.
+        log(G / (1 - G)), at least -log(K - 1); higher is more confident. G is the sum of squared
+        probabilities, 1 minus the Gini impurity. `scipy.special.expit` converts the value to G. The
+        value is 750 if all other classes have probability 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`.
+        As in `abstain.Predictions`.
 
     Notes
     -----
-    Minus the logarithm of DOCTOR's D_alpha, (1 - G) / G. The order of samples is that of G.
+    The score is minus the logarithm of DOCTOR's D_alpha, (1 - G) / G. It sorts samples by G.
 
     References
     ----------
@@ -223,40 +221,42 @@ def negative_generalized_entropy(
     top: int = DEFAULT_TOP,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Negative generalized entropy of the most probable classes (GEN).
+    """Compute the negative generalized entropy of the most probable classes (GEN).
 
-    How concentrated is the softmax, if small probabilities are almost as important as large ones?
+    The score measures how concentrated the softmax is. Small probabilities have almost the same
+    influence as large ones.
 
     Parameters
     ----------
     logits, probabilities : array of shape (n, K)
-        One of the two.
+        Class scores. Pass exactly one of these arguments.
     gamma : float
-        The exponent, above 0 and at most 1; the smaller, the more the small probabilities
-        count.
+        Exponent, above 0 and at most 1. A smaller exponent increases the influence of small
+        probabilities.
     top : int
-        Number of the largest probabilities in the sum; all of them if there are fewer.
+        Number of largest probabilities in the sum. If it exceeds K, the sum contains all classes.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
 
     Returns
     -------
     array of shape (n,)
-        Minus the sum of p^gamma (1 - p)^gamma, at most 0, where one class is certain; higher
-        is more confident. With all classes summed, at least -K ((K - 1) / K^2)^gamma, where
-        all are equally probable.
+        Minus the sum of p^gamma (1 - p)^gamma; higher is more confident. The maximum is 0, for a
+        class with probability 1. If the sum contains all classes, the minimum is
+        -K ((K - 1) / K^2)^gamma, for equal probabilities.
 
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As for `abstain.Predictions`; also a `gamma` outside (0, 1], and a `top` that is not
-        a whole number of at least 1.
+        As in `abstain.Predictions`. Also if `gamma` is outside (0, 1] or `top` is not a positive
+        integer.
 
     Notes
     -----
-    Computed from the logarithms of p and of 1 - p, so that the order is kept where p rounds
-    to 1. With `gamma` 1 and all classes it is G - 1, G as in `negative_gini`. Linear in the
-    number of entries; with fewer than K classes each row is sorted.
+    The value is computed from the logarithms of p and 1 - p, which keeps the order of samples where
+    p rounds to 1. If `gamma` is 1 and the sum contains all classes, the value is G - 1 with G as in
+    `negative_gini`. The cost is linear in the number of entries. If `top` is less than K, each row
+    is also sorted.
 
     References
     ----------

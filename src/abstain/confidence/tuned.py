@@ -19,8 +19,8 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray
 
-#: Function of confidence (n,) and loss (n,) that returns a number, lower is better, such as
-#: `abstain.augrc`.
+#: Function from confidence (n,) and loss (n,) to a number, such as `abstain.augrc`; lower is
+#: better.
 Criterion = Callable[[FloatArray, Array], float]
 
 StateT = TypeVar("StateT", bound=FittedScore)
@@ -28,25 +28,25 @@ StateT = TypeVar("StateT", bound=FittedScore)
 
 @runtime_checkable
 class ScoreCriterion(Protocol):
-    """A criterion that also uses the probabilities of a score."""
+    """A criterion that uses the probabilities of a score in addition to its values."""
 
     def of_score(self, score: ConfidenceScore) -> float:
-        """Return the criterion for the result of a score."""
+        """Return the value of the criterion for the result of a score."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittingCriterion:
-    """A criterion on the fitting data."""
+    """A criterion and the data on which it is evaluated."""
 
-    #: Lower is better.
+    #: A function or a `ScoreCriterion`. Lower values are better.
     criterion: Any
     #: The fitting data.
     predictions: Predictions
-    #: Shape (n,). Their 0/1 loss, or the loss in the predictions.
+    #: Losses of the fitting data, shape (n,): the loss in the predictions, or the 0/1 loss.
     loss: Array
 
     def __call__(self, candidate: FittedScore) -> float:
-        """Return the criterion of one candidate; NaN if it is undefined."""
+        """Return the criterion of a candidate, or NaN if the criterion is undefined."""
         score = candidate.score(self.predictions)
         if isinstance(self.criterion, ScoreCriterion):
             value: Any = self.criterion.of_score(score)
@@ -59,7 +59,7 @@ class FittingCriterion:
 
 
 def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
-    """Return the criterion on the fitting data; raise an InputError if it is missing."""
+    """Return the criterion on the fitting data. A missing criterion raises an InputError."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "
@@ -73,7 +73,10 @@ def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) 
 
 
 def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tuple[StateT, float]:
-    """Return the best candidate and its criterion; the first one of equals."""
+    """Return the best candidate and the value of its criterion.
+
+    Of tied candidates, the first is returned.
+    """
     best: tuple[StateT, float] | None = None
     for candidate in candidates:
         value = criterion(candidate)
@@ -88,7 +91,7 @@ def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tu
 
 
 def check_grid(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
-    """Validate a grid of numbers with `check`, and remove duplicates."""
+    """Validate the numbers of a grid with `check`, and remove duplicates."""
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise InputError(f"`{name}` must be a list of numbers; got {grid!r}")
     values = list(dict.fromkeys(check(x, name) for x in grid))
@@ -104,7 +107,7 @@ def check_temperatures(grid: Any, default: Iterable[float]) -> list[float]:
 
 
 # ------------------------------------------------------------------------------- temperature
-#: Default candidates: 10 temperatures per factor of 10, from 0.01 to 10, including 1.
+#: Default candidate temperatures from 0.01 to 10, with 10 values per factor of 10, including 1.
 TEMPERATURES = tuple(float(f"{10 ** (i / 10):.3g}") for i in range(-20, 11))
 
 
@@ -115,11 +118,11 @@ class TunedTemperature(FittedScore):
     Attributes
     ----------
     name : str
-        Name in results: the score at its temperature, such as "msr@T=1.5".
+        Name in results, which includes the temperature, such as "msr@T=1.5".
     base : str
         Name of the score in `SCORES`.
     temperature : float
-        Divides the logits.
+        Number that divides the logits.
     """
 
     kind: ClassVar[str] = "temperature"
@@ -128,7 +131,7 @@ class TunedTemperature(FittedScore):
     temperature: Positive
 
     def __post_init__(self) -> None:
-        """Validate the fields, and that the score has a temperature."""
+        """Validate the fields, and check that the score has a temperature."""
         super().__post_init__()
         _ = self._entry
 
@@ -137,7 +140,7 @@ class TunedTemperature(FittedScore):
         return SCORES[self.base].with_temperature(self.temperature)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         entry = self._entry
         if missing := entry.reason_not_applicable(predictions):
             raise MissingInputError(f"the score {self.name!r} {missing}")
@@ -147,7 +150,7 @@ class TunedTemperature(FittedScore):
 def fit_temperature_score(
     predictions: Predictions, *, score: str, temperature: Any, temperatures: Any, criterion: Any
 ) -> TunedTemperature:
-    """Select the temperature of a score on a grid, or use a fixed temperature."""
+    """Select the temperature of a score from a grid, or use a fixed temperature."""
     if temperature is not None:
         if criterion is not None or temperatures is not None:
             raise InputError(
@@ -165,9 +168,9 @@ def _tuned_temperature(score: str, temperature: float) -> TunedTemperature:
 
 
 # ------------------------------------------------------------------------------------ p-norm
-#: Default candidates; with exponent 0, the centered logits are not normalized.
+#: Default candidate exponents. With exponent 0, the centered logits are not normalized.
 EXPONENTS = tuple(range(11))
-#: Scores of the normalized logits.
+#: Names of the scores that can be computed from the normalized logits.
 Base = Literal["mls", "msr"]
 BASES = get_args(Base)
 
@@ -183,16 +186,16 @@ class TunedNorm(FittedScore):
     classes : int
         The number of classes.
     base : {"mls", "msr"}
-        Score of the normalized logits: their maximum, or the softmax response.
+        Score of the normalized logits: the largest logit ("mls") or the softmax response ("msr").
     p : float
-        The exponent; with 0, the centered logits are not normalized.
+        Exponent of the norm. With exponent 0, the centered logits are not normalized.
     temperature : float
-        Divides the normalized logits, for "msr".
+        Number that divides the normalized logits, if `base` is "msr".
     scale : float
-        The mean p-norm of the fitting data, by which normalized logits are multiplied for
-        "msr"; 1 for p = 0.
+        Mean p-norm of the fitting data, which multiplies the normalized logits if `base` is "msr".
+        It is 1 if `p` is 0.
     fallback : bool
-        Whether the score is the softmax response of the logits, because no exponent was better.
+        Whether the score is the softmax response of the logits because no exponent was better.
     """
 
     kind: ClassVar[str] = "pnorm"
@@ -205,12 +208,12 @@ class TunedNorm(FittedScore):
     fallback: bool
 
     def __post_init__(self) -> None:
-        """Validate the fields, and that the exponent defines a norm."""
+        """Validate the fields, and check that the exponent defines a norm."""
         super().__post_init__()
         check_exponent(self.p)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of other samples, shape (n,), without their labels."""
+        """Compute the confidence of each sample, shape (n,), without labels."""
         z = _require_logits(predictions, self.name)
         if z.shape[1] != self.classes:
             raise InputError(
@@ -226,6 +229,7 @@ class TunedNorm(FittedScore):
         )
 
     def _values(self, z: Array) -> FloatArray:
+        """Return the confidences of a block of logits, shape (rows,)."""
         values: FloatArray
         if self.fallback:
             values = max_softmax_response(z)
@@ -242,7 +246,10 @@ class TunedNorm(FittedScore):
 
 
 def center_logits(z: Array) -> FloatArray:
-    """Return logits minus their mean over the classes, (rows, K); equal logits become exactly 0."""
+    """Return the logits minus their mean over the classes, shape (rows, K).
+
+    Equal logits become exactly 0.
+    """
     centered = z.astype(np.float64)
     centered -= centered.max(axis=1, keepdims=True)
     centered -= centered.mean(axis=1, keepdims=True)
@@ -250,7 +257,7 @@ def center_logits(z: Array) -> FloatArray:
 
 
 def p_norms(z: FloatArray, p: float) -> FloatArray:
-    """Return the p-norm of each row, (rows,)."""
+    """Return the p-norm of each row, shape (rows,)."""
     max_size = np.abs(z).max(axis=1)
     scaled = np.abs(z) / np.where(max_size > 0, max_size, 1.0)[:, None]
     norms: FloatArray = max_size * (scaled**p).sum(axis=1) ** (1.0 / p)
@@ -260,7 +267,10 @@ def p_norms(z: FloatArray, p: float) -> FloatArray:
 def fit_norm(
     predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
-    """Select the exponent, and for "msr" the temperature; fall back to the softmax response."""
+    """Select the exponent and, for "msr", the temperature.
+
+    The result is the softmax response if no candidate has a better criterion.
+    """
     checks.one_of(base, "base", BASES)
     fitting_criterion = make_fitting_criterion(criterion, predictions, TunedNorm.kind)
     exponent_grid = check_grid(
@@ -275,7 +285,7 @@ def fit_norm(
         _candidates(predictions, base, exponent_grid, temperature_grid), fitting_criterion
     )
     fallback = _fit_exponent(predictions, base, 0.0, fallback=True)
-    # If the criterion of the fallback is NaN, the comparison is False and the candidate is kept.
+    # If the criterion of the fallback is NaN, the comparison is False and the candidate is used.
     return fallback if fitting_criterion(fallback) <= value else best
 
 
@@ -292,6 +302,7 @@ def _candidates(
 def _fit_exponent(
     predictions: Predictions, base: Base, p: float, *, fallback: bool = False
 ) -> TunedNorm:
+    """Return the score for one exponent at temperature 1."""
     z = _require_logits(predictions, TunedNorm.kind)
     scale = 1.0
     if base == "msr" and p:
@@ -317,7 +328,7 @@ def _require_logits(predictions: Predictions, name: str) -> Array:
 
 
 def check_exponent(x: Any, name: str = "p") -> float:
-    """Validate an exponent: 0 for no norm, or at least 1."""
+    """Validate that an exponent is at least 1, or 0 for no norm."""
     p = checks.number(x, name)
     if p < 0 or 0 < p < 1:
         raise DomainError(f"`{name}` must be 0 (no norm) or at least 1; got {p!r}")

@@ -1,4 +1,4 @@
-"""`CurveArrays`, the base class of curves: arrays with one entry per vertex, and scalar fields."""
+"""The base class `CurveArrays` of all curves."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -8,13 +8,13 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.lazy_imports import lazy_function
 from abstain.typing import AnyArray, Array
 
-# The plots import the curves, so they are imported when a curve is plotted.
+# The package `abstain.plots` imports this package, so it is imported only when a curve is plotted.
 _display = lazy_function("abstain.plots.curves:display_of")
 
 
 @dataclass(frozen=True, eq=False)
 class CurveArrays:
-    """A record of arrays with one entry per vertex."""
+    """Base class of records that contain arrays with one entry per vertex."""
 
     #: Fields that are not arrays over the vertices.
     scalar_fields: ClassVar[frozenset[str]] = frozenset()
@@ -22,7 +22,7 @@ class CurveArrays:
     has_undefined_values: ClassVar[bool] = False
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the vertices as a dataframe with one row per vertex."""
+        """Return a dataframe with one row per vertex."""
         import polars as pl
 
         return convert_frame(
@@ -30,24 +30,24 @@ class CurveArrays:
         )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Plot the curve; return its display, with `ax_`, `figure_` and `save`.
+        """Plot the curve.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes of the plot; by default a new figure.
+            Axes of the plot. By default, the method creates a new figure.
         **kwargs
-            Passed to ``Axes.plot`` (color, linewidth, label).
+            Arguments of ``Axes.plot``, such as color, linewidth and label.
 
         Returns
         -------
         Display
-            The display of this kind of curve in `abstain.plots`.
+            The display of this kind of curve in `abstain.plots`, with `ax_`, `figure_` and `save`.
         """
         return _display(self).plot(ax, **kwargs)
 
     def __len__(self) -> int:
-        """Count the vertices."""
+        """Return the number of vertices."""
         return len(next(iter(self.arrays().values())))
 
     def arrays(self) -> dict[str, AnyArray]:

@@ -1,9 +1,10 @@
-"""Working points on a grid of coverages, and the covariance of their generalized risks.
+"""Working points on a grid of coverages and the covariance of their generalized risks.
 
-At coverage c the threshold depends on the data. A sample therefore changes the generalized risk
-GR(c) by ``a (loss - m) - (GR(c) - m c)``. Here a is the fraction of the sample that is accepted: 1
-above the threshold, 0 below, and one fraction for all samples of the tie group at the threshold. m
-is the mean loss of the samples at the threshold, which the sample displaces.
+At a fixed coverage c, the threshold depends on the data. A sample therefore changes the generalized
+risk GR(c) by ``a (loss - m) - (GR(c) - m c)``. Here a is the accepted fraction of the sample, which
+is 1 above the threshold and 0 below the threshold. All samples of the tie group at the threshold
+have the same fraction. The number m is the mean loss of the samples at the threshold, which the new
+sample displaces.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.typing import FloatArray, IntArray
 
-#: Tolerance for equal shares of the weight, which are ratios of sums.
+#: Tolerance for rounding errors of shares of the weight, which are ratios of sums.
 _ROUNDING = 1e-12
-#: Maximum number of entries of a table (samples, coverages) in memory.
+#: Maximum number of entries of a table of samples and coverages in memory.
 _MAX_TABLE_SIZE = 4_000_000
 
 
@@ -32,15 +33,15 @@ class WorkingPoints:
     group_index : ndarray of shape (m,)
         The tie group at the threshold.
     accepted_fraction : ndarray of shape (m,)
-        Fraction of that group that is accepted, in (0, 1].
+        Accepted fraction of this tie group, in (0, 1].
     generalized_risk : ndarray of shape (m,)
         The generalized risk.
     threshold_loss : ndarray of shape (m,)
-        Mean loss of the samples near the threshold: the slope of the generalized risk.
+        Mean loss of the samples near the threshold, which is the slope of the generalized risk.
     covariance : ndarray of shape (m, m)
         Covariance matrix of the generalized risks.
     effective_size : ndarray of shape (m,)
-        Number of independent samples of equal weight that are equivalent to the accepted ones.
+        Number of independent samples of equal weight that are equivalent to the accepted samples.
     """
 
     coverage: FloatArray
@@ -55,7 +56,7 @@ class WorkingPoints:
 def working_points_on_grid(
     s: Scored, coverage: FloatArray, cluster: IntArray | None
 ) -> WorkingPoints:
-    """Compute the working point at each coverage; `cluster` contains codes from 0."""
+    """Compute the working point at each coverage, where `cluster` contains codes from 0."""
     groups = _groups_split_at_thresholds(s, coverage) if cluster is None else s.groups
     group_coverage = groups.cumulative_weight / groups.total_weight
     group_index = np.searchsorted(group_coverage, coverage - _ROUNDING)
@@ -74,7 +75,7 @@ def working_points_on_grid(
         products, effective_size = _independent_products(groups, moments, thresholds)
     else:
         products, effective_size = _clustered_products(s, thresholds, cluster)
-    # The independent units are clusters, or samples with a positive weight.
+    # The independent units are clusters, or samples with positive weight without clusters.
     if s.has_unit_weights and cluster is None:
         n_units = s.n_samples
     else:
@@ -93,9 +94,9 @@ def working_points_on_grid(
 
 
 def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Split the merged groups so that the samples at the thresholds have vertices.
+    """Split the merged groups so that the samples at the thresholds are vertices.
 
-    Elsewhere, the generalized risk is linear within a merged group.
+    At other positions within a merged group, the generalized risk is linear.
     """
     groups = s.merged_groups
     n_accepted = np.floor(coverage * groups.total_weight).astype(np.int64)
@@ -105,13 +106,13 @@ def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
 
 @dataclass(frozen=True, eq=False)
 class _Thresholds:
-    """The thresholds of the working points; see `WorkingPoints`."""
+    """The thresholds of the working points, with the fields of `WorkingPoints`."""
 
     coverage: FloatArray
     group_index: IntArray
     accepted_fraction: FloatArray
     threshold_loss: FloatArray
-    #: GR(c) - m c in the formula of the module.
+    #: The term GR(c) - m c in the formula of the module.
     center: FloatArray
 
 
@@ -120,9 +121,10 @@ def _loss_near_threshold(
 ) -> FloatArray:
     """Estimate the mean loss at the threshold from the samples around it.
 
-    The window extends n^(-1/5)/2 of all samples to either side. Near the ends it is smaller, so
-    that the threshold stays in its center, but at least five samples. A tie group that is larger
-    than the window replaces it.
+    On each side of the threshold, the window contains the share n^(-1/5)/2 of all samples. Near the
+    ends of the coverage, the window is smaller, so that the threshold remains in its center, but it
+    contains at least five samples. If a tie group is larger than the window, the tie group replaces
+    the window.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
@@ -140,9 +142,10 @@ def _loss_near_threshold(
 def _independent_products(
     groups: TieGroups, moments: tuple[FloatArray, FloatArray, FloatArray], at: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
-    """Multiply the influences at two coverages, and sum the products over the independent samples.
+    """Sum the products of influences at two coverages over independent samples.
 
-    Uses sums over tie groups only. Returns the sums, shape (m, m), and the effective size.
+    The function uses only sums over tie groups. It returns the sums, shape (m, m), and the
+    effective sizes.
     """
     moment_0, moment_1, moment_2 = moments
     m, fraction, group_index = at.threshold_loss, at.accepted_fraction, at.group_index
@@ -152,7 +155,8 @@ def _independent_products(
         return np.asarray(above + fraction * x[group_index])
 
     def products(zero: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        # The sum of (l - m_j)(l - m_k) for coverages j and k, from the moments of the loss l.
+        # This is the sum of (l - m_j)(l - m_k) for coverages j and k, computed from moments of the
+        # loss l.
         m_sum = m[:, None] + m[None, :]
         return second - m_sum * first + m[:, None] * m[None, :] * zero
 
@@ -161,7 +165,8 @@ def _independent_products(
     smaller = np.minimum.outer(index, index)
     sum_0, sum_1, sum_2 = (sum_over_accepted(moment) for moment in moments)
     total = products(sum_0[smaller], sum_1[smaller], sum_2[smaller])
-    # If both thresholds are in one tie group, each accepts its own fraction of every member.
+    # If both thresholds are in one tie group, each threshold accepts its own fraction of every
+    # member.
     is_same_group = group_index[:, None] == group_index[None, :]
     excess = np.minimum.outer(fraction, fraction) - np.multiply.outer(fraction, fraction)
     group = np.broadcast_to(group_index, is_same_group.shape)
@@ -169,13 +174,13 @@ def _independent_products(
     total -= excess * is_same_group * group_products
     cross_term = np.multiply.outer(sum_1 - m * sum_0, at.center)
     total += np.multiply.outer(at.center, at.center) * moment_0.sum() - cross_term - cross_term.T
-    # A member of the group at the threshold counts with the square of its accepted fraction.
+    # The weight of a member of the group at the threshold is the square of its accepted fraction.
     squared_weights = sum_0 - (fraction - fraction**2) * moment_0[group_index]
     return total, (at.coverage * groups.total_weight) ** 2 / squared_weights
 
 
 def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sum w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
+    """Return the sums of w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
     if s.has_unit_weights and s.is_binary:
         return groups.weight, groups.loss, groups.loss
     has_weight = s.group_index >= 0
@@ -197,9 +202,10 @@ def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatAr
 def _clustered_products(
     s: Scored, at: _Thresholds, cluster: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products over clusters, of the influences summed within each cluster.
+    """Sum the products of influences at two coverages over clusters.
 
-    Returns the sums, shape (m, m), and the effective size.
+    The influences are first summed within each cluster. The function returns the sums, shape (m,
+    m), and the effective sizes.
     """
     groups = s.groups
     weight = np.ones(s.n_rows) if s.weight is None else s.weight
@@ -225,9 +231,9 @@ def _clustered_products(
 def _blocks_of_clusters(
     cluster: IntArray, group_index: IntArray, n_rows: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield rows of complete clusters, about `n_rows` at a time, and the start of each cluster.
+    """Yield rows of complete clusters and the start of each cluster, about `n_rows` at a time.
 
-    Rows of weight 0, whose group index is -1, are left out.
+    The blocks do not contain rows of weight 0, whose group index is -1.
     """
     has_weight = np.flatnonzero(group_index >= 0)
     order = has_weight[np.argsort(cluster[has_weight], kind="stable")]

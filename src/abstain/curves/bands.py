@@ -16,13 +16,13 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Number of steps of the default grid of coverages.
 _N_GRID_STEPS = 200
-#: The simultaneous band starts at this coverage, or at the coverage that accepts ten samples.
+#: Minimum coverage of the simultaneous band, which also requires ten accepted samples.
 _MIN_SIMULTANEOUS_COVERAGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageBand:
-    """A risk-coverage curve on a grid of coverages, with a pointwise and a simultaneous band.
+    """A risk-coverage curve on a grid of coverages with a pointwise and a simultaneous band.
 
     Attributes
     ----------
@@ -31,20 +31,21 @@ class RiskCoverageBand:
     coverage : ndarray of shape (m,)
         The grid, ascending, in (0, 1].
     risk : ndarray of shape (m,)
-        The risk at each coverage. A random part of the tie group at the threshold is accepted.
+        The risk at each coverage, if a random part of the tie group at the threshold is accepted.
     standard_error : ndarray of shape (m,)
         Standard error of each risk.
     low, high : ndarray of shape (m,)
-        Pointwise band: at each single coverage, it contains the true risk with probability `level`.
+        Bounds of the pointwise band, which contains the true risk at a single coverage with
+        probability `level`.
     low_all, high_all : ndarray of shape (m,)
-        Simultaneous band: it contains the whole true curve from coverage `simultaneous_from` on
-        with probability `level`. It is wider.
+        Bounds of the simultaneous band. With probability `level`, this band contains the entire
+        true curve from coverage `simultaneous_from` on.
     level : float
         Confidence level of both bands.
     simultaneous_from : float
         Lowest coverage of the simultaneous band.
     note : str
-        Warning, or empty.
+        A warning, or empty.
     """
 
     kind: str
@@ -60,7 +61,7 @@ class RiskCoverageBand:
     note: str = ""
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the band as a dataframe with one row per coverage."""
+        """Return a dataframe with one row per coverage."""
         names = ("coverage", "risk", "standard_error", "low", "high", "low_all", "high_all")
         return frame_from_rows({name: getattr(self, name) for name in names}, backend)
 
@@ -79,7 +80,8 @@ def risk_coverage_band(
 ) -> RiskCoverageBand:
     """Compute a risk-coverage curve with a pointwise and a simultaneous confidence band.
 
-    Answers: how much can the true curve differ from the estimate, at one coverage and everywhere?
+    Answers: how much can the true curve differ from the estimate, at one coverage and at all
+    coverages?
 
     Parameters
     ----------
@@ -92,21 +94,21 @@ def risk_coverage_band(
     level : float, default=0.95
         Confidence level of both bands.
     grid : array of shape (m,), optional
-        Coverages in (0, 1]. By default, steps of 0.005 from the coverage of one sample on.
+        Coverages in (0, 1]. The default is steps of 0.005 from the coverage of one sample on.
     weight : array of shape (n,), optional
-        Sample weights; each row is one observation, regardless of its weight.
+        Sample weights. Each row counts as one observation, regardless of its weight.
     group : array of shape (n,), optional
         Independent clusters, such as patients or sites.
     draws : int, default=2000
-        Number of samples from the normal distribution of the curve, for the simultaneous band.
+        Number of draws from the normal distribution of the curve, which the simultaneous band uses.
     rng : int, Generator or None, default=0
         Random number generator of the draws.
 
     Returns
     -------
     RiskCoverageBand
-        The curve with its bands. With only one sample (or cluster), the bands are NaN and there is
-        a note.
+        The curve with its bands. With only one sample or cluster, the bands are NaN and the note
+        states the reason.
 
     Raises
     ------
@@ -118,13 +120,13 @@ def risk_coverage_band(
 
     Notes
     -----
-    The standard error is computed from the influence function at a fixed coverage. It needs the
-    mean loss at the threshold, which is estimated from about n^(4/5) samples around it. The
-    standard error determines an effective number of independent samples. The pointwise band is
-    Wilson's interval for this number. The simultaneous band is the interval of Clopper and Pearson
-    at the level that corresponds to the quantile of the largest standardized deviation over all
-    coverages. Both have a positive width even without accepted failures. Losses above 1 are divided
-    by the largest loss.
+    The standard error is computed from the influence function at a fixed coverage. This influence
+    requires the mean loss at the threshold, which is estimated from about n^(4/5) samples near the
+    threshold. The standard error determines an effective number of independent samples. The
+    pointwise band is Wilson's interval for this number. The simultaneous band is the interval of
+    Clopper and Pearson at a higher level. This level corresponds to the quantile of the largest
+    standardized deviation over all coverages. Both bands have a positive width even without
+    accepted failures. Losses above 1 are divided by the largest loss.
 
     References
     ----------
@@ -165,7 +167,7 @@ def compute_band(
     draws: int = 2000,
     rng: Rng = 0,
 ) -> RiskCoverageBand:
-    """Compute the band of validated samples; `cluster` contains codes from 0."""
+    """Compute the band of validated samples, where `cluster` contains codes from 0."""
     n_draws = checks.positive_int(draws, "draws")
     level = check_level(level)
     if coverage is None:
@@ -209,7 +211,7 @@ def compute_band(
 
 
 def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
-    """Convert a band of the selective risk to the generalized risk: multiply by the coverage."""
+    """Convert a band of the selective risk to the generalized risk by multiplying by coverage."""
     if band.kind == "generalized":
         return band
     names = ("risk", "standard_error", "low", "high", "low_all", "high_all")
@@ -220,10 +222,10 @@ def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
 def _effective_sizes(
     points: WorkingPoints, risk: FloatArray, error: FloatArray, *, is_binary: bool
 ) -> FloatArray:
-    """Return the number of independent samples with a 0/1 loss that has these standard errors.
+    """Return the numbers of independent samples with 0/1 loss that have these standard errors.
 
-    If none or all of the accepted samples are failures, the standard error is not informative. The
-    risk is then replaced by that of half a failure, and the variance by that of 0/1 losses.
+    If no accepted sample fails or all accepted samples fail, the standard error is not informative.
+    The function then uses the risk of half a failure and the variance of 0/1 losses.
     """
     half_failure = 0.5 / (points.effective_size + 1)
     bounded_risk = np.clip(risk, half_failure, 1 - half_failure)
@@ -234,29 +236,30 @@ def _effective_sizes(
     expected_size = points.effective_size * variance / (variance + threshold_variance)
     is_informative = (risk > 0) & (risk < 1) & (error > 0)
     sizes = np.divide(risk * (1 - risk), error**2, out=expected_size, where=is_informative)
-    # For 0/1 losses, a number above the number of samples is due to chance; other losses can have a
-    # smaller variance.
+    # For 0/1 losses, a size above the number of samples is random, so it is limited. Other losses
+    # can have a smaller variance.
     return np.minimum(sizes, points.effective_size) if is_binary else sizes
 
 
 def _largest_deviation(
     points: WorkingPoints, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
-    """Return the quantile of the largest standardized deviation over the coverages from `start`.
+    """Return the quantile of the largest standardized deviation over coverages from `start` on.
 
-    Samples from the normal distribution with the covariance of the influences, which is equivalent
-    to a multiplier bootstrap with normal multipliers.
+    The function draws from the normal distribution with the covariance of the influences. The draws
+    are equivalent to a multiplier bootstrap with normal multipliers.
     """
     mask = points.coverage >= min(start, float(points.coverage[-1]))
     c = points.coverage[mask]
-    # The variance of half a failure, distributed over all samples, keeps coverages without failure.
+    # The variance of half a failure, distributed over all samples, makes the variance positive at
+    # coverages without failures.
     half_failure_variance = 0.5 * (scale * points.coverage[-1] / points.effective_size[-1]) ** 2
     covariance = points.covariance[np.ix_(mask, mask)] + half_failure_variance * np.minimum.outer(
         c, c
     )
     error = np.sqrt(np.diag(covariance))
     eigenvalues, vectors = np.linalg.eigh(covariance / np.multiply.outer(error, error))
-    # Directions with negligible variance are left out. The symmetric square root does not depend on
+    # Directions with negligible variance are dropped. The symmetric square root does not depend on
     # the choice of the eigenvectors.
     has_variance = eigenvalues > 1e-6 * eigenvalues[-1]
     noise = vectors[:, has_variance].T @ as_generator(rng).standard_normal((error.size, draws))

@@ -1,4 +1,4 @@
-"""Sums over bins of confidence, in one pass over the samples and without sorting them."""
+"""Sums over bins of confidence, computed in one pass without a sort."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -12,11 +12,11 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups, equal_mass_bins
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Number of samples in one pass, so that temporary arrays fit into the cache.
+#: Number of samples that are processed at once, so that temporary arrays fit into the cache.
 BLOCK = 1 << 15
 
-#: Consecutive samples are added to separate sums ("lanes"), because an addition to the sum of the
-#: previous sample would have to wait for it.
+#: Number of separate sums ("lanes") to which consecutive samples are added. An addition to the same
+#: sum would have to wait for the previous addition.
 _N_LANES = 4
 
 #: Maximum number of edges for which comparisons with each edge are faster than a binary search.
@@ -30,7 +30,7 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, eq=False)
 class BinSums:
-    """Sums over the samples of each bin, shape (b,), without samples of weight 0."""
+    """Sums over the samples of positive weight in each bin, shape (b,)."""
 
     #: Number of samples.
     count: IntArray
@@ -42,17 +42,19 @@ class BinSums:
 
 @dataclass(frozen=True, eq=False)
 class BinCells:
-    """The bins between b - 1 edges, and cells in which samples are summed.
+    """The b bins between b - 1 edges and the cells in which samples are summed.
 
-    For a boolean loss, each bin has one cell for successes and one for failures; otherwise, one
-    cell.
+    For a boolean loss, each bin has one cell for successes and one cell for failures. For other
+    losses, each bin has one cell.
     """
 
     #: Shape (b - 1,), ascending.
     edges: Array
-    #: A value equal to an edge belongs to the bin below with "left", above with "right".
+    #: Side of an edge to which an equal value belongs. "left" is the bin below, and "right" is the
+    #: bin above.
     side: Side
-    #: Whether losses are booleans. The first b cells are then for successes, the rest for failures.
+    #: Whether losses are booleans. If so, the first b cells are for successes and the others for
+    #: failures.
     has_boolean_loss: bool
 
     @property
@@ -67,7 +69,7 @@ class BinCells:
         return np.tile(np.arange(0, cells * _N_LANES, cells), BLOCK // _N_LANES)
 
     def bin_and_cell_index(self, p: Array, loss: Array) -> tuple[Array, IntArray]:
-        """Return the bin of each of at most `BLOCK` samples, and its cell for `sum_by_cell`."""
+        """Return the bin and the cell for `sum_by_cell` of each of at most `BLOCK` samples."""
         index = bin_index(p, self.edges, self.side)
         cell = index
         if self.has_boolean_loss:
@@ -75,9 +77,9 @@ class BinCells:
         return index, cell + self._lane_offsets[: p.size]
 
     def sum_by_cell(self, index: IntArray, x: Array | None = None) -> FloatArray:
-        """Sum x over each cell, or count the samples.
+        """Return the sum of x over each cell, or the number of samples.
 
-        Returns shape (2, b) with the successes and failures of a boolean loss, else (1, b).
+        The shape is (2, b) for a boolean loss, with successes first, and (1, b) for other losses.
         """
         n_kinds = 1 + self.has_boolean_loss
         shape = (_N_LANES, n_kinds, self.n_bins)
@@ -86,30 +88,31 @@ class BinCells:
 
 
 def bin_sums(s: Scored, edges: AnyArray, *, side: Side = "left") -> BinSums:
-    """Sum over the b bins between b - 1 edges, in the wider precision of edges and samples.
+    """Compute sums over the b bins between b - 1 edges.
 
-    With side "left", bins are (a, b]; with "right", they are [a, b).
+    With side "left", the bins are (a, b]. With side "right", the bins are [a, b). Comparisons use
+    the wider precision of edges and samples.
     """
     if not is_numpy(s.probability_or_confidence) or s.precomputed_value_groups is not None:
         return _sum_groups(s.probability_groups, edges, side)
     cells = BinCells(edges, side, s.loss.dtype.kind == "b")
     blocks = [_sum_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n_rows, BLOCK)]
-    # Each block has its own sum, so the rounding error grows with the number of blocks only.
+    # Each block has its own sum, so the rounding error increases only with the number of blocks.
     return BinSums(*(sum(getattr(block, f.name) for block in blocks) for f in fields(BinSums)))
 
 
 def _sum_samples(s: Scored, rows: slice, cells: BinCells) -> BinSums:
+    """Compute the sums over one block of samples."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
     index = cells.bin_and_cell_index(p, loss)[1]
     weight_sums = cells.sum_by_cell(index, weight)
     count = weight_sums if weight is None else cells.sum_by_cell(index, weight > 0)
     confidence = cells.sum_by_cell(index, p if weight is None else p * weight)
-    loss_sums = (
-        weight_sums[1]
-        if cells.has_boolean_loss
-        else cells.sum_by_cell(index, loss if weight is None else loss * weight)
-    )
+    if cells.has_boolean_loss:
+        loss_sums = weight_sums[1]
+    else:
+        loss_sums = cells.sum_by_cell(index, loss if weight is None else loss * weight)
     return BinSums(
         count.sum(axis=0).astype(np.int64),
         as_double(weight_sums.sum(axis=0)),
@@ -119,7 +122,7 @@ def _sum_samples(s: Scored, rows: slice, cells: BinCells) -> BinSums:
 
 
 def bin_index(p: Array, edges: Array, side: Side) -> Array:
-    """Return the number of edges below each value, with side "right" also equal edges."""
+    """Return the number of edges below each value, including equal edges if side is "right"."""
     if edges.size > _MAX_COMPARED_EDGES:
         return np.searchsorted(edges, p, side=side)
     index, is_above = np.zeros(p.size, np.int8), np.empty(p.size, np.bool_)
@@ -130,7 +133,7 @@ def bin_index(p: Array, edges: Array, side: Side) -> Array:
 
 
 def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
-    """Sum over tie groups, in any array library."""
+    """Compute the sums from tie groups in any array library."""
     xp, n_bins = groups.xp, int(edges.shape[0]) + 1
     values = xp.astype(without_gradient(groups.confidence), edges.dtype)
     index = xp.searchsorted(edges, values, side=side)
@@ -143,9 +146,9 @@ def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
 
 
 def equal_mass_edges(s: Scored, bins: int) -> AnyArray:
-    """Return the inner edges of bins of about equal weight, as `equal_mass_bins` does.
+    """Return the same inner edges of bins of about equal weight as `equal_mass_bins`.
 
-    Without weights, only the values are sorted, and only ties at the edges are inspected.
+    Without weights, the function sorts only the values and inspects only ties at the edges.
     """
     p = s.probability_or_confidence
     if s.weight is not None or not is_numpy(p) or s.precomputed_value_groups is not None:
@@ -158,7 +161,7 @@ def equal_mass_edges(s: Scored, bins: int) -> AnyArray:
     ]
     start = np.searchsorted(ordered, edge_values)
     end = np.searchsorted(ordered, edge_values, side="right")
-    # A tie group belongs to the bin that contains its middle.
+    # A tie group belongs to the bin that contains the middle of the group.
     is_tie_above = (start + end) / (2 * samples_per_bin) + _ROUNDING >= edge_number
     edge_rows = np.unique(np.where(is_tie_above, start, end))
     return ordered[edge_rows[(edge_rows > 0) & (edge_rows < s.n_rows)] - 1].astype(np.float64)

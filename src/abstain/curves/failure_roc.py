@@ -1,4 +1,4 @@
-"""The ROC curve of failure detection: accepted successes against accepted failures."""
+"""The ROC curve of failure detection."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class FailureRocCurve(CurveArrays):
-    """Share of the successes accepted against share of the failures accepted.
+    """Accepted share of the successes as a function of the accepted share of the failures.
 
-    At vertex 0, the origin, nothing is accepted. At vertex i > 0, samples with confidence >=
-    thresholds[i] are accepted; there is one vertex for each distinct confidence.
+    At vertex 0, the origin, no sample is accepted. At vertex i > 0, samples with confidence >=
+    thresholds[i] are accepted. Each distinct confidence has one vertex.
 
     Attributes
     ----------
     thresholds : array of shape (g + 1,)
-        Infinity, then the distinct confidences, decreasing.
+        Infinity, followed by the distinct confidences in decreasing order.
     true_positive_rate : array of shape (g + 1,)
-        Weighted share of the successes that is accepted.
+        Accepted weighted share of the successes.
     false_positive_rate : array of shape (g + 1,)
-        Weighted share of the failures that is accepted: the silent failures.
+        Accepted weighted share of the failures, which are silent failures.
     accepted : array of shape (g + 1,)
-        Number of samples accepted.
+        Number of accepted samples.
     successes : array of shape (g + 1,)
-        Weight of the accepted successes; their number if there are no weights.
+        Weight of the accepted successes, which is their number without weights.
     failures : array of shape (g + 1,)
         Weight of the accepted failures.
     """
@@ -49,7 +49,7 @@ def failure_roc_curve(
 ) -> FailureRocCurve:
     """Compute the ROC curve of the confidence as a detector of failures.
 
-    Answers: if this share of the successes is accepted, what share of the failures is accepted?
+    Answers: if this share of the successes is accepted, which share of the failures is accepted?
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def failure_roc_curve(
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     FailureRocCurve
-        Arrays of the same library as the input, from the origin to (1, 1). Positives are the
-        successes. The area under the curve is the failure AUROC; **higher is better**.
+        Arrays of the same library as the input, from the origin to (1, 1). Successes are the
+        positives. The area under the curve is the failure AUROC; **higher is better**.
 
     Raises
     ------
@@ -76,8 +76,9 @@ def failure_roc_curve(
     Notes
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    A rate is NaN, with an `UndefinedMetricWarning`, if there are no successes (or no failures). No
-    vertex is dropped, not even between collinear neighbors. Cost: one sort.
+    Without successes or failures, their rate is NaN, and the function warns with an
+    `UndefinedMetricWarning`. The curve also contains vertices between collinear neighbors. The cost
+    is one sort.
 
     References
     ----------

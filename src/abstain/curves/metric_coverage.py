@@ -1,4 +1,4 @@
-"""Curve of any threshold metric against coverage."""
+"""Curves of a threshold metric as a function of coverage."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from abstain.curves._vertices import CurveArrays
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Called as ``metric(confidence, loss, threshold=t, weight=weight)``.
+#: Function that is called as ``metric(confidence, loss, threshold=t, weight=weight)``.
 ThresholdMetric: TypeAlias = Callable[..., float]
 
 #: Default number of thresholds.
@@ -25,20 +25,21 @@ DEFAULT_THRESHOLDS = 200
 
 @dataclass(frozen=True, eq=False)
 class MetricCoverageCurve(CurveArrays):
-    """A threshold metric against coverage, most selective threshold first.
+    """A threshold metric as a function of coverage, in order of decreasing threshold.
 
     Attributes
     ----------
     metric : str
         Name of the metric.
     thresholds : array of shape (t,)
-        Decreasing; accept when confidence >= threshold.
+        The thresholds in decreasing order. Samples with confidence >= threshold are accepted.
     coverage : array of shape (t,)
-        Weighted share accepted, in [0, 1], increasing.
+        Weighted share of accepted samples, in [0, 1], in increasing order.
     value : array of shape (t,)
-        The metric at that threshold; NaN if it is undefined, for example if nothing is accepted.
+        The metric at each threshold, or NaN if the metric is undefined, for example because no
+        sample is accepted.
     accepted : array of shape (t,)
-        Number of samples accepted.
+        Number of accepted samples.
     """
 
     metric: str
@@ -59,47 +60,49 @@ def metric_coverage_curve(
     thresholds: AnyArray | None = None,
     weight: AnyArray | None = None,
 ) -> MetricCoverageCurve:
-    """Compute a threshold metric at several thresholds, as a function of coverage.
+    """Compute a threshold metric as a function of coverage.
 
     Answers: how does this metric change if fewer samples are accepted?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; on the scale that the metric requires.
+        Confidences on the scale that the metric requires. Higher means more trusted.
     loss : array of shape (n,)
-        Finite and non-negative; in [0, 1] for the selective accuracy.
+        Finite and non-negative. For the selective accuracy, losses must be in [0, 1].
     metric : "selective_accuracy" or callable, default="selective_accuracy"
-        One minus the mean loss of the accepted samples, or a function called as
-        ``metric(confidence, loss, threshold=t, weight=weight)``, such as `cwsa` or `cwsa_plus`.
+        The metric. "selective_accuracy" is one minus the mean loss of the accepted samples. A
+        function is called as ``metric(confidence, loss, threshold=t, weight=weight)``, such as
+        `cwsa` or `cwsa_plus`.
     thresholds : array of shape (t,), optional
-        Any finite thresholds. By default the distinct confidences or, when there are more than
-        200, about that many of them, evenly spaced in coverage.
+        Any finite thresholds. The default is all distinct confidences, or about 200 distinct
+        confidences that are evenly spaced in coverage if their number is larger.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     MetricCoverageCurve
         Arrays of the same library as the input, sorted by decreasing threshold. Range and direction
-        depend on the metric; the selective accuracy is in [0, 1] and **higher is better**.
+        depend on the metric. The selective accuracy is in [0, 1]; **higher is better**.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, or a loss or weight is negative. The metric can raise more.
+        If a value is NaN or infinite, or a loss or weight is negative. The metric may raise other
+        errors.
     InputError
-        If `metric` is neither the name nor a callable.
+        If `metric` is neither "selective_accuracy" nor a callable.
 
     Notes
     -----
-    Samples of equal confidence are accepted together. NaN, with an `UndefinedMetricWarning`,
-    where the metric is undefined. On a
-    confidence in [0, 1] a default threshold of 1 becomes the number just below 1: it accepts
-    the same samples, and metrics that divide by 1 - threshold (CWSA) keep their limit. Cost: one
-    sort, and one call of the metric for each threshold.
+    Samples of equal confidence are accepted together. Undefined values are NaN, with an
+    `UndefinedMetricWarning`. For confidences in [0, 1], the number just below 1 replaces a default
+    threshold of 1. This threshold accepts the same samples, and metrics that divide by 1 -
+    threshold, such as CWSA, have their limit as value. The cost is one sort and one call of the
+    metric for each threshold.
 
     References
     ----------
@@ -114,11 +117,12 @@ def metric_coverage_curve(
     ([0.25, 0.75, 1.0], [1.0, 0.667, 0.5])
     """
     s = validate_samples(confidence, loss, weight, uses_values=callable(metric))
-    threshold_values = (
-        _default_thresholds(s.groups) if thresholds is None else _check_thresholds(thresholds)
-    )
-    if thresholds is None and callable(metric):
-        threshold_values = _replace_threshold_one(threshold_values)
+    if thresholds is not None:
+        threshold_values = _check_thresholds(thresholds)
+    else:
+        threshold_values = _default_thresholds(s.groups)
+        if callable(metric):
+            threshold_values = _replace_threshold_one(threshold_values)
     n_groups = n_accepted_groups(s.groups, threshold_values)
     if metric == "selective_accuracy":
         value = _selective_accuracy(s, n_groups)
@@ -143,6 +147,7 @@ def _check_thresholds(thresholds: AnyArray) -> FloatArray:
 
 
 def _default_thresholds(groups: TieGroups) -> FloatArray:
+    """Return the distinct confidences, or some that are evenly spaced in coverage."""
     xp, values = groups.xp, as_double(groups.confidence)
     if values.shape[0] > DEFAULT_THRESHOLDS:
         shares = np.linspace(0.0, groups.total_weight, DEFAULT_THRESHOLDS + 1)[1:]
@@ -153,27 +158,26 @@ def _default_thresholds(groups: TieGroups) -> FloatArray:
             (xp.zeros_like(group_index[:1]), xp.clip(group_index, 0, values.shape[0] - 1))
         )
         values = xp.take(values, sorted_unique(group_index))
-    # Few numbers, copied to host memory, because the metric is called with each of them.
+    # The thresholds are copied to host memory, because the metric is called with each threshold.
     return values if xp is np else np.array([float(value) for value in values])
 
 
 def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
-    """Replace a threshold of 1 by the next smaller number, because metrics divide by 1 - threshold.
+    """Replace a threshold of 1 by the next smaller number.
 
-    If that number is a threshold already, the threshold 1 is removed.
+    Some metrics divide by 1 - threshold. If the next smaller number is already a threshold, the
+    function removes the threshold 1.
     """
     if thresholds[0] != 1.0 or thresholds[-1] < 0.0:
         return thresholds
     largest_below_one = np.nextafter(1.0, 0.0)
-    return (
-        thresholds[1:]
-        if thresholds[1:2] == largest_below_one
-        else np.append(largest_below_one, thresholds[1:])
-    )
+    if thresholds[1:2] == largest_below_one:
+        return thresholds[1:]
+    return np.append(largest_below_one, thresholds[1:])
 
 
 def _accepted_by_groups(cumulative: Array, n_groups: IntArray) -> AnyArray:
-    """Return the cumulative value of the first `n_groups` groups; 0 for no group."""
+    """Return the cumulative value of the first `n_groups` groups, or 0 for no group."""
     return namespace(cumulative).take(prepend_zero(cumulative), n_groups)
 
 

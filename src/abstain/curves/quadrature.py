@@ -1,6 +1,7 @@
-"""Exact integration of risk-coverage curves over a coverage interval, as weights on vertices.
+"""Vertex weights that integrate risk-coverage curves exactly over a coverage interval.
 
-An area is a weighted sum of the risks at the vertices, so each sample has a contribution to it.
+An area is a weighted sum of the risks at the vertices, so each sample has a contribution to the
+area.
 """
 
 from abstain._foundation.array_functions import prepend_zero
@@ -11,10 +12,11 @@ from abstain.typing import AnyArray, FloatArray
 def linear_weights(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> AnyArray:
-    """Return vertex weights that integrate the piecewise linear curve over [low, high].
+    """Return vertex weights that integrate a piecewise linear curve over [low, high].
 
-    Below the first vertex, the curve is constant (selective risk, as in FD-Shifts) or linear from
-    the origin (generalized risk). The value at the origin is 0 and needs no weight.
+    Below the first vertex, the curve is either constant, as for the selective risk of FD-Shifts, or
+    linear from the origin, as for the generalized risk. The value at the origin is 0 and needs no
+    weight.
     """
     right, left = linear_segments(coverage, low, high, is_flat_at_start=is_flat_at_start)
     return right + _shift_left(left)
@@ -23,7 +25,7 @@ def linear_weights(
 def linear_segments(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the weights of the right and of the left vertex of each segment, each (g,)."""
+    """Return the weights of the right vertex and of the left vertex of each segment, (g,)."""
     xp = namespace(coverage)
     left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
     width = coverage - left
@@ -31,7 +33,8 @@ def linear_segments(
     start = xp.clip((low - left) / divisor, 0.0, 1.0)
     end = xp.clip((high - left) / divisor, 0.0, 1.0)
     segment_weight = width * (end - start)
-    # At the relative position t in a segment, the right vertex has weight t and the left one 1 - t.
+    # At the relative position t in a segment, the right vertex has weight t and the left vertex has
+    # weight 1 - t.
     right_weight = segment_weight * (end + start) / 2
     if is_flat_at_start:
         right_weight = xp.concat((segment_weight[:1], right_weight[1:]))
@@ -39,10 +42,10 @@ def linear_segments(
 
 
 def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArray:
-    """Return weights on the *generalized* risks that integrate the selective risk exactly.
+    """Return weights of the *generalized* risks that integrate the selective risk exactly.
 
-    Between two vertices, a random part of a tie group is accepted, so the generalized risk is
-    linear, A + B c. The selective risk is A/c + B, and its integral A ln c + B c.
+    Between two vertices, a random part of a tie group is accepted, so the generalized risk has the
+    linear form A + B c. The selective risk is A/c + B, and its integral is A ln c + B c.
     """
     xp, right = namespace(coverage), coverage
     left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
@@ -53,21 +56,24 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArra
     has_area = (left > 0) & (span > 0)
     zero = xp.zeros_like(span)
     log_ratio = xp.where(has_area, xp.log1p(span / xp.where(has_area, start, zero + 1.0)), zero)
-    # The line through (left, G0), (right, G1): A = (G0 right - G1 left)/width, B = (G1 - G0)/width.
-    # In the first segment G0 = left = 0, so A = 0 and the logarithm is not used.
+    # The line through (left, G0) and (right, G1) has A = (G0 right - G1 left)/width and B = (G1 -
+    # G0)/width. In the first segment, G0 = left = 0, so A = 0 and the logarithm is not used.
     on_right: FloatArray = (span - left * log_ratio) / _positive_or_one(width)
     on_left = (right * log_ratio - span) / _positive_or_one(width)
     return on_right + _shift_left(on_left)
 
 
 def _shift_left(x: FloatArray) -> AnyArray:
-    """Shift the values of the segments to the vertices before them; the last vertex gets 0."""
+    """Shift the value of each segment to the vertex before it, with 0 for the last vertex."""
     xp = namespace(x)
     return xp.concat((x[1:], xp.zeros_like(x[:1])))
 
 
 def _positive_or_one(width: FloatArray) -> AnyArray:
-    """Replace a width of 0, from weights too small to change the coverage; its area is 0."""
+    """Replace widths of 0 by 1.
+
+    A width is 0 if a weight is too small to change the coverage. The area of the segment is 0.
+    """
     xp = namespace(width)
     return xp.where(width > 0, width, 1.0)
 

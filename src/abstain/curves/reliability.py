@@ -1,4 +1,4 @@
-"""Reliability curves: accuracy and mean confidence in bins of confidence."""
+"""Reliability curves, which compare accuracy and mean confidence in bins of confidence."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -27,23 +27,23 @@ LOSS_HINT = "A correctness is one minus a loss in [0, 1]."
 class ReliabilityCurve(CurveArrays):
     """Accuracy and mean confidence in each bin of confidence.
 
-    Bin j contains the confidences in (edges[j], edges[j + 1]]; the first bin also contains its left
-    edge. Every confidence in [0, 1] is in exactly one bin, and 1.0 in the last one.
+    Bin j contains the confidences in (edges[j], edges[j + 1]], and the first bin also contains its
+    left edge. Every confidence in [0, 1] is in exactly one bin, and 1.0 is in the last bin.
 
     Attributes
     ----------
     binning : {"equal_width", "equal_mass"}
         Kind of bins.
     edges : array of shape (b + 1,)
-        From 0 to 1, increasing.
+        Edges of the bins in increasing order, from 0 to 1.
     count : array of shape (b,)
         Number of samples.
     weight : array of shape (b,)
-        Weight of the samples; their number if there are no weights.
+        Weight of the samples, which is their number without weights.
     confidence : array of shape (b,)
-        Weighted mean confidence; NaN in an empty bin.
+        Weighted mean confidence, or NaN for an empty bin.
     accuracy : array of shape (b,)
-        One minus the weighted mean loss; NaN in an empty bin.
+        One minus the weighted mean loss, or NaN for an empty bin.
     total : float
         Weight of all samples.
     """
@@ -58,8 +58,20 @@ class ReliabilityCurve(CurveArrays):
 
     scalar_fields: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
 
+    @property
+    def mean_confidence(self) -> float:
+        """Weighted mean confidence of all samples."""
+        is_nonempty = self.weight > 0
+        return float(self.weight[is_nonempty] @ self.confidence[is_nonempty] / self.total)
+
+    @property
+    def mean_accuracy(self) -> float:
+        """One minus the weighted mean loss of all samples."""
+        is_nonempty = self.weight > 0
+        return float(self.weight[is_nonempty] @ self.accuracy[is_nonempty] / self.total)
+
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the bins as a dataframe, one row each; an empty bin has nulls."""
+        """Return a dataframe with one row per bin, in which empty bins have nulls."""
         import polars as pl
 
         columns = self.to_numpy_arrays()
@@ -68,7 +80,7 @@ class ReliabilityCurve(CurveArrays):
         return convert_frame(pl.DataFrame({**ends, **columns}, nan_to_null=True), backend)
 
     def __len__(self) -> int:
-        """Count the bins."""
+        """Return the number of bins."""
         return len(self.count)
 
 
@@ -80,9 +92,9 @@ def reliability_curve(
     binning: Binning = "equal_width",
     weight: AnyArray | None = None,
 ) -> ReliabilityCurve:
-    """Compute the reliability curve: accuracy against mean confidence, by bins.
+    """Compute the accuracy and the mean confidence in bins of confidence.
 
-    Answers: of the samples with confidence p, is a share p correct?
+    Answers: is the share p of the samples with confidence p correct?
 
     Parameters
     ----------
@@ -93,15 +105,15 @@ def reliability_curve(
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of equal width in confidence, or of about equal weight.
+        Whether bins have equal width in confidence or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     ReliabilityCurve
-        Arrays of the same library as the input, one entry per bin. Empty equal-mass bins are left
-        out.
+        Arrays of the same library as the input, with one entry per bin. The curve has no empty
+        equal-mass bins.
 
     Raises
     ------
@@ -115,10 +127,10 @@ def reliability_curve(
 
     Notes
     -----
-    Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
-    last bin. Equal-mass bins never split tied confidences: a tie group belongs to the bin that
-    contains the middle of its weight, so the result does not depend on the order of rows. Cost: one
-    pass, and one sort for equal-mass bins.
+    The bins are right-closed, (a, b], and the first bin also contains 0. A confidence of exactly
+    1.0 is in the last bin. Equal-mass bins never split tied confidences. A tie group belongs to the
+    bin that contains the middle of its weight, so the result does not depend on the order of rows.
+    The cost is one pass over the samples, and one sort for equal-mass bins.
 
     References
     ----------
@@ -145,22 +157,25 @@ def reliability_curve(
 
 
 def cached_reliability_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
-    """Return the curve of samples with a confidence in [0, 1]; it is cached."""
+    """Return the curve of samples with confidences in [0, 1], which the samples cache."""
     return s.cached(_compute_curve, bins, binning)
 
 
 def _compute_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
+    """Compute the reliability curve of validated samples."""
     p = s.probability_or_confidence
     xp = namespace(p)
     if binning == "equal_width":
-        # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+        # The edges are k / bins, because a confidence of 3/15 must equal the edge 3/15, which
+        # `np.linspace` does not ensure.
         edges = np.arange(bins + 1) / bins
         inner_edges = as_double_like(edges[1:-1], p)
     else:
         inner_edges = equal_mass_edges(s, bins)
         zero = as_double_like([0.0], p)
         edges = xp.concat((zero, inner_edges, zero + 1.0))
-    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    # The edges have the precision of the confidences, so that the float32 number 0.6 lies on the
+    # edge 0.6 and not above it.
     sums = bin_sums(s, xp.astype(inner_edges, without_gradient(p).dtype))
     confidence, accuracy = bin_means(sums)
     return ReliabilityCurve(
@@ -175,7 +190,7 @@ def _compute_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
 
 
 def bin_means(sums: BinSums) -> tuple[FloatArray, FloatArray]:
-    """Return mean confidence and accuracy of each bin; NaN in empty bins."""
+    """Return the mean confidence and the accuracy of each bin, or NaN for empty bins."""
     weight, xp = sums.weight, namespace(sums.weight)
     undefined = xp.full_like(weight, float("nan"))
     divisor = xp.where(weight > 0, weight, xp.ones_like(weight))

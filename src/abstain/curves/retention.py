@@ -13,18 +13,18 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class AccuracyRejectionCurve(CurveArrays):
-    """Accuracy of the accepted samples against the rejected share, most confident first.
+    """Accuracy of the accepted samples as a function of the rejected share.
 
     Attributes
     ----------
     thresholds : array of shape (g,)
-        Distinct confidences, decreasing; accept when confidence >= threshold.
+        Distinct confidences in decreasing order. Samples with confidence >= threshold are accepted.
     rejection : array of shape (g,)
-        Weighted share rejected, in [0, 1), decreasing to 0.
+        Weighted share of rejected samples, in [0, 1), which decreases to 0.
     accuracy : array of shape (g,)
-        One minus the mean loss of the accepted.
+        One minus the mean loss of the accepted samples.
     accepted : array of shape (g,)
-        Number of samples accepted.
+        Number of accepted samples.
     """
 
     thresholds: Array
@@ -42,11 +42,12 @@ class ErrorRetentionCurve(CurveArrays):
     Attributes
     ----------
     thresholds : array of shape (g + 1,)
-        Infinity, then the distinct confidences, decreasing.
+        Infinity, followed by the distinct confidences in decreasing order.
     retention : array of shape (g + 1,)
         Weighted share of the samples that the model answers, from 0 to 1.
     error : array of shape (g + 1,)
-        Mean loss of all samples, with loss 0 for those of the oracle: the generalized risk.
+        Generalized risk, which is the mean loss of all samples if the samples of the oracle have
+        loss 0.
     accepted : array of shape (g + 1,)
         Number of samples that the model answers.
     """
@@ -71,13 +72,13 @@ def accuracy_rejection_curve(
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     AccuracyRejectionCurve
-        Arrays of the same library as the input, one entry per distinct confidence. Accuracies are
-        in [0, 1]; **higher is better**.
+        Arrays of the same library as the input, with one entry per distinct confidence. Accuracies
+        are in [0, 1]; **higher is better**.
 
     Raises
     ------
@@ -88,8 +89,8 @@ def accuracy_rejection_curve(
 
     Notes
     -----
-    The curve is 1 - selective risk against 1 - coverage. Samples of equal confidence share a
-    vertex. The curve has no value at rejection 1. Cost: one sort.
+    The curve shows 1 - selective risk as a function of 1 - coverage. Samples of equal confidence
+    share a vertex. The curve has no value at rejection 1. The cost is one sort.
 
     References
     ----------
@@ -108,7 +109,7 @@ def accuracy_rejection_curve(
     groups = s.groups
     return AccuracyRejectionCurve(
         thresholds=groups.confidence,
-        # Clipped, so that rounding errors do not produce shares such as -1e-17.
+        # Shares are clipped, because rounding errors could produce shares such as -1e-17.
         rejection=_clip_to_unit_interval(
             (groups.total_weight - groups.cumulative_weight) / groups.total_weight
         ),
@@ -136,7 +137,7 @@ def error_retention_curve(
     loss : array of shape (n,)
         Finite and non-negative.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -153,10 +154,10 @@ def error_retention_curve(
 
     Notes
     -----
-    Equal to the generalized risk against coverage; the area under it by the trapezoid rule is
-    the AUGRC (called R-AUC in the Shifts benchmark). Samples of equal confidence share a vertex;
-    the line between two vertices is the expectation over a random part of the tie group. Cost: one
-    sort.
+    The curve shows the generalized risk as a function of coverage. The trapezoid area under the
+    curve is the AUGRC, which the Shifts benchmark calls R-AUC. Samples of equal confidence share a
+    vertex. The line between two vertices is the expectation if a random part of the tie group is
+    accepted. The cost is one sort.
 
     References
     ----------

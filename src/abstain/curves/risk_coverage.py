@@ -16,38 +16,40 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Kind = Literal["selective", "generalized"]
 
-#: Tolerance for equal risks and coverages, which are ratios of sums.
+#: Tolerance for rounding errors of risks and coverages, which are ratios of sums.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageCurve(CurveArrays):
-    """Risk against coverage, one vertex for each distinct confidence, most confident first.
+    """Risk as a function of coverage, with one vertex for each distinct confidence.
 
-    At vertex i, samples with confidence >= thresholds[i] are accepted. No threshold corresponds to
-    a point between two vertices, so a curve with many ties has few vertices.
+    At vertex i, samples with confidence >= thresholds[i] are accepted. Vertices are in order of
+    decreasing threshold. No threshold corresponds to a point between two vertices, so a curve with
+    many ties has few vertices.
 
     Attributes
     ----------
     kind : {"selective", "generalized"}
-        Mean loss of the accepted samples, or coverage times that mean. For 0/1 loss, the latter is
-        the probability that a sample is accepted and wrong.
+        Kind of risk. "selective" is the mean loss of the accepted samples. "generalized" is this
+        mean times the coverage, which for 0/1 loss is the probability that a sample is accepted and
+        wrong.
     thresholds : array of shape (g,)
-        Distinct confidences, decreasing.
+        Distinct confidences in decreasing order.
     coverage : array of shape (g,)
-        Weighted share accepted, in (0, 1], increasing.
+        Weighted share of accepted samples, in (0, 1], in increasing order.
     risk : array of shape (g,)
-        The risk at that coverage.
+        The risk at each coverage.
     accepted : array of shape (g,)
-        Number of samples accepted.
+        Number of accepted samples.
     failures : array of shape (g,)
-        Sum of weight x loss of the accepted samples; the (weighted) number of silent failures for
-        0/1 loss.
+        Sum of weight x loss over the accepted samples. For 0/1 loss, the sum is the weighted number
+        of silent failures.
     usable : array of shape (g,)
-        Whether every vertex of larger coverage has a larger selective risk. Other working points
-        should not be chosen.
+        Whether every vertex of larger coverage has a larger selective risk. Do not select other
+        working points.
     total : float
-        Weight of all samples; their number if there are no weights.
+        Weight of all samples, which is their number without weights.
     """
 
     kind: Kind
@@ -63,10 +65,10 @@ class RiskCoverageCurve(CurveArrays):
 
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
-    """Mark vertices whose selective risk is below that of every vertex of larger coverage."""
+    """Return a mask of vertices with less selective risk than all vertices of larger coverage."""
     xp, risk = groups.xp, without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     min_risk_from_here = reverse_cumulative_min(risk)
-    # The last vertex is always usable.
+    # The last entry is always True.
     return xp.concat((risk[:-1] < min_risk_from_here[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
 
 
@@ -90,8 +92,8 @@ def risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Compute the selective risk-coverage curve.
 
-    Answers: if only samples with at least this confidence are accepted, what share is accepted and
-    how often is it wrong?
+    Answers: if only samples with at least this confidence are accepted, which share is accepted and
+    how large is their error rate?
 
     Parameters
     ----------
@@ -100,12 +102,13 @@ def risk_coverage_curve(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the same library as the input, one entry per distinct confidence. Lower is better.
+        Arrays of the same library as the input, with one entry per distinct confidence. Lower is
+        better.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def risk_coverage_curve(
     Notes
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -141,8 +144,8 @@ def generalized_risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Compute the generalized risk-coverage curve.
 
-    Answers: at this threshold, what share of *all* samples is accepted and wrong, that is, a
-    silent failure?
+    Answers: at this threshold, which share of *all* samples is a silent failure, that is, accepted
+    and wrong?
 
     Parameters
     ----------
@@ -151,13 +154,13 @@ def generalized_risk_coverage_curve(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the same library as the input, one entry per distinct confidence. The curve starts
-        at the origin, which is not a vertex. Lower is better.
+        Arrays of the same library as the input, with one entry per distinct confidence. The curve
+        starts at the origin, which is not a vertex. Lower is better.
 
     Raises
     ------
@@ -169,7 +172,7 @@ def generalized_risk_coverage_curve(
     Notes
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -191,8 +194,9 @@ def generalized_risk_coverage_curve(
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     """Reduce a curve to about `vertices` vertices for a plot.
 
-    In each of equal steps of coverage, the vertices of lowest and highest risk are kept, so that
-    the extremes remain visible. Metrics are never computed from a thinned curve.
+    The function divides the coverages into equal steps and retains the vertices of lowest and
+    highest risk in each step, so that extremes remain visible. Metrics are never computed from a
+    thinned curve.
 
     Parameters
     ----------
@@ -204,7 +208,7 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     Returns
     -------
     RiskCoverageCurve
-        The curve with fewer vertices, as NumPy arrays, including the first and the last vertex.
+        The curve with fewer vertices as NumPy arrays. It includes the first and the last vertex.
 
     Examples
     --------
@@ -228,18 +232,18 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
 
 
 def hull_vertices(groups: TieGroups) -> IntArray:
-    """Return the indices of the lower convex hull of (coverage, generalized risk).
+    """Return the vertices of the lower convex hull of (coverage, generalized risk).
 
-    The map from the ROC curve of failures to (coverage, generalized risk) is linear, so this is
-    also the ROC convex hull; it is defined for every loss, not only 0/1. An isotonic regression of
-    the mean losses of the groups returns the slopes of the hull.
+    The map from the ROC curve of failures to (coverage, generalized risk) is linear, so these
+    vertices also define the ROC convex hull. The hull is defined for every loss and not only for
+    0/1 loss. An isotonic regression of the mean losses of the groups yields the slopes of the hull.
     """
     # Isotonic regression is sequential, so it runs on the host.
     return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
 def merge_groups(groups: TieGroups, vertices: IntArray) -> TieGroups:
-    """Merge groups so that only the given vertices remain as thresholds."""
+    """Merge groups so that only these vertices remain as thresholds."""
     xp = groups.xp
     index = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
     return TieGroups(
@@ -259,9 +263,10 @@ def achievable_curve(
     weight: AnyArray | None = None,
     kind: Kind = "selective",
 ) -> RiskCoverageCurve:
-    """Compute the curve of the thresholds that are not worse than a mixture of two others.
+    """Compute the curve of thresholds that are not worse than a mixture of two other thresholds.
 
-    Answers: which working points are useful, if a random choice between two of them is possible?
+    Answers: which working points are useful if a random choice between two working points is
+    possible?
 
     Parameters
     ----------
@@ -277,8 +282,8 @@ def achievable_curve(
     Returns
     -------
     RiskCoverageCurve
-        The vertices of the convex hull. Between them, the generalized risk is linear and the
-        selective risk hyperbolic.
+        The vertices of the convex hull. Between two vertices, the generalized risk is linear and
+        the selective risk is a hyperbola.
 
     Raises
     ------
@@ -289,7 +294,7 @@ def achievable_curve(
 
     Notes
     -----
-    Ties share a vertex. Cost: one sort and one pass over the vertices.
+    Samples of equal confidence share a vertex. The cost is one sort and one pass over the vertices.
 
     References
     ----------

@@ -1,6 +1,7 @@
 """Evaluate all applicable scores and metrics (`evaluate`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from abstain._foundation.notes import Note
@@ -151,10 +152,29 @@ def evaluate(
     all_notes = reading_notes(notes, splits.values(), reader=notes_of_reader)
     builder = EvaluationBuilder(requested_metrics, all_notes, curves=curves)
     splits, loss = positive_weight_splits(splits, loss)
+    parts = []
     for split, predictions_of_split in splits.items():
         losses = per_sample_loss(predictions_of_split, loss)
         for score in compute_scores(predictions_of_split, scores):
             s = join(predictions_of_split, score, losses)
-            builder.add(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
+            parts.append(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
+            builder.add(parts[-1])
     column_scores = frozenset(name for p in splits.values() for name in p.confidence or ())
-    return builder.build(loss_name(loss, splits.values()), column_scores)
+    evaluation = builder.build(loss_name(loss, splits.values()), column_scores)
+    if len(parts) == 1:
+        return replace(evaluation, n_classes=_count_classes(splits.values()))
+    # Imported here, since one score does not need it.
+    from abstain.evaluation.score_tests import compute_score_tests, find_equal_rankings
+
+    equal_rankings = find_equal_rankings(parts, evaluation.results)
+    return replace(
+        evaluation,
+        n_classes=_count_classes(splits.values()),
+        equal_rankings=equal_rankings,
+        tests=compute_score_tests(parts, evaluation.results, equal_rankings),
+    )
+
+
+def _count_classes(predictions: Iterable[Predictions]) -> int:
+    """Return the largest number of classes; 0 without classes."""
+    return max((p.n_classes for p in predictions), default=0)

@@ -10,6 +10,7 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
+from abstain.curves.reliability import cached_reliability_curve
 from abstain.errors import InputError
 from abstain.evaluation.records import Result
 from abstain.evaluation.scored_split import ScoredSplit
@@ -23,6 +24,8 @@ from abstain.typing import Array
 TIED_NOTE, TIE_WARNING = 0.01, 0.05
 #: Share of samples with the same extreme confidence that gives a note, and a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
+#: Difference between mean probability and accuracy that gives a warning.
+MIN_CALIBRATION_GAP = 0.1
 #: Number of standard deviations of the correlation under independence that gives a warning.
 _SIGNIFICANT = 2.0
 
@@ -59,6 +62,8 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
         n_unknown = f"{part.n_unknown_class:,}"
         text = f"{n_unknown} samples have a class unknown to the model; they count as wrong."
         notes.append(Note("unknown_class", text))
+    if part.scored_by_probability.is_calibratable:
+        notes += _mean_calibration_notes(part.scored_by_probability)
     if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply."
         notes.append(Note("scale", text))
@@ -104,6 +109,21 @@ def _few_failures(s: Scored) -> Note:
         f"the AURC requires about {MIN_FAILURES_HEAVY_TAILED}."
     )
     return Note("few_failures", message)
+
+
+def _mean_calibration_notes(s: Scored) -> Iterator[Note]:
+    """Yield a warning if the mean probability differs strongly from the accuracy."""
+    curve = cached_reliability_curve(s, 15, "equal_width")
+    gap = curve.mean_confidence - curve.mean_accuracy
+    standard_error = 0.5 / math.sqrt(s.n_samples)
+    if abs(gap) < max(MIN_CALIBRATION_GAP, 3 * standard_error):
+        return
+    direction = "high" if gap > 0 else "low"
+    yield Note.warning(
+        "miscalibrated",
+        f"The probabilities are too {direction} (mean {curve.mean_confidence:.2f}, accuracy "
+        f"{curve.mean_accuracy:.2f}). Do not read thresholds as probabilities of a correct answer.",
+    )
 
 
 def _n_failures_with_highest_confidence(s: Scored) -> int:

@@ -1,20 +1,24 @@
 """The records of an evaluation: results, curves and notes (`Evaluation`)."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
-from abstain._foundation.notes import Note
+from abstain._foundation.notes import ABSTENTIONS, Note, RowCount
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
-from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.curves.risk_coverage import ROUNDING, RiskCoverageCurve
 from abstain.errors import UnknownNameError, suggest
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import Metric
-from abstain.typing import Split
+from abstain.metrics.catalogue import CLASSIFIER_METRIC
+from abstain.typing import Array, Split
 
 #: The interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
@@ -42,6 +46,9 @@ _RESULT_ATTRIBUTES = {
     "interval_note": "interval.note",
 }
 RESULT_COLUMNS = tuple(_RESULT_ATTRIBUTES)
+
+#: Maximum rounding error of a share times the number of samples.
+_COUNT_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,6 +94,16 @@ class Result:
     reason: str
     interval: Interval = NOT_REQUESTED
 
+    def count_of(self, total: int) -> int | None:
+        """Return the number of samples whose share of `total` is the value.
+
+        None if the value is not such a share, because of weights or of losses between 0 and 1.
+        """
+        count = self.value * total
+        if math.isnan(count) or abs(count - round(count)) > _COUNT_ROUNDING:
+            return None
+        return round(count)
+
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row that begins with the split columns."""
         row = {name: attrgetter(path)(self) for name, path in _RESULT_ATTRIBUTES.items()}
@@ -101,13 +118,18 @@ class Result:
 
 @dataclass(frozen=True)
 class ExtremeSample:
-    """A very confident failure or a success with low confidence."""
+    """A very confident failure or a success with low confidence.
+
+    `probability` is the confidence as the probability of a correct prediction; None if the score
+    has no probability or is one.
+    """
 
     id: str
     label: str
     prediction: str
     confidence: float
     loss: float
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +159,24 @@ class Contribution:
     share: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class CurvePoint:
+    """A threshold and the samples that it accepts.
+
+    `risk` is the mean loss of the accepted samples, and `failures` their (weighted) total loss.
+    `probability` is the threshold as the probability of a correct prediction; NaN if the score has
+    no probability or is one.
+    """
+
+    threshold: float
+    probability: float
+    coverage: float
+    risk: float
+    accepted: int
+    failures: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreCurves:
     """The curves and notable samples of one score on one split.
 
@@ -172,6 +211,9 @@ class ScoreCurves:
     group_curves : mapping from str to RiskCoverageCurve
         Curves of the twelve largest groups, each against the coverage of its group; empty for a
         stream.
+    probabilities : array or None
+        The thresholds of the curves as probabilities of a correct prediction; None if the score has
+        no probability or is one.
     """
 
     split: Split
@@ -192,6 +234,107 @@ class ScoreCurves:
     is_column: bool = False
     band: RiskCoverageBand | None = None
     group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
+    probabilities: Array | None = None
+
+    def __repr__(self) -> str:
+        """Return the score, the split and the counts, without arrays."""
+        counts = f"n={self.n}, failures={self.failures}"
+        return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
+
+    def point_at(self, coverage: float) -> CurvePoint:
+        """Return the vertex of the curve with the smallest coverage of at least `coverage`."""
+        curve = self.selective
+        i = int(np.searchsorted(curve.coverage, coverage - ROUNDING).clip(max=len(curve.risk) - 1))
+        return CurvePoint(
+            float(curve.thresholds[i]),
+            math.nan if self.probabilities is None else float(self.probabilities[i]),
+            float(curve.coverage[i]),
+            float(curve.risk[i]),
+            int(curve.accepted[i]),
+            float(curve.failures[i]),
+        )
+
+
+#: The split and the score of a result.
+ScoreKey: TypeAlias = tuple[Split, str]
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """Difference of a metric between two scores on the same samples.
+
+    Attributes
+    ----------
+    first, second : pair of split and score
+        The scores; `difference` is first minus second.
+    difference, low, high : float
+        The difference with its confidence interval, which is not adjusted.
+    adjusted : float
+        Two-sided p-value of the paired test, adjusted for all pairs that were tested together; NaN
+        if the pair cannot be tested.
+    is_significant : bool
+        Whether the adjusted p-value is below one minus the confidence level.
+    """
+
+    first: ScoreKey
+    second: ScoreKey
+    difference: float
+    low: float
+    high: float
+    adjusted: float
+    is_significant: bool
+
+    def reversed(self) -> "ScoreDifference":
+        """Return the difference between the second and the first score."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreTests:
+    """Paired tests of one metric between the scores of an evaluation.
+
+    The tests use influence functions, as `compare` does, and Holm's adjustment for all pairs.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    level : float
+        Confidence level of the intervals.
+    differences : tuple of ScoreDifference
+        All tested pairs.
+    has_same_samples : bool
+        Whether all splits contain the same samples, such as the predictions of several models. If
+        so, all pairs of scores and splits are tested together; otherwise, those of each split.
+    """
+
+    metric: str
+    level: float
+    differences: tuple[ScoreDifference, ...]
+    has_same_samples: bool
+
+    def __repr__(self) -> str:
+        """Return the metric and the numbers of pairs."""
+        n_significant = sum(pair.is_significant for pair in self.differences)
+        counts = f"{len(self.differences):,} pairs, {n_significant:,} significant"
+        return f"ScoreTests({self.metric}: {counts})"
+
+    def differences_from(self, reference: ScoreKey) -> dict[ScoreKey, ScoreDifference]:
+        """Return the difference of each tested score from a reference."""
+        differences = {}
+        for pair in self.differences:
+            if pair.second == reference:
+                differences[pair.first] = pair
+            elif pair.first == reference:
+                differences[pair.second] = pair.reversed()
+        return differences
 
 
 def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
@@ -223,6 +366,13 @@ class Evaluation(NotebookDisplay):
         evaluated.
     column_scores : frozenset of str
         The scores that are columns of the data.
+    n_classes : int
+        Number of classes of the predictions; 0 without classes.
+    tests : ScoreTests or None
+        Paired tests between the scores, of which those with equal rankings are tested once. None
+        for one score, without intervals, for a stream and for more than 100 scores and splits.
+    equal_rankings : tuple of tuple of str
+        Groups of scores that sort the samples of every split in the same order.
     """
 
     results: tuple[Result, ...]
@@ -233,6 +383,9 @@ class Evaluation(NotebookDisplay):
     is_binary: bool = True
     requested_metrics: tuple[str, ...] = ()
     column_scores: frozenset[str] = frozenset()
+    n_classes: int = 0
+    tests: ScoreTests | None = None
+    equal_rankings: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
         """Return the numbers of splits, scores, metrics and warnings."""
@@ -243,6 +396,31 @@ class Evaluation(NotebookDisplay):
             "warning": sum(note.level == "warning" for note in self.notes),
         }
         return f"Evaluation({format_counts(counts)}; .frame() has the numbers)"
+
+    def risk_without_abstention(self, split: Split) -> float:
+        """Return the mean loss of all samples of a split; NaN if it is not available."""
+        for curves in self.curves:
+            if curves.split == split:
+                return curves.risk
+        for result in self.results:
+            if self.is_binary and result.split == split and result.metric.name == CLASSIFIER_METRIC:
+                return 1 - result.value
+        return math.nan
+
+    @property
+    def answered(self) -> RowCount | None:
+        """Number of samples that the model answered; None if it refused none.
+
+        Also None if the samples are split, or if the confidences have different refusals.
+        """
+        refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
+        n_samples = {result.n for result in self.results}
+        if len(refusals) != 1:
+            return None
+        (refused,) = refusals
+        if n_samples != {refused.n_total}:
+            return None
+        return RowCount(refused.n_total - refused.n, refused.n_total)
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""

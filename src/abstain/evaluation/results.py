@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain.evaluation.intervals import interval_of_replicates
 from abstain.evaluation.notes import score_notes
 from abstain.evaluation.records import Evaluation, Result, ScoreCurves, warnings_first
-from abstain.evaluation.scored_split import ScoredSplit
+from abstain.evaluation.scored_split import ScoredSplit, other_probability
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import METRICS, Metric
@@ -25,6 +25,7 @@ from abstain.metrics.entry import compute_metrics
 from abstain.metrics.intervals import interval_of_metric
 from abstain.metrics.resampling import replicates
 from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
+from abstain.typing import Array
 
 #: Families of metrics that have a range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
@@ -188,6 +189,7 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
         generalized=replace(selective, kind="generalized", risk=generalized_risk),
         is_column=part.is_column,
         band=None if part.intervals.kind == "none" else _band(part),
+        probabilities=_threshold_probabilities(part.s, selective.thresholds),
         **_calibration_curves(part.scored_by_probability),
         **part.curve_fields(),
     )
@@ -203,6 +205,15 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
     return compute_band(
         s, "selective", level=options.level, coverage=coverage, cluster=cluster, rng=options.seed
     )
+
+
+def _threshold_probabilities(s: Scored, thresholds: Array) -> Array | None:
+    """Return thresholds as probabilities; None if the score has no probability or is one."""
+    probability = other_probability(s)
+    if probability is None:
+        return None
+    order = np.argsort(s.confidence, kind="stable")
+    return np.asarray(probability[order][np.searchsorted(s.confidence[order], thresholds)])
 
 
 def _calibration_curves(s: Scored) -> dict[str, Any]:

@@ -82,18 +82,26 @@ def extreme_samples(
     predictions: Predictions, s: Scored, rows: IntArray, id_prefix: str = ""
 ) -> tuple[ExtremeSample, ...]:
     """Return records of some samples; `id_prefix` is put before their ids."""
-    confidence = s.probability_or_confidence
+    probability = other_probability(s)
     view = s.class_view
     return tuple(
         ExtremeSample(
             id=id_prefix + (str(i) if predictions.ids is None else str(predictions.ids[i])),
             label="" if view is None else class_name(view.classes, int(view.labels[i])),
             prediction="" if view is None else class_name(view.classes, int(view.prediction[i])),
-            confidence=float(confidence[i]),
+            confidence=float(s.confidence[i]),
             loss=float(s.loss[i]),
+            probability=None if probability is None else float(probability[i]),
         )
         for i in rows
     )
+
+
+def other_probability(s: Scored) -> Array | None:
+    """Return the probability of each sample if the confidence has another scale, else None."""
+    if s.probability is None or s.probability is s.confidence:
+        return None
+    return None if np.array_equal(s.probability, s.confidence) else s.probability
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:

@@ -1,14 +1,14 @@
-"""Statistical inference: influence functions, resampling, paired tests and rankings.
+"""Statistical inference with influence functions, resampling, paired tests and rankings.
 
-The functions take arrays or a callable and depend on no particular metric. `abstain.metrics` and
-`abstain.evaluation` apply them to metrics.
+The functions take arrays or a callable and do not depend on a particular metric. The packages
+`abstain.metrics` and `abstain.evaluation` apply these functions to metrics.
 """
 
 from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# Imported eagerly, because the module has the same name as its function.
+# This import is eager, because the module has the same name as its function.
 from abstain.inference.non_inferiority import NonInferiority as NonInferiority
 from abstain.inference.non_inferiority import non_inferiority as non_inferiority
 

@@ -1,7 +1,7 @@
 """Aggregates of several runs on several data sets, as in Agarwal et al. (2021).
 
-The runs (seeds, folds) are resampled within each data set. The intervals therefore describe the
-variation over seeds on the same data sets.
+The runs, such as seeds or folds, are resampled within each data set. The intervals therefore
+describe the variation over seeds on the same data sets.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from abstain.inference.intervals import check_level
 from abstain.inference.ranking import check_array
 from abstain.typing import AnyArray, FloatArray, Rng
 
-#: Largest number of entries in a temporary array.
+#: Maximum number of entries in a temporary array.
 _MAX_NUMBERS = 2_000_000
 
 _ONE_RUN = "one run of each data set: the variation over seeds is unknown"
@@ -25,12 +25,13 @@ _ONE_RUN = "one run of each data set: the variation over seeds is unknown"
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A number over runs and data sets, with its bootstrap interval.
+    """An aggregate over runs and data sets with its bootstrap interval.
 
     Attributes
     ----------
     value, low, high : float
-        The number and its percentile interval; the bounds are NaN if each data set has one run.
+        The aggregate and the bounds of its percentile interval. The bounds are NaN if each data set
+        has only one run.
     level : float
         Confidence level of the interval.
     n_resamples : int
@@ -58,7 +59,7 @@ def probability_of_improvement(
 ) -> Aggregate:
     """Estimate the probability that a run of the first method is better than one of the second.
 
-    Answers: if I train both methods once more, how likely is the first better?
+    Answers: if I train both methods once more, how likely is the first method better?
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ def probability_of_improvement(
     Returns
     -------
     Aggregate
-        In [0, 1]: the share of pairs of runs in which the first is better, averaged over data
-        sets. Ties count half.
+        The share of pairs of runs in which the first method is better, averaged over data sets, in
+        [0, 1]. A tie counts half.
 
     Raises
     ------
@@ -88,8 +89,8 @@ def probability_of_improvement(
 
     Notes
     -----
-    The estimate is the Mann-Whitney statistic divided by its maximum. The runs are assumed to be
-    independent, also across methods.
+    The estimate is the Mann-Whitney statistic divided by its maximum. The interval assumes that all
+    runs are independent, including runs of different methods.
 
     References
     ----------
@@ -114,7 +115,7 @@ def probability_of_improvement(
 def pairwise_improvements(
     runs: FloatArray, *, lower_is_better: bool, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> Iterator[Aggregate]:
-    """Yield `probability_of_improvement` of each pair of methods, with the same resamples.
+    """Yield `probability_of_improvement` of each pair of methods from the same resamples.
 
     The runs have shape (k, data sets, runs). The pairs have the order of `itertools.combinations`.
     """
@@ -130,7 +131,7 @@ def pairwise_improvements(
 def _resampled_pair_shares(
     a: FloatArray, b: FloatArray, resamples: int, random: np.random.Generator
 ) -> FloatArray:
-    """Return the share of each pair of runs of a data set in each resample, (resamples, pairs)."""
+    """Return the weight of each pair of runs of a data set in each resample, (resamples, pairs)."""
     pair_shares = []
     for size in _block_sizes(resamples, a.size + b.size):
         a_shares = _resampled_run_shares(a, size, random)
@@ -147,7 +148,7 @@ def _improvements(
     lower_is_better: bool,
     level: float,
 ) -> list[Aggregate]:
-    """Compare one method with each of the competitors (k, data sets, runs), a tie counts half."""
+    """Compare one method with each of the competitors (k, data sets, runs); a tie counts half."""
     sign = 1.0 if lower_is_better else -1.0
     comparison = np.sign(competitors[:, :, None, :] - runs[:, :, None]) * sign
     wins = ((1.0 + comparison) / 2).reshape(len(competitors), -1)
@@ -161,7 +162,7 @@ def interquartile_mean(
 ) -> Aggregate:
     """Compute the mean of the middle half of all runs of all data sets.
 
-    Answers: how good is a typical run, without the best and the worst quarter?
+    Answers: how good is a typical run if the best and the worst quarter of the runs are excluded?
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ def interquartile_mean(
     Returns
     -------
     Aggregate
-        In units of the metric.
+        The interquartile mean in units of the metric.
 
     Raises
     ------
@@ -203,7 +204,7 @@ def interquartile_mean(
 def interquartile_means(
     runs: FloatArray, *, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> list[Aggregate]:
-    """Compute `interquartile_mean` of each method with the same resamples.
+    """Compute `interquartile_mean` of each method from the same resamples.
 
     The runs have shape (k, data sets, runs).
     """
@@ -223,12 +224,12 @@ def interquartile_means(
 
 @dataclass(frozen=True, eq=False)
 class PerformanceProfile:
-    """The share of runs that are at least as good as each threshold.
+    """Shares of runs that are at least as good as each threshold.
 
     Attributes
     ----------
     threshold, share, low, high : ndarray of shape (m,)
-        The thresholds, the shares, and their pointwise bootstrap band.
+        The thresholds, the shares, and the bounds of the pointwise bootstrap band.
     level : float
         Confidence level of the band.
     note : str
@@ -252,7 +253,7 @@ def performance_profile(
     resamples: int = 2000,
     rng: Rng = 0,
 ) -> PerformanceProfile:
-    """Compute the share of the runs that are at least as good as each threshold.
+    """Compute the share of runs that are at least as good as each threshold.
 
     Answers: how often does this method reach this quality?
 
@@ -263,8 +264,8 @@ def performance_profile(
     lower_is_better : bool
         The direction of the metric.
     grid : array of shape (m,), optional
-        Thresholds; by default 101 evenly spaced values over the range of the scores. Pass the same
-        grid for all methods.
+        Thresholds. The default is 101 evenly spaced values over the range of the scores. Pass the
+        same grid for all methods.
     level : float, default=0.95
         Confidence level of the pointwise band.
     resamples : int, default=2000
@@ -275,7 +276,7 @@ def performance_profile(
     Returns
     -------
     PerformanceProfile
-        Shares in [0, 1]. A run that equals the threshold counts.
+        The shares, in [0, 1]. A run whose score equals the threshold is included.
 
     Raises
     ------
@@ -320,7 +321,7 @@ def performance_profiles(
     resamples: int = 2000,
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
-    """Yield `performance_profile` of each method, (k, data sets, runs), with the same resamples."""
+    """Yield `performance_profile` of each method (k, data sets, runs) from the same resamples."""
     tail, random = (1 - check_level(level)) / 2, as_generator(rng)
     sizes = _block_sizes(resamples, runs[0].size + thresholds.size)
     run_shares = np.concatenate([_resampled_run_shares(runs[0], size, random) for size in sizes])
@@ -329,8 +330,8 @@ def performance_profiles(
         values = table[..., None]
         is_reached = values <= thresholds if lower_is_better else values >= thresholds
         reached = is_reached.astype(np.float64)
-        # Stricter thresholds are reached by a subset of the runs. Thresholds that the same number
-        # of runs reach are therefore reached by the same runs.
+        # A subset of the runs reaches a stricter threshold. If the same number of runs reaches two
+        # thresholds, the same runs reach both.
         n_reached = reached.sum(axis=(0, 1))
         _, first, index = np.unique(n_reached, return_index=True, return_inverse=True)
         replicates = np.tensordot(run_shares, reached[..., first], axes=2) / table.shape[0]
@@ -350,14 +351,14 @@ def _check_runs(runs: AnyArray, name: str) -> FloatArray:
 
 
 def _interquartile_mean(runs: FloatArray) -> FloatArray:
-    """Return the mean of the middle half of each entry of the first axis."""
+    """Return the mean of the middle half of the numbers in each entry of the first axis."""
     ordered = np.sort(runs.reshape(runs.shape[0], -1), axis=1)
     n_dropped = ordered.shape[1] // 4
     return np.asarray(ordered[:, n_dropped : ordered.shape[1] - n_dropped].mean(axis=1))
 
 
 def _block_sizes(resamples: int, numbers_per_resample: int) -> list[int]:
-    """Divide the resamples into blocks that fit into the memory."""
+    """Return the sizes of blocks of resamples that fit into memory."""
     total = checks.positive_int(resamples, "resamples")
     step = max(1, _MAX_NUMBERS // numbers_per_resample)
     return [min(step, total - start) for start in range(0, total, step)]
@@ -366,7 +367,7 @@ def _block_sizes(resamples: int, numbers_per_resample: int) -> list[int]:
 def _resampled_run_shares(
     table: FloatArray, n_resamples: int, random: np.random.Generator
 ) -> FloatArray:
-    """Return the share of each run in each resample, shape (resamples, data sets, runs)."""
+    """Return the weight of each run in each resample, shape (resamples, data sets, runs)."""
     n_data_sets, n_runs = table.shape
     probabilities = np.full(n_runs, 1.0 / n_runs)
     counts = random.multinomial(n_runs, probabilities, size=(n_resamples, n_data_sets))
@@ -376,7 +377,7 @@ def _resampled_run_shares(
 def _aggregates(
     values: FloatArray, replicates: FloatArray, level: float, n_runs: int
 ) -> list[Aggregate]:
-    """Return numbers with the percentile intervals of their replicates (k, resamples)."""
+    """Return aggregates with the percentile intervals of their replicates (k, resamples)."""
     tail = (1 - check_level(level)) / 2
     bounds = np.full((2, values.size), np.nan)
     if n_runs > 1:

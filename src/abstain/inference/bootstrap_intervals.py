@@ -1,4 +1,4 @@
-"""Quantiles of resamples, and intervals from them: percentile, BCa and studentized."""
+"""Percentile, BCa and studentized bootstrap intervals from replicates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ from abstain.typing import AnyArray, BoolArray, FloatArray
 
 
 def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -> FloatArray:
-    """Compute ``np.quantile(values, probabilities, axis=-1)``, equal to the last digit.
+    """Compute exactly the same numbers as ``np.quantile(values, probabilities, axis=-1)``.
 
-    Each row is sorted once. For rows of a few hundred numbers, `np.quantile` takes ten times as
-    long.
+    The function sorts each row once. For rows of a few hundred numbers, `np.quantile` takes ten
+    times as long.
     """
     ordered = np.sort(values, axis=-1)
     last = ordered.shape[-1] - 1
@@ -25,7 +25,7 @@ def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -
     fraction = (position - index).reshape((position.size, *(1,) * (values.ndim - 1)))
     lower = np.moveaxis(ordered[..., index], -1, 0)
     upper = np.moveaxis(ordered[..., np.minimum(index + 1, last)], -1, 0)
-    # Interpolate from the nearer value, so that equal neighbours give exactly their value.
+    # The interpolation starts at the nearer value, so that the result of equal neighbors is exact.
     from_lower = lower + (upper - lower) * fraction
     from_upper = upper - (upper - lower) * (1 - fraction)
     result: FloatArray = np.where(fraction < 0.5, from_lower, from_upper)
@@ -35,15 +35,15 @@ def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -
 
 Scale: TypeAlias = Literal["identity", "log", "logit"]
 
-#: An interval bound is unreliable if fewer replicates lie beyond it.
+#: Minimum number of replicates beyond a reliable interval bound.
 _MIN_REPLICATES_BEYOND = 5
 
-#: A bias up to this share of the standard error changes the coverage by less than 1%.
+#: Maximum bias, as a share of the standard error, that changes the coverage by less than 1%.
 _SMALL_BIAS = 0.25
 
 
 class _Transformation(NamedTuple):
-    """A transformation to a scale, its derivative, and its inverse."""
+    """A transformation to a scale, its derivative and its inverse."""
 
     forward: Callable[[FloatArray], FloatArray]
     derivative: Callable[[FloatArray], FloatArray]
@@ -62,9 +62,9 @@ _SCALES = {
 
 
 def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
-    """Compute the percentile interval: the central quantiles of the replicates.
+    """Compute the percentile interval, whose bounds are quantiles of the replicates.
 
-    The interval is simple and never leaves the range of the metric. With few failures it is too
+    The interval always lies in the range of the metric. With few failures, the interval is too
     narrow.
 
     Parameters
@@ -88,12 +88,13 @@ def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
 
 
 def debiased_percentile(replicates: AnyArray, value: float, *, level: float = 0.95) -> Interval:
-    """Compute the percentile interval of a sum of absolute values, less twice its bias.
+    """Compute the percentile interval of a sum of absolute values after removing twice its bias.
 
-    Sampling noise alone makes a sum of absolute gaps (the calibration error of bins) too large, and
-    resampling adds the same noise again. Each time, the square of the sum increases by about the
-    same amount. The resamples show this amount, and the squared bounds are reduced by twice as
-    much. NaN with a note if fewer than two replicates, shape (resamples,), are defined.
+    Sampling noise makes a sum of absolute gaps, such as a binned calibration error, too large.
+    Resampling adds the same noise again. Sampling and resampling each increase the square of the
+    sum by about the same amount. The function estimates this amount from the replicates of shape
+    (resamples,). It reduces the squared bounds by twice this amount. If fewer than two replicates
+    are defined, the bounds are NaN and the note states the reason.
     """
     plain, (defined, _) = percentile(replicates, level=level), _defined(replicates)
     if np.isnan(plain.low):
@@ -102,19 +103,19 @@ def debiased_percentile(replicates: AnyArray, value: float, *, level: float = 0.
     squares = np.square([plain.low, plain.high]) - 2 * added_square
     low, high = np.sqrt(np.maximum(0.0, squares))
     procedure = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
-    # A value below the one that noise alone causes does not show that the true value is 0.
+    # If the value is below the value that noise alone causes, the true value may still be above 0.
     high = max(float(high), plain.high - plain.low)
     return replace(plain, low=float(low), high=high, procedure=procedure)
 
 
 def bias_note(replicates: AnyArray, value: float) -> str:
-    """Return a warning if the bias of the resamples is large relative to their standard error."""
+    """Return a warning if the bias of the replicates is large relative to their standard error."""
     defined, _ = _defined(replicates)
     return bias_notes(defined[None], np.array([value]))[0] if defined.size > 1 else ""
 
 
 def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
-    """Return the `bias_note` of many numbers, whose replicates (k, resamples) are all defined."""
+    """Return the `bias_note` of each number from its replicates (k, resamples) without NaN."""
     bias = replicates.mean(axis=1) - values
     is_small = np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1)
     return [
@@ -126,11 +127,11 @@ def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
 def with_notes(
     interval: Interval, *notes: str, bounds: tuple[float, float] | None = None
 ) -> Interval:
-    """Add notes to an interval, and clip it to the bounds."""
+    """Add notes to an interval and clip the interval to the bounds."""
     interval = replace(interval, note=_join(interval.note, *notes))
     if bounds is None or np.isnan(interval.low):
         return interval
-    # Another order of summation may cause values just outside the range.
+    # Rounding errors of sums may lead to values just outside the range.
     low, high = np.clip([interval.low, interval.high], *bounds)
     return replace(interval, low=float(low), high=float(high))
 
@@ -138,7 +139,7 @@ def with_notes(
 def has_variation(replicates: FloatArray, value: float) -> bool:
     """Return True if the replicates and the value differ by more than rounding.
 
-    Also return True if fewer than two replicates are defined.
+    The function also returns True if fewer than two replicates are defined.
     """
     defined, _ = _defined(replicates)
     if defined.size < 2:
@@ -150,7 +151,7 @@ def has_variation(replicates: FloatArray, value: float) -> bool:
 def bca(
     replicates: AnyArray, value: float, influence: AnyArray, *, level: float = 0.95
 ) -> Interval:
-    """Compute the BCa interval: percentiles corrected for bias and for a changing standard error.
+    """Compute the BCa interval, which corrects percentiles for bias and acceleration.
 
     Parameters
     ----------
@@ -159,8 +160,9 @@ def bca(
     value : float
         The number for the original data.
     influence : array of shape (units,)
-        Influence of each unit that was drawn (sample or cluster) on the number, or the mean of the
-        jackknife values minus each of them, on any scale. Its skewness gives the acceleration.
+        Influence of each resampled unit (sample or cluster) on the number, on any scale. The mean
+        of the jackknife values minus each jackknife value can replace the influence. The skewness
+        of the influences determines the acceleration.
     level : float, default=0.95
         Confidence level.
 
@@ -173,7 +175,7 @@ def bca(
     method = f"bootstrap, BCa, {np.size(replicates)} resamples"
     if defined.size < 2 or not np.isfinite(value):
         return _undefined_interval(level, method, note)
-    # Ties count half.
+    # A replicate that equals the value counts half.
     share_below = float(np.sum(defined < value) + np.sum(defined <= value)) / (2.0 * defined.size)
     if share_below in {0.0, 1.0}:
         note = _join(note, "all replicates lie on one side of the value")
@@ -181,7 +183,7 @@ def bca(
     bias, tail = special.ndtri(share_below), (1.0 - level) / 2.0
     quantiles_with_bias = bias + special.ndtri(np.array([tail, 1.0 - tail]))
     denominator = 1.0 - acceleration(influence) * quantiles_with_bias
-    # If the denominator is not positive, the bound is the extreme replicate.
+    # If the denominator is not positive, the bound is the most extreme replicate.
     corrected = np.copysign(np.full(2, np.inf), quantiles_with_bias)
     np.divide(quantiles_with_bias, denominator, out=corrected, where=denominator > 0)
     low, high = special.ndtr(bias + corrected)
@@ -189,7 +191,7 @@ def bca(
 
 
 def acceleration(influence: AnyArray) -> float:
-    """Return the acceleration: the skewness of the influences, divided by 6 sqrt(n)."""
+    """Return the acceleration, which is the skewness of the influences divided by 6 sqrt(n)."""
     values = np.asarray(influence, np.float64)
     square = values * values
     sum_of_squares = float(np.sum(square))
@@ -208,19 +210,20 @@ def studentized(
     level: float = 0.95,
     scale: Scale = "identity",
 ) -> Interval:
-    """Compute the bootstrap-t interval from percentiles of (replicate - value) / standard error.
+    """Compute the bootstrap-t interval from quantiles of (replicate - value) / standard error.
 
     Parameters
     ----------
     replicates, standard_errors : array of shape (resamples,)
-        The number and its standard error for each resample. A resample is left out if its standard
-        error is 0 or NaN, or if its number is outside the scale.
+        The number and its standard error for each resample. The function omits a resample if its
+        standard error is 0 or NaN, or if its number is outside the scale.
     value, standard_error : float
         The number and its standard error for the original data.
     level : float, default=0.95
         Confidence level.
     scale : {"identity", "log", "logit"}, default="identity"
-        Scale of the ratio. "log" requires numbers above 0, "logit" numbers in (0, 1).
+        Scale on which the ratio is computed. "log" requires numbers above 0, and "logit" requires
+        numbers in (0, 1).
 
     Returns
     -------
@@ -244,7 +247,7 @@ def studentized(
     replicate_errors = errors[is_usable] * transformation.derivative(usable)
     t = (transformation.forward(usable) - center) / replicate_errors
     tail = (1.0 - level) / 2.0
-    # The lower quantile of t gives the upper bound.
+    # The lower quantile of t determines the upper bound.
     high, low = center - center_error * quantiles(t, (tail, 1.0 - tail))
     low, high = transformation.inverse(np.array([low, high]))
     note = _join(note, _few_resamples_note(usable.size, tail))
@@ -252,14 +255,14 @@ def studentized(
 
 
 def _is_on_scale(values: FloatArray, scale: Scale) -> BoolArray:
-    """Return whether the transformation to the scale is defined."""
+    """Return whether the transformation of each value to the scale is defined."""
     low = -np.inf if scale == "identity" else 0.0
     high = 1.0 if scale == "logit" else np.inf
     return np.asarray((values > low) & (values < high))
 
 
 def _defined(replicates: AnyArray) -> tuple[FloatArray, str]:
-    """Return the finite replicates, and a note about the others."""
+    """Return the finite replicates and a note about undefined replicates."""
     values = np.asarray(replicates, np.float64)
     defined = values[np.isfinite(values)]
     n_undefined = values.size - defined.size
@@ -283,7 +286,8 @@ def _quantile_interval(
 
 
 def _few_resamples_note(n_resamples: int, tail: float) -> str:
-    # The tolerance is for rounding: at 95%, exactly 5 of 200 resamples lie beyond each bound.
+    # The tolerance is for rounding, because at 95% exactly 5 of 200 resamples lie beyond each
+    # bound.
     if n_resamples * tail >= _MIN_REPLICATES_BEYOND * (1 - 1e-9):
         return ""
     n_required = int(np.ceil(_MIN_REPLICATES_BEYOND / tail - 1e-6))

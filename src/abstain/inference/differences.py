@@ -1,4 +1,4 @@
-"""Paired differences of numbers of the same samples, for all pairs at once."""
+"""Paired differences of numbers from the same samples, computed for all pairs at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,26 +28,27 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two numbers of the same samples: first minus second.
+    """Difference of two numbers from the same samples, first minus second.
 
     Attributes
     ----------
     value : float
         The difference.
     low, high : float
-        Confidence interval of the difference; NaN if there is none, and `note` gives the reason.
+        Bounds of the confidence interval of the difference. If no interval exists, the bounds are
+        NaN and `note` states the reason.
     level : float
         Confidence level of the intervals.
     standard_error : float
         Standard error of the paired difference.
     p_value : float
-        Two-sided p-value of the null hypothesis of no difference.
+        Two-sided p-value of the null hypothesis that the true difference is 0.
     superiority : float
-        Probability that the first is better in another study, if the observed values are the true
-        ones.
+        Probability that the first number is better in another study, under the assumption that the
+        observed values are the true values.
     ratio, ratio_low, ratio_high : float
-        First divided by second, with its confidence interval, whose bounds may be 0 or inf. NaN
-        unless both numbers are positive.
+        First divided by second, and the bounds of the confidence interval, which may be 0 or inf.
+        NaN unless both numbers are positive.
     method : str
         Method of the test and the interval.
     note : str
@@ -69,14 +70,14 @@ class Difference:
 
 
 def format_quantile(degrees: float) -> str:
-    """Return the name of a t quantile with its degrees of freedom."""
+    """Return a text with the degrees of freedom of a t quantile."""
     degrees_text = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
     return f"t with {degrees_text} degrees of freedom"
 
 
 @dataclass(frozen=True, eq=False)
 class PairTest:
-    """A t-test of each difference, with a correction of the skewness."""
+    """A t-test of each difference with a correction for skewness."""
 
     standard_error: FloatArray
     degrees: FloatArray
@@ -84,7 +85,7 @@ class PairTest:
 
     @classmethod
     def from_pairs(cls, pairs: PairedNumbers) -> "PairTest":
-        """Compute standard error, degrees of freedom and skewness from the power sums."""
+        """Compute the standard error, degrees of freedom and skewness from the power sums."""
         second, third, fourth = pairs.power_sums.difference_sums
         degrees = satterthwaite_degrees(second, fourth, pairs.n_units)
         degrees = np.minimum(degrees, pairs.max_degrees)
@@ -106,7 +107,7 @@ class PairTest:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of pairs of numbers: the fields of `Difference`, with one entry for each pair."""
+    """Differences of pairs of numbers, as the fields of `Difference` with one entry per pair."""
 
     value: FloatArray
     low: FloatArray
@@ -159,11 +160,11 @@ def compare_pairs(
     no_error_at_threshold: bool = False,
     ratios: bool = True,
 ) -> Differences:
-    """Test every pair; `warnings` are added to the pairs that have an interval.
+    """Test the difference of every pair of numbers.
 
-    `max_shifts`, shape (k, 2, steps), are those of each number if the data do not determine its
-    threshold (`influence.max_shifts_by_step`). For `no_error_at_threshold`, see
-    `Measurement.no_error_at_threshold`.
+    The function adds `warnings` to the notes of pairs that have an interval. `max_shifts`, shape
+    (k, 2, steps), is the result of `influence.max_shifts_by_step` for each number whose threshold
+    the data do not determine. `no_error_at_threshold` is the field of `Measurement`.
     """
     reasons = _reasons_for_no_test(pairs)
     has_test = np.array([not reason for reason in reasons], np.bool_)
@@ -192,7 +193,7 @@ def _set_tests(
     lower_is_better: bool,
     ratios: bool,
 ) -> None:
-    """Set intervals, p-values and ratios of the pairs that have a test."""
+    """Set the intervals, p-values and ratios of the pairs that have a test."""
     tested = pairs.select(has_test)
     test = PairTest.from_pairs(tested)
     statistic = correct_skewness(tested.differences / test.standard_error, test.skew)
@@ -215,7 +216,7 @@ def warnings_by_pair(
     heavy_tailed: bool,
     clusters: Sequence[int | None],
 ) -> list[str]:
-    """Return the warning of each pair about few failures of either number, or few clusters."""
+    """Return a warning for each pair about few failures of either number or few clusters."""
     first, second = pair_indices(len(failures))
     cache: dict[tuple[FailureCount | None, int | None], str] = {}
     warnings = []
@@ -232,12 +233,12 @@ def warnings_by_pair(
 
 
 def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
-    """Return the reason why each pair has no test, or an empty string."""
+    """Return for each pair the reason why it has no test, or an empty string."""
     error, difference = pairs.standard_error, pairs.differences
     max_contribution = pairs.power_sums.max_contribution
     has_no_error = error <= 1e-14 * max_contribution
     equal_influences = "every sample has the same influence on both numbers"
-    # The first rule that applies gives the reason.
+    # The first rule that applies determines the reason.
     rules = (
         (~np.isfinite(difference), "one of the two numbers is not finite"),
         (~np.isfinite(error), "a single independent sample does not show the variation"),
@@ -256,7 +257,7 @@ def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
 
 
 def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differences:
-    """Return the differences before any test: NaN, or exactly 0 for numbers that are the same."""
+    """Return differences without tests, whose bounds are NaN, or 0 for identical numbers."""
     error = pairs.standard_error
     has_reason = np.array([bool(reason) for reason in reasons], np.bool_)
     is_zero = has_reason & (pairs.differences == 0) & np.isfinite(error)
@@ -279,7 +280,7 @@ def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differenc
 
 # ---------------------------------------------------------------------------- several thresholds
 def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
-    """Return the shifts of both numbers of each pair that has several plausible thresholds."""
+    """Return the shifts of both numbers for each pair with several plausible thresholds."""
     if max_shifts is None:
         return {}
     pair_shifts = np.stack([max_shifts[i] for i in pair_indices(len(max_shifts))], axis=1)
@@ -290,12 +291,12 @@ def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
 def _widen_over_thresholds(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Extend the intervals of a difference and its ratio to all plausible thresholds."""
+    """Extend the intervals of a difference and of its ratio to all plausible thresholds."""
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
     pair = pairs.select(slice(p, p + 1))
     test, value = PairTest.from_pairs(pair), float(pair.differences[0])
     levels = remaining_levels(pairs.level)
-    # Each bound with its distance step; -1 for the bound at the selected threshold.
+    # Each entry is a bound with its distance step. The step of the selected threshold is -1.
     lows, highs = [(float(out.low[p]), -1)], [(float(out.high[p]), -1)]
     for step, level in enumerate(levels.tolist()):
         if shifts_down[step] > 0:
@@ -314,7 +315,7 @@ def _widen_over_thresholds(
     out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
     if np.isnan(out.ratio[p]):
         return
-    # The bounds of the ratio are computed at the steps of the bounds of the difference.
+    # The bounds of the ratio use the steps of the bounds of the difference.
     (first_down, first_up), (second_down, second_up) = pair_shifts
     if low_step >= 0:
         shifts = np.array([[-first_down[low_step]], [second_up[low_step]]])
@@ -329,9 +330,10 @@ def _widen_over_thresholds(
 def _set_threshold_interval(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Set the interval of a difference whose only error is that of the thresholds."""
+    """Set the interval of a difference whose only source of error is the thresholds."""
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
-    value, last_step = float(pairs.differences[p]), remaining_levels(pairs.level).size - 1
+    value = float(pairs.differences[p])
+    last_step = remaining_levels(pairs.level).size - 1
     out.low[p] = value - shifts_down[last_step]
     out.high[p] = value + shifts_up[last_step]
     can_reach_zero = abs(value) <= (shifts_down if value > 0 else shifts_up)
@@ -340,7 +342,7 @@ def _set_threshold_interval(
 
 
 def _p_values_after_shift(test: PairTest, value: float, shifts: FloatArray) -> FloatArray:
-    """Return the p-value of the difference after each shift towards 0; 0 without a shift."""
+    """Return the p-value of the difference after each shift towards 0, or 0 without a shift."""
     remaining = np.maximum(abs(value) - shifts, 0.0)
     distinct, index = np.unique(remaining, return_inverse=True)
     p_values = np.where(distinct > 0, test.p_value(float(np.sign(value)) * distinct), 1.0)

@@ -1,7 +1,7 @@
-"""Resamples as counts of samples, drawn once and shared by all scores and metrics.
+"""Resamples as counts of samples, which all scores and metrics share.
 
-A resample is not a copy of rows but a count for each sample: how often it is drawn. Scores and
-metrics that are evaluated on the same counts are therefore paired.
+A resample contains the number of times that each sample is drawn, and not copies of rows. All
+scores and metrics use the same counts, so that comparisons are paired.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,32 +18,33 @@ from abstain.errors import InputError, ShapeError
 from abstain.inference.resampling import numpy_kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
-#: Number of resamples in a block of counts; they share a stream of random numbers.
+#: Number of resamples in a block of counts. The resamples of a block share a stream of random
+#: numbers.
 BLOCK_SIZE = 64
 
-#: Largest number of random numbers in memory.
+#: Maximum number of random numbers in memory.
 _MAX_RANDOM_NUMBERS = 1 << 20
 
-#: Function from counts of shape (n, b) to values of shape (..., b).
+#: Function of counts of shape (n, b) that returns values of shape (..., b).
 Statistic: TypeAlias = Callable[[Array], Array]
 
 
 class _Pools(NamedTuple):
-    """Units sorted by stratum, and the range of units from which each draw is taken."""
+    """Units sorted by stratum, and the range of units from which each draw selects."""
 
     #: Shape (n_units,). Units sorted by stratum.
     units: IntArray
-    #: Shape (n_drawn,). Start and size of the stratum of each draw, in `units`.
+    #: Shape (n_drawn,). Start and size in `units` of the stratum of each draw.
     stratum_start: IntArray
     stratum_size: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """A plan of resamples. An iteration yields blocks of counts of shape (n, b), b <= 64.
+    """A plan of resamples, which iterates over blocks of counts of shape (n, b) with b <= 64.
 
-    The counts of a resample depend only on the seed and on the index of the resample. Each block
-    can be drawn separately, in any order and by any thread.
+    The counts of a resample depend only on the seed and on the index of the resample. Blocks can be
+    drawn in any order and by any thread.
 
     Attributes
     ----------
@@ -52,14 +53,16 @@ class Draws:
     resamples : int
         Number of resamples.
     strata : ndarray of shape (n,) or None
-        Codes of the strata. A resample draws as many units from each stratum as it contains.
+        Codes of the strata. A resample draws as many units from each stratum as the stratum
+        contains.
     cluster : ndarray of shape (n,) or None
-        Codes of the clusters. Whole clusters are drawn, and each lies in one stratum.
+        Codes of the clusters. Each draw selects an entire cluster, and each cluster lies in one
+        stratum.
     size : int or None
         Number of units in a resample, divided among the strata in proportion to their sizes. Units
-        are clusters, or samples if there are no clusters. If None, the number of units in the data.
+        are clusters, or samples without clusters. None draws as many units as the data contain.
     seed : int
-        Seed of the plan. `rng=seed` creates the same plan again.
+        Seed of the plan. Passing the seed as `rng` creates the same plan again.
     """
 
     n: int
@@ -72,7 +75,7 @@ class Draws:
     seed: int = field(init=False)
 
     def __post_init__(self, rng: Rng) -> None:
-        """Validate the fields, convert names to codes, and draw the seed from the generator."""
+        """Validate the fields, convert names to codes and draw the seed from the generator."""
         checks.positive_int(self.n, "n")
         checks.positive_int(self.resamples, "resamples")
         object.__setattr__(self, "seed", as_seed(rng))
@@ -86,7 +89,7 @@ class Draws:
 
     @property
     def description(self) -> str:
-        """How the samples are drawn, such as "stratified, by cluster"."""
+        """Text that describes the sampling, such as "stratified, by cluster"."""
         properties = []
         if self.strata is not None:
             properties.append("stratified")
@@ -98,12 +101,12 @@ class Draws:
 
     @property
     def n_units(self) -> int:
-        """Number of units that can be drawn: clusters, or samples if there are no clusters."""
+        """Number of clusters, or number of samples without clusters."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
+        """Number of blocks of resamples."""
         return -(-self.resamples // BLOCK_SIZE)
 
     def __iter__(self) -> Iterator[Array]:
@@ -111,10 +114,10 @@ class Draws:
         return map(self.counts, range(self.n_blocks))
 
     def counts(self, block: int, kernels: Any = numpy_kernels) -> Array:
-        """Draw one block: how often each sample is in each resample, shape (n, b).
+        """Draw one block of counts of each sample in each resample, shape (n, b).
 
-        The counts have the smallest unsigned integer type that represents them, mostly uint8. They
-        do not depend on the `kernels` that count the units.
+        The counts have the smallest unsigned integer type that can represent them, usually uint8.
+        The counts do not depend on the `kernels`.
         """
         counts = np.zeros((self.n_units, self.n_resamples_in_block(block)), np.uint8)
         n_counted = 0
@@ -124,14 +127,14 @@ class Draws:
         return counts if self.cluster is None else counts[self.cluster]
 
     def n_resamples_in_block(self, block: int) -> int:
-        """Return the number of resamples in a block: 64 except in the last block."""
+        """Return the number of resamples in a block, which is 64 except in the last block."""
         return min(BLOCK_SIZE, self.resamples - block * BLOCK_SIZE)
 
     def _sample_units(self, block: int) -> Iterator[Array]:
         """Yield the units of a few resamples at a time, shape (resamples, n_drawn).
 
-        One stream of random numbers serves a block. The first resamples therefore depend neither
-        on the number of resamples nor on how many are drawn at a time.
+        All resamples of a block use one stream of random numbers. The first resamples therefore do
+        not depend on the number of resamples or on the number that is drawn at a time.
         """
         stream = np.random.SeedSequence(self.seed, spawn_key=(block,))
         rng = np.random.Generator(np.random.SFC64(stream))
@@ -152,6 +155,7 @@ class Draws:
 
     @cached_property
     def _pools(self) -> _Pools | None:
+        """Sort the units by stratum, or return None without strata."""
         if self.strata is None:
             return None
         stratum_of_unit = self.strata
@@ -168,20 +172,21 @@ class Draws:
 
 
 def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
-    """Compute a statistic of every resample, a block of resamples at a time.
+    """Compute a statistic of every resample.
 
     Parameters
     ----------
     statistic : callable
-        Function of counts of shape (n, b), small unsigned integers: how often each of n samples is
-        in each of b resamples. It returns values of shape (..., b), NaN where undefined.
+        Function of counts of shape (n, b), which are small unsigned integers. An entry is the
+        number of times that a sample is in a resample. The function returns values of shape (...,
+        b), with NaN for undefined values.
     draws : Draws
         The plan of resamples.
 
     Returns
     -------
     ndarray of shape (..., resamples)
-        The replicates. Only these and one block of counts are in memory.
+        The replicates. At a time, only the replicates and one block of counts are in memory.
     """
     out: FloatArray | None = None
     for block, counts in enumerate(draws):
@@ -199,7 +204,7 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
 
 
 def _strata_of_clusters(cluster: IntArray, strata: IntArray) -> IntArray:
-    """Return the stratum of each cluster; raise InputError if a cluster spans two strata."""
+    """Return the stratum of each cluster, or raise InputError if a cluster spans two strata."""
     stratum_of_cluster = np.empty(int(cluster.max()) + 1, np.int64)
     stratum_of_cluster[cluster] = strata
     inconsistent = np.flatnonzero(stratum_of_cluster[cluster] != strata)
@@ -212,7 +217,7 @@ def _strata_of_clusters(cluster: IntArray, strata: IntArray) -> IntArray:
 
 
 def _divide_in_proportion(total: int, sizes: IntArray) -> IntArray:
-    """Divide `total` in proportion to `sizes`; the largest remainders are rounded up."""
+    """Divide `total` in proportion to `sizes`, where the largest remainders are rounded up."""
     exact: FloatArray = total * sizes / sizes.sum()
     shares = np.floor(exact).astype(np.int64)
     n_missing = total - int(shares.sum())

@@ -1,4 +1,4 @@
-"""Conformal p-values of exchangeability: the ranks of new values in a reference sample."""
+"""Conformal p-values of exchangeability, computed from ranks in a reference sample."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,18 +16,19 @@ MAX_BLOCKS: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class RankBlocks:
-    """A sample divided into blocks at some of its order statistics.
+    """A sample that is divided into blocks at some of its order statistics.
 
-    Later values are compared with the blocks only. A uniform random number for each value breaks
-    ties, so a block may begin within a tie.
+    Later values are compared only with the blocks. A uniform random number for each value breaks
+    ties, so a block may begin within a group of tied values.
 
     Attributes
     ----------
     edges, tie_breakers : ndarray of shape (blocks - 1,)
-        The order statistics between the blocks, ascending, and the numbers that break their ties.
+        The order statistics between the blocks in ascending order, and the random numbers that
+        break their ties.
     n_gaps : ndarray of shape (blocks,)
         Number of gaps in each block. A sample of n values has n + 1 gaps, and the next value falls
-        into each with the same probability.
+        into each gap with the same probability.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class RankBlocks:
     n_gaps: IntArray
 
     def find_blocks(self, values: AnyArray, tie_breakers: AnyArray) -> IntArray:
-        """Return the block of each value; `tie_breakers` are uniform random numbers."""
+        """Return the block of each value, where `tie_breakers` are uniform random numbers."""
         x, u = np.asarray(values, np.float64), np.asarray(tie_breakers, np.float64)
         first = np.searchsorted(self.edges, x, "left")
         last = np.searchsorted(self.edges, x, "right")
@@ -56,26 +57,26 @@ class RankBlocks:
 
 
 def rank_blocks(sample: AnyArray, *, blocks: int = MAX_BLOCKS, rng: Rng = 0) -> RankBlocks:
-    """Divide a sample into blocks of probabilities as equal as its size allows.
+    """Divide a sample into blocks of almost equal probability.
 
     Parameters
     ----------
     sample : array of shape (n,)
         Finite values.
     blocks : int
-        Largest number of blocks. There are at most n + 1 blocks.
+        Maximum number of blocks. The sample is divided into at most n + 1 blocks.
     rng : int, Generator or None
-        Breaks ties.
+        Seed or generator of the random numbers that break ties.
 
     Returns
     -------
     RankBlocks
-        The blocks of `rank_p_value`.
+        The blocks, whose gaps `rank_p_value` counts.
 
     Raises
     ------
     ShapeError, DomainError
-        If the sample is empty or has values that are not finite.
+        If the sample is empty or a value is not finite.
     """
     values = checks.finite(checks.vector(sample, "sample"), "sample").astype(np.float64)
     tie_breakers = as_generator(rng).random(values.size)
@@ -91,32 +92,32 @@ def rank_blocks(sample: AnyArray, *, blocks: int = MAX_BLOCKS, rng: Rng = 0) -> 
 
 
 def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> FloatArray:
-    """Compute a conformal p-value: the relative rank of a value among all earlier values.
+    """Compute a conformal p-value, the relative rank of a value among all earlier values.
 
-    Answers: is this value exchangeable with the reference sample and the values since?
+    Answers: is this value exchangeable with the reference sample and all earlier values?
 
     Parameters
     ----------
     counts : ndarray of shape (..., blocks)
-        Number of gaps in each block: the gaps of the sample, and one more for each later value in
-        the block.
+        Number of gaps in each block. The number is that of the reference sample plus the number of
+        later values in the block.
     block : int or ndarray of shape (...)
         The block of the value.
     fraction : float or ndarray of shape (...)
-        A uniform random number, the position within the block.
+        A uniform random number, which is the position within the block.
 
     Returns
     -------
     ndarray of shape (...)
-        In [0, 1], near 0 for low values. If the values are exchangeable with the sample, the
-        p-values are independent and uniform for any distribution. The reason: blocks are cut at
-        fixed ranks, a value falls into a block with a probability equal to its share of the gaps,
-        and the value then adds one gap.
+        The p-values in [0, 1], which are near 0 for low values. If the values are exchangeable with
+        the sample, the p-values are independent and uniform for any distribution. The reason is
+        that the blocks end at fixed ranks, so the probability of a block is its share of the gaps.
+        Each value then adds one gap to its block.
 
     Notes
     -----
-    These are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks, so the
-    memory does not grow with the stream.
+    The p-values are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks.
+    Because of the rounding, the memory does not increase with the number of values.
 
     References
     ----------
@@ -137,7 +138,7 @@ def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> Float
 
 
 class RankCounter:
-    """Counts of a growing sample, with the p-values of `rank_p_value`, one value at a time.
+    """Counts of a growing sample and the p-value of each new value, as in `rank_p_value`.
 
     Examples
     --------
@@ -153,7 +154,7 @@ class RankCounter:
         self._total = sum(self.counts)
 
     def add(self, block: int, fraction: float) -> float:
-        """Return the p-value of a value in this block, and count the value."""
+        """Return the p-value of a value in this block and count the value."""
         n_before = sum(self.counts[:block]) + fraction * self.counts[block]
         p_value: float = n_before / self._total
         self.counts[block] += 1

@@ -1,17 +1,17 @@
-"""Influence functions: the effect of one additional sample on a number.
+"""Influence functions, which measure the effect of one additional sample on a number.
 
-The influence of a sample is ``W dT/dw``: the derivative of the number T with respect to the weight
-w of the sample, times the total weight W. Influences have mean 0, and their standard deviation
-gives the standard error of T without resampling. If a number depends on the samples only through
-the weight m and the loss l of each tie group, its influence has the form ``a + b loss``, with one a
-and one b for each group.
+The influence of a sample is ``W dT/dw``. It is the derivative of the number T with respect to the
+weight w of the sample, times the total weight W. Influences have mean 0, and their standard
+deviation yields the standard error of T without resampling. Some numbers depend on the samples only
+through the weight m and the loss l of each tie group. The influence on these numbers has the form
+``a + b loss``, with one a and one b for each group.
 
-The threshold of a working point is selected from the data. Near large tie groups, the next study
-may select another threshold, and the number jumps. No standard error describes a jump. Instead, an
-interval is computed at each threshold that the data do not exclude. The distance of such a
-threshold, in standard errors, reduces the quantile that is left for the interval there. With small
-groups, the union of these intervals is about the interval of the influence function. With a large
-group, it contains the numbers on both sides of the group.
+The threshold of a working point is selected from the data. Near large tie groups, another study may
+select another threshold, so that the number jumps. No standard error describes a jump. Instead, an
+interval is computed at each threshold that the data do not exclude. The larger the distance of a
+threshold from the data in standard errors, the smaller is the quantile of its interval. With small
+groups, the union of these intervals is close to the interval of the influence function. With a
+large group, the union contains the numbers on both sides of the group.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 NAN = float("nan")
 
 
-#: Number of rows in a block.
+#: Number of rows that are processed at once.
 _BLOCK_SIZE = 1 << 20
 
 
@@ -39,7 +39,7 @@ def row_blocks(n_rows: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """The derivatives of a number with respect to the weight and the loss of each tie group."""
+    """Derivatives of a number with respect to the weight and the loss of each tie group."""
 
     #: Shape (g,). dT/dm.
     weight: FloatArray
@@ -47,18 +47,19 @@ class Gradient:
     loss: FloatArray
 
     def influence(self, groups: TieGroups, group_index: IntArray, loss: Array) -> FloatArray:
-        """Return the influence of each sample, shape (n,); 0 for a `group_index` of -1 (no weight).
+        """Return the influence of each sample, shape (n,), which is 0 for a `group_index` of -1.
 
-        The influences are centered. A number that changes with the scale of all weights, such as a
-        plug-in estimator with harmonic numbers, would otherwise have a mean of the order 1/n.
+        A sample without weight has the `group_index` -1. The influences are centered, because some
+        numbers, such as plug-in estimators with harmonic numbers, change with the scale of all
+        weights. Without centering, the mean of their influences would have the order 1/n.
         """
-        # One more entry at the end, which the index -1 selects.
+        # The additional last entry is selected by the index -1.
         constant = np.append(self.weight, 0.0)
         slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
         constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(group_index.size)
-        # At a million samples, every additional array costs as much time as the arithmetic.
+        # With a million samples, allocating an array takes as much time as the arithmetic.
         for rows in row_blocks(group_index.size):
             influences = out[rows]
             slope.take(group_index[rows], out=influences, mode="wrap")
@@ -69,16 +70,16 @@ class Gradient:
 
 
 def gradient_from_cumulative(weight_gradient: FloatArray, loss_gradient: FloatArray) -> Gradient:
-    """Convert derivatives with respect to the cumulative sums to derivatives for each group.
+    """Convert derivatives with respect to cumulative sums to derivatives for each group.
 
     The arguments are the derivatives with respect to the weight and the loss that each threshold
-    accepts. A group is accepted at its own threshold and at all lower ones.
+    accepts. A group is accepted at its own threshold and at all lower thresholds.
     """
     return Gradient(tail_sums(weight_gradient), tail_sums(loss_gradient))
 
 
 def tail_sums(values: FloatArray) -> FloatArray:
-    """Return the sum from each entry to the last."""
+    """Return the sum from each entry to the last entry."""
     out: FloatArray = np.cumsum(values[::-1])[::-1]
     return out
 
@@ -89,9 +90,9 @@ def trapezoid_derivatives_of_groups(
     *,
     is_flat_before_first: bool,
 ) -> FloatArray:
-    """Return `trapezoid_derivatives` at the last vertex of each group, also of merged groups.
+    """Return `trapezoid_derivatives` at the last vertex of each group, which may be merged.
 
-    `value` computes the curve from the weight and the loss accepted at a vertex.
+    `value` computes the curve from the weight and the loss that are accepted at a vertex.
     """
     weight, loss = groups.cumulative_weight, groups.cumulative_loss
     width = groups.last_vertex_weight
@@ -108,14 +109,14 @@ def trapezoid_derivatives_of_groups(
 
 
 def trapezoid_derivatives(value: FloatArray, *, is_flat_before_first: bool) -> FloatArray:
-    """Return the derivative of a trapezoid area with respect to the x-coordinate of each vertex.
+    """Return the derivatives of a trapezoid area with respect to the x-coordinates of vertices.
 
-    Before the first vertex the curve is constant, or it rises from the origin.
+    Before the first vertex, the curve is either constant or a line from the origin.
     """
     first_value = value[:1] if is_flat_before_first else [0.0]
     value_before = np.concatenate((first_value, value[:-1]))
-    # A vertex that moves right shortens the next segment and lengthens the previous one. The last
-    # vertex has no next segment.
+    # Moving a vertex to the right shortens the next segment and lengthens the previous segment. The
+    # last vertex has no next segment.
     value_after = np.append(value[1:], -value[-1])
     out: FloatArray = (value_before - value_after) / 2
     return out
@@ -123,7 +124,7 @@ def trapezoid_derivatives(value: FloatArray, *, is_flat_before_first: bool) -> F
 
 @dataclass(frozen=True)
 class InfluenceMoments:
-    """Moments of the influences on one number, which give its standard error."""
+    """Moments of the influences on a number, which determine its standard error."""
 
     #: Number of samples.
     n_samples: int
@@ -135,7 +136,7 @@ class InfluenceMoments:
 
     @property
     def standard_error(self) -> float:
-        """The standard error; NaN for one unit."""
+        """The standard error, or NaN for a single unit."""
         if self.n_units <= 1:
             return NAN
         return float(np.sqrt(self.sum_of_squares * self.n_units / (self.n_units - 1)))
@@ -148,9 +149,10 @@ def influence_moments(
     cluster: IntArray | None = None,
     repeats: FloatArray | None = None,
 ) -> InfluenceMoments:
-    """Return the moments of influences; `repeats` is the number of samples of each row.
+    """Return the moments of influences.
 
-    Weights and clusters are those of `covariance`. They must be None if `repeats` is passed.
+    `weight` and `cluster` are the arguments of `covariance`. `repeats` is the number of samples
+    that each row represents. If `repeats` is passed, weights and clusters must be None.
     """
     if repeats is None:
         square = np.square(unit_contributions(influence, weight, cluster)[:, 0])
@@ -168,10 +170,9 @@ def influence_moments(
 def unit_contributions(
     influences: FloatArray, weight: FloatArray | None = None, cluster: IntArray | None = None
 ) -> FloatArray:
-    """Return the contribution of each independent unit to the error of each number.
+    """Return the contribution of each independent unit to the error of each number, (units, k).
 
-    Influences, weights and clusters are those of `covariance`. The result has shape (units, k).
-    Rows whose weight is 0 in every column are dropped.
+    The arguments are those of `covariance`. Rows whose weight is 0 in every column are dropped.
     """
     table = influences.reshape(influences.shape[0], -1)
     if weight is None:
@@ -190,7 +191,7 @@ def unit_contributions(
 def unit_has_weight(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
     """Return whether each unit has a sample with positive weight in each column, (units, k).
 
-    The weights (n, k) and the clusters are those of `unit_contributions`, and so are the units.
+    The weights (n, k), the clusters and the units are those of `unit_contributions`.
     """
     is_positive = weight > 0
     has_weight = is_positive.any(axis=1)
@@ -207,7 +208,7 @@ def _reduce_clusters(operation: np.ufunc, rows: Array, cluster: IntArray) -> Arr
 
 
 def covariance_from_contributions(contributions: FloatArray) -> FloatArray:
-    """Return the covariance (k, k) of numbers from `unit_contributions`; NaN for one unit."""
+    """Return the covariance (k, k) of numbers from `unit_contributions`, or NaN for one unit."""
     n_units, k = contributions.shape
     if n_units < 2:
         return np.full((k, k), np.nan)
@@ -225,30 +226,32 @@ def covariance(
 ) -> FloatArray:
     """Compute the joint covariance of numbers from their influences.
 
-    Answers: how do these numbers vary together over studies of this size?
+    Answers: how do these numbers vary jointly over studies of this size?
 
     Parameters
     ----------
     influences : ndarray of shape (n,) or (n, k)
         Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale. A row is one observation, whatever its weight. (For counts of
-        identical independent samples the covariance is too large; repeat their rows instead.) Pass
-        one column for each number if a number ignores some samples, which then have weight 0.
+        Sample weights, on any scale. Each row counts as one observation. If weights are counts of
+        identical independent samples, the covariance is too large, so repeat the rows instead. If a
+        number ignores some samples, pass one column for each number, in which the ignored samples
+        have weight 0.
     cluster : ndarray of shape (n,), optional
-        Code of the cluster of each sample, from 0. Only clusters are independent.
+        Integer code of the cluster of each sample, starting at 0. Different clusters are
+        independent.
 
     Returns
     -------
     ndarray of shape (k, k)
         ``sum w^2 IF IF' / W^2`` times n/(n - 1). With clusters, the influences are first summed
-        within each cluster, and n is the number of clusters. Rows whose weight is 0 for every
-        number are not counted. NaN if there is only one unit.
+        within each cluster, and n is the number of clusters. The number n does not include rows
+        whose weight is 0 for every number. NaN if the data contain only one unit.
 
     Notes
     -----
     Without weights and clusters, the square root of the diagonal is sqrt(sum IF^2 / (n (n - 1))).
-    Cost: one matrix product.
+    The cost is one matrix product.
 
     Examples
     --------
@@ -265,7 +268,7 @@ def standard_error(
 ) -> float:
     """Compute the standard error of one number from its influences.
 
-    Answers: how far is this number typically from the true value?
+    Answers: how large is the typical difference between this number and the true value?
 
     Parameters
     ----------
@@ -277,7 +280,7 @@ def standard_error(
     Returns
     -------
     float
-        A number of at least 0; NaN for one sample (or cluster).
+        The standard error, or NaN for a single sample or cluster.
 
     Notes
     -----
@@ -293,21 +296,22 @@ def standard_error(
     return float(np.sqrt(covariance(influence, weight=weight, cluster=cluster)[0, 0]))
 
 
-#: Distances of thresholds, in standard errors: the lower edges of steps. A threshold beyond the
-#: last step has a p-value below 1e-10.
+#: Lower edges of the steps of the distance of a threshold, in standard errors. A threshold beyond
+#: the last step has a p-value below 1e-10.
 DISTANCE_STEPS: Final[FloatArray] = np.linspace(0.0, 6.5, 27)
 
-#: Thresholds at this distance or farther are excluded: the upper edge of the last step.
+#: Upper edge of the last step. Thresholds at this distance or farther are excluded.
 MAX_DISTANCE: Final = float(DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
 
-#: Factor on the squared quantile, which bounds the sum of two squares: of the distance of the
-#: threshold and of the error of the number there. If a group ends exactly at the coverage, each
-#: side is selected half the time. An interval on one side then misses with probability P(x > q)/2,
-#: and one that extends from the other side with P(y > q)/2, for chi-squared x and y with one and
-#: two degrees of freedom. The sum is 5% for q = 4.36 instead of 3.84 (1%: 7.44 instead of 6.63).
+#: Factor on the squared quantile, which limits the sum of the squared distance of the threshold and
+#: the squared error of the number at the threshold. If a group ends exactly at the coverage, each
+#: side is selected with probability 1/2. Let x and y be chi-squared with one and two degrees of
+#: freedom. An interval on the selected side misses the true value with probability P(x > q)/2, and
+#: an interval that extends from the other side misses it with probability P(y > q)/2. The sum is 5%
+#: for q = 4.36 instead of 3.84, and 1% for q = 7.44 instead of 6.63.
 DISTANCE_FACTOR: Final = 1.135
 
-#: Note on every interval that allows for more than one threshold.
+#: Note of every interval that includes more than one plausible threshold.
 AMBIGUOUS_THRESHOLD_NOTE: Final = (
     "the data do not determine the threshold (large tie groups, or a risk that hardly rises); the "
     "interval allows for all plausible thresholds"
@@ -315,10 +319,10 @@ AMBIGUOUS_THRESHOLD_NOTE: Final = (
 
 
 def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) -> FloatArray:
-    """Return how far a number may move down and up at each distance step, shape (2, steps).
+    """Return the maximum decrease and increase of a number by distance step, shape (2, steps).
 
-    Parameters are the number at each plausible threshold, the distance of each threshold from the
-    data in standard errors, and the number at the selected threshold.
+    `values` contains the number at each plausible threshold, and `distances` the distance of each
+    threshold from the data in standard errors. `value` is the number at the selected threshold.
     """
     out = np.zeros((2, DISTANCE_STEPS.size))
     step = np.searchsorted(DISTANCE_STEPS, distances, side="right") - 1
@@ -331,19 +335,19 @@ def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) 
 
 
 def max_shifts_of_difference(max_shifts: FloatArray) -> FloatArray:
-    """Return the maximum shifts of first minus second from those of both, shape (2, 2, steps)."""
+    """Return the maximum shifts of first minus second from the shifts of both, (2, 2, steps)."""
     first, second = max_shifts
     return np.stack([first[0] + second[1], first[1] + second[0]])
 
 
 def remaining_squared_quantiles(level: float, distances: FloatArray) -> FloatArray:
-    """Return the squared quantile that remains at each threshold; negative if it is excluded."""
+    """Return the remaining squared quantile at each threshold, negative if it is excluded."""
     quantile = float(special.ndtri((1 + level) / 2))
     return np.asarray(DISTANCE_FACTOR * quantile**2 - distances**2)
 
 
 def remaining_levels(level: float) -> FloatArray:
-    """Return the level of the interval at each distance step that is not excluded."""
+    """Return the confidence level at each distance step that is not excluded."""
     squared_quantiles = remaining_squared_quantiles(level, DISTANCE_STEPS)
     quantiles = np.sqrt(squared_quantiles[squared_quantiles > 0])
     out: FloatArray = 2 * special.ndtr(quantiles) - 1
@@ -351,9 +355,10 @@ def remaining_levels(level: float) -> FloatArray:
 
 
 def joint_p_value(p_values: FloatArray) -> float:
-    """Return the largest p-value over the distance steps, from the test at each step.
+    """Return the largest p-value over the distance steps from the p-values of the tests.
 
-    The p-value combines the distance of the threshold with the test of the number there.
+    The p-value of a step combines the distance of the threshold with the test of the number at this
+    threshold.
     """
     z = special.ndtri(p_values / 2)
     joint_z = np.sqrt((DISTANCE_STEPS**2 + z**2) / DISTANCE_FACTOR)

@@ -1,4 +1,4 @@
-"""Intervals of proportions, and of numbers and differences with known influence functions."""
+"""Intervals of proportions, and intervals of numbers and differences from influences."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -49,17 +49,18 @@ class Interval:
     Attributes
     ----------
     low, high : float
-        The bounds; NaN if there is no interval, and `note` gives the reason.
+        The bounds. If no interval exists, the bounds are NaN and `note` states the reason.
     level : float
-        The confidence level: the share of repeated studies whose interval contains the true value.
+        The confidence level, which is the nominal share of repeated studies whose interval contains
+        the true value.
     procedure : str
         The method without its degrees of freedom, such as "influence function, logit scale".
     standard_error : float
-        Standard error on the scale of the number; NaN if the method computes none.
+        Standard error in units of the number, or NaN if the method computes no standard error.
     note : str
-        A warning, such as one about few failures; empty if there is none.
+        A warning, for example about few failures, or empty.
     degrees : float
-        Degrees of freedom of the t quantile; NaN for other methods.
+        Degrees of freedom of the t quantile, or NaN for other methods.
     """
 
     low: float
@@ -79,17 +80,17 @@ class Interval:
 
     @property
     def exists(self) -> bool:
-        """Whether there is an interval."""
+        """Whether the interval has bounds."""
         return not np.isnan(self.low)
 
 
 def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
-    """Return an interval with NaN bounds, and the reason in its note."""
+    """Return an interval with NaN bounds whose note states the reason."""
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
 def no_difference(values: tuple[float, float], level: float, note: str) -> Difference:
-    """Return a difference without interval and test, and the reason in its note."""
+    """Return a difference without interval and test whose note states the reason."""
     return Difference(
         value=float(values[0]) - float(values[1]),
         low=NAN,
@@ -107,7 +108,7 @@ def no_difference(values: tuple[float, float], level: float, note: str) -> Diffe
 
 
 def check_level(level: float) -> float:
-    """Validate the level of an interval: strictly between 0 and 1."""
+    """Validate the level of an interval, which must lie strictly between 0 and 1."""
     value = checks.number(level, "level")
     if not 0 < value < 1:
         hint = " For 95% pass 0.95." if 1 < value < 100 else ""
@@ -143,35 +144,35 @@ def interval_from_influence(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     bounds : tuple of float, default=(0, inf)
-        The range of the number. It selects the scale: logit for two finite bounds, log for a finite
-        lower bound, otherwise no transformation.
+        The range of the number, which selects the scale of the interval. The scale is logit for two
+        finite bounds, log for a finite lower bound, and otherwise the plain scale.
     failures : int or FailureCount, optional
-        Number of failures, for a warning if there are few.
+        Number of failures. The interval has a warning if this number is small.
     heavy_tailed : bool, default=False
-        Whether a few failures may dominate the number, as for the AURC. The warning then requires
-        more failures, and the degrees of freedom are at most the number of Poisson events with the
-        same relative standard error.
+        Whether a few failures may dominate the number, as for the AURC. If True, the threshold of
+        the warning is higher. The degrees of freedom are then at most the number of Poisson events
+        with the same relative standard error.
     max_degrees : float, default=inf
-        Upper limit of the degrees of freedom, from the smallest part of the data.
+        Upper limit of the degrees of freedom, which the smallest part of the data determines.
     model_variance : ModelVariance, optional
-        The variance that a model of the data predicts, and its degrees of freedom. It is for
-        numbers whose variance is dominated by outliers, which few failures may not contain [1]_.
+        The variance that a model of the data predicts, and its degrees of freedom [1]_. Outliers
+        dominate the variance of some numbers, and few failures may not contain an outlier.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
     repeats : ndarray of shape (n,), optional
-        Number of samples of each row, if a row represents several equal and independent samples.
-        Weights and clusters are then ignored.
+        Number of samples of each row if a row represents several equal and independent samples.
+        Weights and clusters must then be None.
 
     Returns
     -------
     Interval
-        Symmetric on its scale, with a t quantile whose degrees of freedom follow from the
-        influences. The bounds are NaN, with a note, if no sample changes the number or if the value
-        is at a bound of its range.
+        An interval that is symmetric on its scale and uses a t quantile. The degrees of freedom of
+        the quantile are estimated from the influences. If no sample changes the number or the value
+        is at a bound of its range, the bounds are NaN and the note states the reason.
 
     Notes
     -----
-    docs/validation.md lists the measured coverage.
+    The page docs/validation.md lists the measured coverage.
 
     References
     ----------
@@ -218,17 +219,17 @@ def widen_over_thresholds(
     interval_at: Callable[..., Interval],
     max_shifts: FloatArray,
 ) -> Interval:
-    """Extend an interval to the intervals of the numbers at other plausible thresholds.
+    """Extend an interval by the intervals of the numbers at other plausible thresholds.
 
     `interval_at(value, level=...)` computes the interval of a number. `max_shifts`, shape (2,
-    steps), are those of `influence.max_shifts_by_step`.
+    steps), is the result of `influence.max_shifts_by_step`.
     """
     if np.isnan(interval.low) or not max_shifts.any():
         return interval
     intervals = [interval]
     levels = remaining_levels(interval.level)
     for shifts, sign in zip(max_shifts, (-1.0, 1.0), strict=True):
-        # Steps beyond the last remaining level are excluded.
+        # The loop ends at the last remaining level, because later steps are excluded.
         for shift, level in zip(shifts, levels, strict=False):
             if shift > 0:
                 intervals.append(interval_at(value + sign * shift, level=level))
@@ -241,12 +242,12 @@ def widen_over_thresholds(
 
 
 def _reason_for_no_interval(value: float, error: float, bounds: tuple[float, float]) -> str:
-    """Return the reason why there is no interval, or an empty string."""
+    """Return the reason why a number has no interval, or an empty string."""
     if not np.isfinite(value):
         return "the number is not finite"
     if not np.isfinite(error):
         return "a single independent sample does not show the variation"
-    # Rounding may leave a tiny distance to the bound, or a tiny standard error.
+    # Because of rounding, the distance to the bound or the standard error may be tiny instead of 0.
     if not bounds[0] + 1e-12 < value < bounds[1] - 1e-12:
         return f"{value:g} is a bound of the range, where a standard error is not informative"
     if error <= 1e-14 * max(abs(value), 1e-300):
@@ -257,7 +258,7 @@ def _reason_for_no_interval(value: float, error: float, bounds: tuple[float, flo
 def _interval_on_scale(
     value: float, half_width: float, bounds: tuple[float, float]
 ) -> tuple[str, float, float]:
-    """Return the name of the scale and the bounds; `half_width` is in units of the value."""
+    """Return the name of the scale and the bounds, where `half_width` is in units of the value."""
     low, high = bounds
     scale, half_width_on_scale = "plain scale", half_width
     if np.isfinite(low) and np.isfinite(high):
@@ -272,7 +273,7 @@ def _interval_on_scale(
 
 
 def shift_on_scale(value: float, shifts: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Shift a number on the scale that its range selects: logit, log or plain."""
+    """Shift a number on the logit, log or plain scale, which its range selects."""
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
@@ -296,9 +297,10 @@ def difference_from_influences(
     max_shifts: FloatArray | None = None,
     no_error_at_threshold: bool = False,
 ) -> Difference:
-    """Compare two numbers of the same samples by a paired test on their influences.
+    """Compare two numbers from the same samples by a paired test on their influences.
 
-    Answers: is the first number really lower than the second, and by how much?
+    Answers: is the first number significantly lower than the second, and how large is the
+    difference?
 
     Parameters
     ----------
@@ -311,34 +313,35 @@ def difference_from_influences(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     failures : int or FailureCount, optional
-        Number of failures (of either method). It limits the degrees of freedom, and a warning is
-        added if there are few.
+        Smaller number of failures of both methods. The number limits the degrees of freedom, and
+        the result has a warning if the number is small.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the numbers, as for the AURC.
     bounds : tuple of float, default=(-inf, inf)
-        The range of the numbers. It limits the interval, and sets the magnitude of rounding errors.
+        The range of the numbers, which limits the interval and determines the magnitude of rounding
+        errors.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
     max_shifts : ndarray of shape (2, 2, steps), optional
-        For working points near large tie groups: how far each number may move at other plausible
-        thresholds (`influence.max_shifts_by_step`). The influences are those at the selected
-        thresholds.
+        The largest shifts of each number at other plausible thresholds
+        (`influence.max_shifts_by_step`), for working points near large tie groups. The influences
+        are then those at the selected thresholds.
     no_error_at_threshold : bool, default=False
-        Whether a number with influences of 0 has no error except that of its threshold, as a
-        coverage has.
+        Whether a number whose influences are all 0 has no error except the error of its threshold.
+        This is True for a coverage.
 
     Returns
     -------
     Difference
-        First minus second, with interval, p-value and ratio.
+        The difference first minus second, with interval, p-value and ratio.
 
     Notes
     -----
-    A t-test on the differences of the influences, so common variation cancels. The degrees of
-    freedom follow from these differences (at most failures - 1), and half of their skewness is
-    corrected [1]_. The interval of the ratio contains all ratios that the same test does not
-    reject [2]_, so it contains 1 if the interval of the difference contains 0. In large samples the
-    test is DeLong's test for the AUROC.
+    The test is a t-test on the differences of the influences, in which common variation cancels.
+    The degrees of freedom are estimated from these differences and are at most failures - 1. The
+    test corrects half of the skewness of the differences [1]_. The interval of the ratio contains
+    all ratios that the same test does not reject [2]_. It therefore contains 1 if the interval of
+    the difference contains 0. For the AUROC and large samples, the test equals DeLong's test.
 
     References
     ----------
@@ -379,21 +382,22 @@ def difference_from_influences(
 def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     """Compute the exact (Clopper-Pearson) interval of a proportion.
 
-    Answers: which proportions are compatible with this count, with guaranteed coverage?
+    Answers: which proportions are compatible with this count, if the coverage must be guaranteed?
 
     Parameters
     ----------
     successes : float
-        Number of successes. It need not be whole if `n` is an effective sample size.
+        Number of successes. The number may be fractional if `n` is an effective sample size.
     n : float
-        Number of trials, or their effective sample size (see `effective_sample_size`).
+        Number of trials, or the effective sample size (see `effective_sample_size`).
     level : float, default=0.95
-        The interval contains the true proportion with at least this probability.
+        Minimum probability that the interval contains the true proportion.
 
     Returns
     -------
     Interval
-        Within [0, 1]. It is conservative: often longer than necessary for the level.
+        The interval, which lies in [0, 1]. It is conservative, that is, often longer than the level
+        requires.
 
     Raises
     ------
@@ -428,7 +432,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     successes, n : float
         As in `clopper_pearson`.
     level : float, default=0.95
-        The probability that the interval contains the true proportion, on average over proportions.
+        Probability that the interval contains the true proportion, on average over proportions.
 
     Returns
     -------
@@ -455,27 +459,27 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     k, n, tail = _check_proportion(successes, n, level)
     z2 = float(special.ndtri(tail)) ** 2
     p = k / n
-    # Wilson's formula with numerator and denominator times n, because n * n may underflow to 0 for
-    # an effective sample size.
+    # The formula has numerator and denominator multiplied by n, because n * n may underflow to 0
+    # for an effective sample size.
     center = (k + z2 / 2) / (n + z2)
     half_width = float(np.sqrt(z2 * (k * (1 - p) + z2 / 4))) / (n + z2)
-    # For k = 0 and k = n, the two terms differ only by rounding.
+    # For k = 0 and k = n, the difference of the two terms is only a rounding error.
     low = 0.0 if k <= 0 else max(0.0, center - half_width)
     high = 1.0 if k >= n else min(1.0, center + half_width)
     return Interval(low, high, level, "Wilson", float(np.sqrt(p * (1 - p) / n)))
 
 
 def effective_sample_size(proportion: float, standard_error: float) -> float:
-    """Return the number of independent equal samples that has this standard error.
+    """Return the number of independent equal samples for which a proportion has this error.
 
-    For weighted or clustered samples, pass it as `n` to `clopper_pearson` or `wilson`, and the
-    proportion times it as the number of successes.
+    For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`. Pass
+    the proportion times the result as the number of successes.
     """
     return proportion * (1 - proportion) / standard_error**2
 
 
 def _check_proportion(successes: float, n: float, level: float) -> tuple[float, float, float]:
-    """Validate the arguments, and return successes, trials and the tail probability."""
+    """Validate the arguments and return successes, trials and the tail probability."""
     total = checks.fraction(n, "n", high=float("inf"))
     if total <= 0:
         raise DomainError(f"`n` must be above 0; got {n!r}")

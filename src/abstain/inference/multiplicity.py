@@ -1,4 +1,4 @@
-"""Many tests at once: p-values adjusted for their number, and Nemenyi's test of all mean ranks."""
+"""Adjustment of p-values for multiple tests, and Nemenyi's test of all mean ranks."""
 
 from typing import Literal, TypeAlias
 
@@ -23,16 +23,16 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     Parameters
     ----------
     p_values : array of any shape
-        In [0, 1]; NaN for a test without a result.
+        P-values in [0, 1], or NaN for a test without a result.
     method : {"holm", "bonferroni", "none"}, default="holm"
         Holm's step-down method is at least as powerful as Bonferroni's, under the same conditions.
 
     Returns
     -------
     ndarray of the same shape
-        Adjusted p-values in [0, 1], at least as large as the p-values. The probability that any
-        true null hypothesis has an adjusted p-value of at most alpha is at most alpha (not for
-        "none"). NaN stays NaN and does not count as a test.
+        Adjusted p-values in [0, 1], which are at least as large as the p-values. Except for "none",
+        the probability that any true null hypothesis has an adjusted p-value of at most alpha is at
+        most alpha. A NaN remains NaN and does not count as a test.
 
     Raises
     ------
@@ -131,20 +131,20 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
 def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     """Test each pair of mean ranks by Nemenyi's test.
 
-    Answers: which methods differ significantly, if all pairs are tested?
+    Answers: which methods differ significantly if all pairs are tested?
 
     Parameters
     ----------
     mean_ranks : array of shape (k,)
         Mean ranks over the blocks, as `friedman` returns them.
     n_blocks : int
-        Number of complete blocks of the mean ranks.
+        Number of complete blocks over which the ranks are averaged.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Two-sided p-values, adjusted for all pairs by the studentized range; 1 on the diagonal,
-        NaN for a mean rank that is NaN.
+        Two-sided p-values, adjusted for all pairs by the studentized range. The diagonal is 1, and
+        the p-values of a mean rank that is NaN are NaN.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
 
     Notes
     -----
-    The test is asymptotic: for fewer than about 10 blocks its level is approximate.
+    The test is asymptotic. With fewer than about 10 blocks, its level is approximate.
 
     References
     ----------
@@ -199,7 +199,7 @@ def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -
     Returns
     -------
     float
-        Difference of ranks.
+        The smallest significant difference of two mean ranks.
 
     Raises
     ------
@@ -228,21 +228,22 @@ def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -
 
 
 def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int, ...], ...]:
-    """Find the largest groups of methods whose mean ranks are not significantly different.
+    """Find the maximal groups of methods whose mean ranks are not significantly different.
 
     Answers: which methods are connected by a bar in the critical-difference diagram?
 
     Parameters
     ----------
     mean_ranks : array of shape (k,)
-        Mean ranks over the blocks. A method with a NaN belongs to no group.
+        Mean ranks over the blocks. A method with mean rank NaN belongs to no group.
     critical_difference : float
         Mean ranks with a smaller difference are not significantly different.
 
     Returns
     -------
     tuple of tuple of int
-        Indices of the methods of each group of two or more, from the best mean rank on.
+        Indices of the methods in each group of at least two methods, beginning with the best mean
+        rank.
 
     Raises
     ------

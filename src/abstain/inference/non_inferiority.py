@@ -1,4 +1,4 @@
-"""Non-inferiority test: the first method is worse than the second by less than a margin."""
+"""Non-inferiority test of whether a method is worse than another by less than a margin."""
 
 from dataclasses import dataclass
 
@@ -27,8 +27,8 @@ from abstain.inference.small_samples import (
 )
 from abstain.typing import FloatArray, IntArray
 
-#: Number of directions in which the joint ellipse is searched. The largest difference is accurate
-#: to 1e-4 of the radius.
+#: Directions in which the joint ellipse is searched. With this number of directions, the largest
+#: difference is accurate to 1e-4 of the radius.
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 361)
 _CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
 
@@ -43,10 +43,10 @@ class NonInferiority:
     Attributes
     ----------
     p_value : float
-        One-sided p-value of "the first is worse by the margin or more".
+        One-sided p-value of "the first method is worse by the margin or more".
     bound : float
-        One-sided confidence bound of the difference (first minus second): an upper bound if lower
-        is better, otherwise a lower bound.
+        One-sided confidence bound of the difference (first minus second). The bound is an upper
+        bound if lower is better, and otherwise a lower bound.
     margin : float
         The margin in units of the metric.
     non_inferior : bool
@@ -54,7 +54,7 @@ class NonInferiority:
     level : float
         Confidence level of the bound.
     note : str
-        Reason for a missing bound, or a warning; or empty.
+        Reason for a missing bound, a warning, or empty.
     """
 
     p_value: float
@@ -90,17 +90,18 @@ def non_inferiority(
     lower_is_better : bool
         The direction of the metric.
     relative_to : float, optional
-        The metric of the second method, if the margin is a share of it (0.1 for 10%).
+        The metric of the second method. If it is passed, the margin is a share of this metric, such
+        as 0.1 for 10%.
     degrees : float, default=inf
-        Degrees of freedom of the standard error. Half of (failures - 1) is a conservative choice.
+        Degrees of freedom of the standard error. The value (failures - 1) / 2 is conservative.
     level : float, default=0.95
         Confidence level of the one-sided bound. The test has level 1 - level.
 
     Returns
     -------
     NonInferiority
-        P-value and bound. They are NaN, and `non_inferior` is False, if the difference is NaN or
-        its standard error is 0.
+        P-value and bound. If the difference is NaN or its standard error is 0, both are NaN and
+        `non_inferior` is False.
 
     Raises
     ------
@@ -110,11 +111,12 @@ def non_inferiority(
 
     Notes
     -----
-    Choose the margin before you look at the data. The quantile is that of Student's t distribution,
-    or of the normal distribution if `degrees` is inf. It is too small for few failures: use
-    `non_inferiority_from_influences` if influences are available. A relative margin is treated as a
-    constant, although it is estimated from the same data. To account for that, pass logarithms: the
-    difference of the logarithms, its standard error, and log(1 + share) as the margin.
+    Choose the margin before you look at the data. The bound uses a quantile of Student's t
+    distribution, or of the normal distribution if `degrees` is inf. With few failures, this
+    quantile is too small, so use `non_inferiority_from_influences` if influences are available. The
+    test treats a relative margin as a constant, although the metric of the second method is
+    estimated from the same data. To account for the error of this estimate, pass the difference of
+    the logarithms, its standard error, and log(1 + share) as the margin.
 
     References
     ----------
@@ -161,7 +163,7 @@ def non_inferiority_from_influences(
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> NonInferiority:
-    """Run the non-inferiority test on the influences of the samples, also for few failures.
+    """Run a non-inferiority test that is valid for few failures on the influences of samples.
 
     Answers: is the cheaper method good enough, given the number of failures?
 
@@ -178,16 +180,17 @@ def non_inferiority_from_influences(
     level : float, default=0.95
         Confidence level of the one-sided bound, at least 0.5. The test has level 1 - level.
     failures, heavy_tailed, bounds, weight, cluster
-        As in `abstain.inference.intervals.difference_from_influences`. The range also selects the
-        scale.
+        As in `abstain.inference.intervals.difference_from_influences`. The range `bounds` also
+        selects the scale.
     model_variances : tuple of ModelVariance or None, default=(None, None)
-        The variance of each number that a model predicts, as in `interval_from_influence`.
+        The variance that a model predicts for each number, as in `interval_from_influence`.
 
     Returns
     -------
     NonInferiority
-        NaN with a note, and not non-inferior, if no sample changes the numbers. Two methods with
-        equal influences are non-inferior to each other.
+        The result of the test. If no sample changes the numbers, the bound is NaN, `non_inferior`
+        is False and the note states the reason. Two methods with equal influences are non-inferior
+        to each other.
 
     Raises
     ------
@@ -196,13 +199,14 @@ def non_inferiority_from_influences(
 
     Notes
     -----
-    A study without the failure that distinguishes the methods has both a small difference and a
-    small standard error, and the test of `difference_from_influences` may not be valid. Therefore,
-    a method is non-inferior only if three bounds are within the margin: (1) Student's t with half
-    of the degrees of freedom; (2) the same with Hall's full correction for skewness [1]_; (3) the
-    largest difference in the joint ellipse of both numbers on the logit or log scale of their
-    range, whose two radii are t quantiles. With 100 or more failures, the three bounds are close to
-    that of the plain t-test. docs/validation.md lists the measured level and power.
+    A study may lack the failures that distinguish the methods. Its difference and its standard
+    error are then both too small, and the test of `difference_from_influences` may not be valid.
+    Therefore, a method is non-inferior only if three bounds are within the margin. The first bound
+    is that of Student's t with half of the degrees of freedom. The second bound adds Hall's full
+    correction for skewness [1]_. The third bound is the largest difference in the joint ellipse of
+    both numbers on the logit or log scale of their range. The two radii of the ellipse are t
+    quantiles. With 100 or more failures, all three bounds are close to the bound of the plain
+    t-test. The page docs/validation.md lists the measured level and power.
 
     References
     ----------
@@ -234,7 +238,7 @@ def non_inferiority_from_influences(
     )
     note = difference.note
     if np.isnan(difference.low):
-        # Data without variation do not show non-inferiority.
+        # Data without variation provide no evidence of non-inferiority.
         return _undefined_result(margin, level, note)
     if difference.low == difference.high == 0.0:
         # Every sample has the same influence on both numbers.
@@ -264,7 +268,7 @@ def non_inferiority_from_influences(
 
 @dataclass(frozen=True)
 class _Disadvantage:
-    """The amount by which the first method is worse, with its standard error."""
+    """The amount by which the first method is worse, and its standard error."""
 
     value: float
     standard_error: float
@@ -275,12 +279,13 @@ class _Disadvantage:
     def from_contributions(
         cls, value: float, contributions: FloatArray, failures: int | FailureCount | None
     ) -> "_Disadvantage":
+        """Compute the standard error, skewness and degrees of freedom."""
         degrees = min(degrees_of_freedom(contributions), max_degrees_for_failures(failures))
         return cls(
             value=value,
             standard_error=standard_error_from_contributions(contributions[:, None]),
-            # `correct_skewness` corrects half of the skewness. Twice the skewness gives the full
-            # correction.
+            # `correct_skewness` corrects half of the skewness, so twice the skewness leads to the
+            # full correction.
             skew=2 * skewness(contributions),
             degrees=max(1.0, degrees / 2),
         )
@@ -292,7 +297,7 @@ class _Disadvantage:
         return self.value - self.standard_error * min(quantile, skewed_quantile)
 
     def p_value(self, margin: float) -> float:
-        """Return the tail probability for which the bound equals the margin."""
+        """Return the tail probability at which the bound equals the margin."""
         t = (self.value - margin) / self.standard_error
         return t_probability(max(t, correct_skewness(t, self.skew)), self.degrees)
 
@@ -302,13 +307,14 @@ class JointEllipse:
     """Confidence ellipse of two numbers on the scale of their range.
 
     The standard error of a difference depends on the same few failures as the difference itself. In
-    a study without the failure that distinguishes two scores, both are too small. On the logit (or
-    log) scale, the standard errors of the numbers are more stable. The ellipse has these standard
-    errors and their correlation. A common change of both numbers does not change the difference.
+    a study without the failures that distinguish two scores, the difference and its standard error
+    are too small. On the logit or log scale, the standard errors of the two numbers are more
+    stable. These standard errors and the correlation of the errors define the ellipse. A common
+    change of both numbers does not change the difference.
     """
 
     values: tuple[float, float]
-    #: Standard errors on the scale; 0 for a number that no sample changes.
+    #: Standard errors on the scale, which are 0 for a number that no sample changes.
     standard_errors: tuple[float, float]
     #: Degrees of freedom of the standard errors.
     degrees: tuple[float, float]
@@ -356,7 +362,8 @@ class JointEllipse:
     def max_difference(self, tail: float, *, first_minus_second: bool) -> float:
         """Return the largest difference in the ellipse whose radii have this tail probability.
 
-        The difference is first minus second, or second minus first.
+        The difference is first minus second if `first_minus_second` is True, and otherwise second
+        minus first.
         """
         x, y = _CIRCLE
         independent_share = float(np.sqrt(1.0 - self.correlation**2))
@@ -365,7 +372,7 @@ class JointEllipse:
         for k in (0, 1):
             radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
             shifts = radius * directions[k]
-            # A number that no sample changes may be a bound of its range, where the scale is
+            # A number that no sample changes may be at a bound of its range, where the scale is
             # infinite.
             number = np.full(shifts.shape, self.values[k])
             if shifts.any():
@@ -375,14 +382,17 @@ class JointEllipse:
         return float(differences.max() if first_minus_second else -differences.min())
 
     def p_value(self, margin: float, *, first_minus_second: bool) -> float:
-        """Return the tail probability (at most 0.5) whose largest difference is the margin."""
+        """Return the tail probability, up to 0.5, at which the largest difference is the margin."""
         low, high = 0.0, 0.5
         if self.max_difference(high, first_minus_second=first_minus_second) >= margin:
             return high
         for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
             difference = self.max_difference(middle, first_minus_second=first_minus_second)
-            low, high = (low, middle) if difference < margin else (middle, high)
+            if difference < margin:
+                high = middle
+            else:
+                low = middle
         return high
 
 
@@ -403,7 +413,7 @@ def _undefined_result(margin: float, level: float, note: str) -> NonInferiority:
 
 
 def _check_margin(margin: float, relative_to: float | None) -> float:
-    """Validate the margin, and return it in units of the metric."""
+    """Validate the margin and return the margin in units of the metric."""
     scale = 1.0 if relative_to is None else abs(checks.number(relative_to, "relative_to"))
     absolute_margin = checks.fraction(margin, "margin", high=float("inf")) * scale
     if absolute_margin <= 0:

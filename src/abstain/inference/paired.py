@@ -1,4 +1,4 @@
-"""Bootstrap test of the difference of two methods, and the Wilcoxon test of the literature."""
+"""Bootstrap test of the difference of two methods, and the Wilcoxon test on replicates."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -18,7 +18,7 @@ NAN = float("nan")
 
 BootstrapMethod: TypeAlias = Literal["percentile", "basic"]
 
-#: Warning for every p-value of `wilcoxon_on_replicates`.
+#: Warning that must accompany every p-value of `wilcoxon_on_replicates`.
 REPLICATES_WARNING = (
     "Bootstrap replicates are not independent samples: these p-values decrease with the number of "
     "replicates, whatever the data. They are listed because the literature reports them."
@@ -32,15 +32,15 @@ class BootstrapDifference:
     Attributes
     ----------
     difference : float
-        First minus second, on the original data.
+        First minus second on the original data.
     low, high : float
         Bounds of the confidence interval.
     standard_error : float
-        Standard deviation of the difference over resamples.
+        Standard deviation of the difference over the resamples.
     p_value : float
-        Two-sided; at least 2/(B + 1).
+        Two-sided p-value, which is at least 2/(B + 1).
     superiority : float
-        Share of the resamples in which the first is better; ties count half.
+        Share of the resamples in which the first method is better. A tie counts half.
     level : float
         Confidence level of the interval.
     n_resamples : int
@@ -50,7 +50,8 @@ class BootstrapDifference:
     note : str
         Number of dropped resamples or the reason of missing values; empty if there are none.
     ratio, ratio_low, ratio_high : float
-        First divided by second, with quantiles of the ratios; NaN unless all values are positive.
+        First divided by second, and quantiles of the ratios over the resamples. NaN unless all
+        values are positive.
     """
 
     difference: float
@@ -77,14 +78,14 @@ def bootstrap_difference(
     level: float = 0.95,
     method: BootstrapMethod = "percentile",
 ) -> BootstrapDifference:
-    """Compare two methods by the difference of their metrics over paired resamples.
+    """Compare two methods by the differences of their metrics over paired resamples.
 
-    Answers: by how much is the first better, and is the difference significant?
+    Answers: by how much is the first method better, and is the difference significant?
 
     Parameters
     ----------
     first, second : array of shape (B,)
-        The metric of each method on the same resamples. A resample with a NaN is left out.
+        The metric of each method on the same resamples. The function drops resamples with a NaN.
     values : tuple of float
         The metric of each method on the original data.
     lower_is_better : bool
@@ -92,12 +93,14 @@ def bootstrap_difference(
     level : float, default=0.95
         Confidence level.
     method : {"percentile", "basic"}, default="percentile"
-        Quantiles of the differences, or these quantiles mirrored at the observed difference.
+        "percentile" uses quantiles of the differences. "basic" mirrors these quantiles at the
+        observed difference.
 
     Returns
     -------
     BootstrapDifference
-        NaN with a note if fewer than two resamples have values.
+        The difference with its interval and p-value. If fewer than two resamples have values, all
+        numbers except the difference are NaN and the note states the reason.
 
     Raises
     ------
@@ -108,9 +111,9 @@ def bootstrap_difference(
 
     Notes
     -----
-    The p-value is 1 minus the level at which a bound of the interval is 0. The count of resamples
-    is increased by one, so that the p-value is never 0. Up to this correction, p < 1 - level if and
-    only if the interval excludes 0.
+    The p-value is 1 minus the level at which a bound of the interval is 0. One is added to the
+    count of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level if
+    and only if the interval excludes 0.
 
     References
     ----------
@@ -150,8 +153,8 @@ def bootstrap_differences(
 ) -> list[BootstrapDifference]:
     """Compute `bootstrap_difference` of every pair of methods from replicates (k, B).
 
-    The pairs have the order of `itertools.combinations`. One method at a time is compared with all
-    later methods.
+    The pairs have the order of `itertools.combinations`. The function compares one method at a time
+    with all later methods.
     """
     checks.one_of(method, "method", ("percentile", "basic"))
     options = _Options(method, lower_is_better, check_level(level))
@@ -203,9 +206,9 @@ def interval_of_test(
 def wilcoxon_on_replicates(
     replicates: AnyArray, *, lower_is_better: bool, adjustment: Adjustment = "holm"
 ) -> FloatArray:
-    """Apply the Wilcoxon test of the literature to bootstrap replicates, which is not valid.
+    """Apply the Wilcoxon test to bootstrap replicates, which is common but not valid.
 
-    Answers: what do papers that rank by this test report?
+    Answers: which p-values do papers report that apply this test to bootstrap replicates?
 
     Parameters
     ----------
@@ -219,7 +222,7 @@ def wilcoxon_on_replicates(
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the adjusted one-sided p-value of "i is better than j"; NaN on the diagonal.
+        Entry [i, j] is the adjusted one-sided p-value of "i is better than j". The diagonal is NaN.
 
     Raises
     ------
@@ -231,8 +234,8 @@ def wilcoxon_on_replicates(
     Notes
     -----
     The test treats the B replicates as B independent samples. Its p-values decrease with B, even if
-    the methods are equally good and differ only by sampling noise. Always show
-    `REPLICATES_WARNING` with them. `bootstrap_difference` is a valid test of the same replicates.
+    the methods are equally good and differ only by sampling noise. Always show `REPLICATES_WARNING`
+    with these p-values. The function `bootstrap_difference` is a valid test on the same replicates.
 
     References
     ----------
@@ -254,7 +257,7 @@ def wilcoxon_on_replicates(
 
 @dataclass(frozen=True)
 class _Options:
-    """Options of the comparison."""
+    """Options of a bootstrap comparison."""
 
     method: BootstrapMethod
     lower_is_better: bool
@@ -268,7 +271,7 @@ def _compare(
     options: _Options,
     n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs by their differences over resamples, (pairs, B), without missing values."""
+    """Compare pairs by their differences over resamples, (pairs, B), without NaN."""
     observed = np.where(equal_up_to_rounding(*values), 0.0, values[0] - values[1])
     n_resamples, level = differences.shape[1], options.level
     note = ""

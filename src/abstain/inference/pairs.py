@@ -16,46 +16,47 @@ from abstain.inference.small_samples import (
 )
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: Largest number of entries in a block, so that it stays in the cache.
+#: Maximum number of entries in a block, so that a block fits into the cache.
 _MAX_BLOCK_ENTRIES: Final = 1 << 15
 
-#: Largest number of units in a block. Short sums have small rounding errors.
+#: Maximum number of units in a block, because short sums have small rounding errors.
 _MAX_BLOCK_UNITS: Final = 512
 
-# Rows of `PairPowerSums.ratio_sums`. With a = first - anchor x second, b = second and s = anchor -
-# ratio, first - ratio x second is a + s b. The rows are the coefficients of the sums of
-# (a + s b)^2, (a + s b)^3 and (a + s b)^4, as polynomials in s from the constant term on.
+# These slices select rows of `PairPowerSums.ratio_sums`. Let a = first - anchor x second, b =
+# second and s = anchor - ratio, so that first - ratio x second is a + s b. The sums of (a + s b)^2,
+# (a + s b)^3 and (a + s b)^4 are polynomials in s. The rows contain their coefficients, beginning
+# with the constant term.
 _SECOND_POWER, _THIRD_POWER, _FOURTH_POWER = slice(0, 3), slice(3, 7), slice(7, 12)
 
 #: Binomial coefficients of these polynomials.
 _BINOMIAL_COEFFICIENTS = np.array([1, 2, 1, 1, 3, 3, 1, 1, 4, 6, 4, 1.0])[:, None]
 
-#: Rows with powers of b alone, which do not depend on the first column.
+#: Rows that contain only powers of b and do not depend on the first column.
 _POWERS_OF_SECOND = [2, 6, 11]
 
-#: Largest anchor, and the inverse of the smallest.
+#: Maximum of the anchor, and inverse of its minimum.
 _MAX_ANCHOR = 1e6
 
 
 def pair_indices(k: int) -> tuple[IntArray, IntArray]:
-    """Return both indices of every pair of k columns, in the order of `itertools.combinations`."""
+    """Return both indices of every pair of k columns in the order of `itertools.combinations`."""
     first, second = np.triu_indices(k, 1)
     return first, second
 
 
 @dataclass(frozen=True, eq=False)
 class PairPowerSums:
-    """Sums of powers of first - ratio x second, for every pair of columns and any ratio.
+    """Sums of powers of first - ratio x second for every pair of columns and any ratio.
 
     The sums are polynomials around an anchor ratio, whose coefficients are summed over the units.
-    No digits cancel for ratios near the anchor. Sums for the difference (ratio 1) are computed
-    separately. (The covariance of many columns needs only one matrix product. However, the
-    difference of its entries loses its digits if two columns are almost equal.)
+    For ratios near the anchor, no digits are lost by cancellation. Sums for the difference (ratio
+    1) are computed separately. The covariance of all columns would need only one matrix product.
+    However, the difference of its entries loses digits if two columns are almost equal.
     """
 
     #: Shape (12, pairs).
     ratio_sums: FloatArray
-    #: Shape (pairs,). Anchor of the polynomials.
+    #: Shape (pairs,). Anchor ratio of the polynomials.
     anchor: FloatArray
     #: Shape (3, pairs). Sums of the second, third and fourth power of first - second.
     difference_sums: FloatArray
@@ -68,10 +69,10 @@ class PairPowerSums:
     def from_contributions(
         cls, contributions: FloatArray, values: FloatArray | None = None
     ) -> "PairPowerSums":
-        """Sum over the units of contributions (units, k).
+        """Compute the sums over the units of contributions (units, k).
 
-        The anchor of a pair is the ratio of its `values`, shape (k,), if both are positive;
-        otherwise 1.
+        The anchor of a pair is the ratio of its `values`, shape (k,), if both values are positive,
+        and otherwise 1.
         """
         n_units, k = contributions.shape
         first, second = pair_indices(k)
@@ -131,10 +132,10 @@ class PairPowerSums:
         )
 
     def without_rounding(self, contributions: FloatArray, tolerance: FloatArray) -> "PairPowerSums":
-        """Set contributions and differences within the tolerance of their pair to exactly 0.
+        """Return sums in which contributions and differences within the tolerance are exactly 0.
 
-        A difference that is only a rounding error has a tiny standard error, and a test might
-        find it significant.
+        A difference that is only a rounding error has a tiny standard error, so a test might reject
+        the null hypothesis.
         """
         max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
         first, second = pair_indices(max_of_column.size)
@@ -155,7 +156,7 @@ class PairPowerSums:
 
 
 def _anchor_ratios(values: FloatArray) -> FloatArray:
-    """Return the ratio of every pair of values, clipped; 1 unless both are positive and finite."""
+    """Return the clipped ratio of every pair of values, or 1 if a value is not positive."""
     first_index, second_index = pair_indices(values.size)
     first, second = values[first_index], values[second_index]
     has_ratio = (first > 0) & (second > 0) & np.isfinite(first) & np.isfinite(second)
@@ -164,16 +165,16 @@ def _anchor_ratios(values: FloatArray) -> FloatArray:
 
 
 def _sum_powers(columns: FloatArray) -> FloatArray:
-    """Return the sums of second, third and fourth powers over the units of (k, units)."""
+    """Return the sums of second, third and fourth powers over the units of columns (k, units)."""
     square = columns * columns
     factors = (columns, columns), (square, columns), (square, square)
     return np.stack([np.einsum("pn,pn->p", *pair) for pair in factors])
 
 
 def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
-    """Add the products of powers of a and b over the units of (pairs, units) to `sums`, in place.
+    """Add sums over the units of products of powers of a and b (pairs, units) to `sums` in place.
 
-    Powers of b alone are skipped.
+    The function skips products that contain only b.
     """
     aa, ab, bb = a * a, a * b, b * b
     factors_of_row = {
@@ -192,13 +193,13 @@ def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
 
 
 def max_degrees_for_failures(failures: int | FailureCount | None) -> float:
-    """Return the largest degrees of freedom for a number of failures: one less, at least 1."""
+    """Return the maximum degrees of freedom, the number of failures minus 1 or at least 1."""
     failure_count = as_failure_count(failures)
     return np.inf if failure_count is None else max(1.0, failure_count.n_failures - 1.0)
 
 
 def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
-    """Return the magnitude that rounding errors are relative to: the values, or a finite range."""
+    """Return the largest magnitude of the values and of a finite range, for rounding errors."""
     width = bounds[1] - bounds[0]
     finite = (abs(v) for v in (*values, width) if np.isfinite(v))
     return max(finite, default=0.0)
@@ -206,17 +207,17 @@ def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PairedNumbers:
-    """Pairs of numbers of the same samples, with the sums that their tests are computed from."""
+    """Pairs of numbers from the same samples, with the sums that their tests require."""
 
-    #: The numbers, shape (2, pairs).
+    #: Both numbers of each pair, shape (2, pairs).
     values: FloatArray
-    #: First minus second; 0 if the difference is only rounding.
+    #: First minus second, or 0 if the difference is only a rounding error.
     differences: FloatArray
     #: Sums of powers of the contributions of the units to both errors.
     power_sums: PairPowerSums
     #: Number of independent units of each pair.
     n_units: FloatArray
-    #: Upper limit of the degrees of freedom, from the number of failures.
+    #: Upper limit of the degrees of freedom, which the number of failures determines.
     max_degrees: FloatArray
     level: float
 
@@ -231,10 +232,11 @@ class PairedNumbers:
         level: float,
         n_units: FloatArray | None = None,
     ) -> "PairedNumbers":
-        """Build all pairs of k numbers, in the order of `itertools.combinations`.
+        """Build all pairs of k numbers in the order of `itertools.combinations`.
 
-        `contributions` are the `unit_contributions` (units, k), `failures` the failures of each
-        number, and `n_units` the units of each pair, by default all.
+        `contributions` is the result of `unit_contributions`, shape (units, k). `failures` contains
+        the failures of each number, and `n_units` the number of units of each pair. By default,
+        each pair has all units.
         """
         first, second = pair_indices(values.size)
         if n_units is None:
@@ -264,19 +266,19 @@ class PairedNumbers:
 
     @property
     def standard_error(self) -> FloatArray:
-        """The standard error of each difference; NaN for one unit."""
+        """The standard error of each difference, or NaN for a single unit."""
         factor = np.full(self.n_units.shape, np.nan)
         np.divide(self.n_units, self.n_units - 1, out=factor, where=self.n_units > 1)
         return np.asarray(np.sqrt(self.power_sums.difference_sums[0] * factor))
 
 
-#: Largest distance of a bound from the estimated ratio, on the log scale. Bounds that are farther
-#: away are 0 or infinite.
+#: Maximum distance of a bound from the estimated ratio on the log scale. Bounds at larger distances
+#: are replaced by 0 or infinity.
 _MAX_LOG_RATIO = 30.0
 
 
 def _search_distances() -> FloatArray:
-    """Return distances from 1e-6 to `_MAX_LOG_RATIO`, each 1.3 times the previous one."""
+    """Return distances from 1e-6 to `_MAX_LOG_RATIO` that increase by a factor of 1.3."""
     distances, distance = [], 1e-6
     while distance < _MAX_LOG_RATIO:
         distances.append(distance)
@@ -287,20 +289,21 @@ def _search_distances() -> FloatArray:
 #: Distances at which the search for a bound evaluates the test.
 _SEARCH_DISTANCES = _search_distances()
 
-#: Number of pairs in a block, to limit the memory.
+#: Number of pairs in a block, which limits the memory.
 _BLOCK_SIZE = 512
 
-#: Largest number of steps of the root search; bisection alone needs no more.
+#: Maximum number of steps of the root search, which is sufficient for bisection.
 _MAX_ROOT_STEPS = 60
 
 
 def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
-    """Compute Fieller's interval of each ratio; a bound is 0 or inf if no ratio is rejected.
+    """Compute Fieller's interval of each ratio.
 
     The test of "first = ratio x second" is the test of the difference first - ratio x second, with
-    the same degrees of freedom and skewness correction. Therefore, the interval contains 1 if and
-    only if the interval of the difference contains 0. (With few failures, intervals on the log
-    scale exclude a true ratio of 1 in 10% of the cases.)
+    the same degrees of freedom and skewness correction. A bound is 0 or inf if the test rejects no
+    ratio on its side. The interval contains 1 if and only if the interval of the difference
+    contains 0. In contrast, with few failures, intervals on the log scale exclude a true ratio of 1
+    in 10% of the cases.
     """
     first, second = pairs.values
     low, high = np.zeros(first.size), np.full(first.size, np.inf)
@@ -317,15 +320,15 @@ def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
 def _ratio_statistic(
     pairs: PairedNumbers, p: IntArray, ratio: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the t statistic of one ratio of each of the pairs p, and its degrees of freedom."""
+    """Return the t statistic and its degrees of freedom for one ratio of each of the pairs p."""
     sums, n_units = pairs.power_sums, pairs.n_units[p]
     first, second = pairs.values[:, p]
     from_anchor = sums.anchor[p] - ratio
     second_power = _polynomial(sums.second_powers[:, p], from_anchor)
     third_power = _polynomial(sums.third_powers[:, p], from_anchor)
     fourth_power = _polynomial(sums.fourth_powers[:, p], from_anchor)
-    # If the second number is a multiple of the first, the true sum is 0 at one ratio. The lower
-    # limit is the rounding error of the sum.
+    # If the second number is a multiple of the first, the true sum of squares is 0 at one ratio.
+    # The lower limit is the rounding error of this sum.
     scale = sums.difference_sums[0][p] + (1 - ratio) ** 2 * sums.second_powers[2][p]
     second_power = np.maximum(np.maximum(second_power, 1e-28 * scale), 1e-300)
     standard_error = np.sqrt(second_power * n_units / (n_units - 1))
@@ -336,7 +339,7 @@ def _ratio_statistic(
 
 
 def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
-    """Evaluate a polynomial at x by Horner's rule; the constant coefficient is the first."""
+    """Evaluate a polynomial at x by Horner's rule, given coefficients from the constant term on."""
     value = np.zeros_like(x)
     for c in coefficients[::-1]:
         value = value * x + c
@@ -344,15 +347,16 @@ def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
-    """Return the log-distance of the bound below (-1) or above (1) the estimated ratio.
+    """Return the distance of a bound from the estimated ratio on the log scale.
 
-    The bound is the first ratio that the test rejects; inf if there is none.
+    The bound is below the ratio for side -1 and above the ratio for side 1. It is the first ratio
+    that the test rejects. The distance is inf if the test rejects no ratio.
     """
     all_pairs = np.arange(pairs.n_units.size)
     center = np.log(pairs.values[0] / pairs.values[1])
 
     def excess(p: IntArray, distance: FloatArray) -> FloatArray:
-        """Return how far the statistic exceeds the quantile; the test rejects from 0 on."""
+        """Return the statistic minus the quantile, at which the test rejects from 0 on."""
         statistic, degrees = _ratio_statistic(pairs, p, np.exp(center[p] + side * distance))
         return -side * statistic - t_quantiles(pairs.level, degrees)
 
@@ -362,21 +366,21 @@ def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
     last_accepted = np.where(step > 0, _SEARCH_DISTANCES[step - 1], 0.0)
     first_rejected = _SEARCH_DISTANCES[step[has_bound]]
     out[has_bound] = find_roots(excess, has_bound, last_accepted[has_bound], first_rejected)
-    # At a very low level, the skewness correction alone exceeds the quantile.
+    # At a very low confidence level, the skewness correction alone exceeds the quantile.
     is_rejected_at_center = excess(all_pairs, np.zeros(all_pairs.size)) >= 0
     return np.where(is_rejected_at_center, 0.0, out)
 
 
 def _first_rejected_step(pairs: PairedNumbers, side: float) -> IntArray:
-    """Return the index of the first of `_SEARCH_DISTANCES` that is rejected; -1 for none."""
+    """Return the index of the first rejected distance in `_SEARCH_DISTANCES`, or -1."""
     all_pairs, distances = np.arange(pairs.n_units.size), _SEARCH_DISTANCES[:, None]
     center = np.log(pairs.values[0] / pairs.values[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ratios = np.exp(center + side * distances)
         statistic, degrees = _ratio_statistic(pairs, all_pairs, ratios)
     statistic = -side * statistic
-    # t quantiles are expensive. A statistic needs its own quantile only if it lies between those of
-    # the smallest and the largest degrees of freedom of its pair.
+    # Computing t quantiles is expensive. A statistic needs its own quantile only if the statistic
+    # lies between the quantiles of the smallest and the largest degrees of freedom of its pair.
     largest_quantile = t_quantiles(pairs.level, degrees.min(axis=0))
     smallest_quantile = t_quantiles(pairs.level, degrees.max(axis=0))
     is_rejected = statistic >= largest_quantile
@@ -392,11 +396,11 @@ def find_roots(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Return a root of the function of each pair between `low` and `high`.
+    """Return a root between `low` and `high` of the function of each pair.
 
-    The function must have different signs at `low` and `high`. The method is that of Chandrupatla
-    (1997), https://doi.org/10.1016/s0965-9978(96)00051-8: inverse quadratic interpolation if it is
-    safe, otherwise bisection.
+    The function must have different signs at `low` and `high`. The method of Chandrupatla (1997),
+    https://doi.org/10.1016/s0965-9978(96)00051-8, uses inverse quadratic interpolation if it is
+    safe, and otherwise bisection.
     """
     out = high.copy()
     a, b, fa, fb = low, high, function(pairs, low), function(pairs, high)
@@ -426,7 +430,7 @@ def _next_fraction(
     values: tuple[FloatArray, FloatArray, FloatArray],
     tolerance: FloatArray,
 ) -> FloatArray:
-    """Return the next point as a fraction of the way from a to b."""
+    """Return the next point as a fraction of the distance from a to b."""
     (a, b, c), (fa, fb, fc) = points, values
     with np.errstate(divide="ignore", invalid="ignore"):
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)

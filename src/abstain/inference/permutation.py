@@ -1,9 +1,9 @@
-"""Permutation test of two scores: swap them at random, sample by sample.
+"""Permutation test that randomly swaps two scores of each sample.
 
 Under the null hypothesis, the two scores are exchangeable. Their confidences have no common scale,
-so each confidence is first replaced by its mid-rank in (0, 1). Scores with ties are moved to joint
-levels: if a level of one score and a level of the other have mid-ranks that are closest to each
-other, both get the same number. A swap then moves samples between tie groups and splits none.
+so mid-ranks in (0, 1) replace the confidences. Tied scores are assigned to joint levels. If a level
+of one score and a level of the other score have mid-ranks that are closest to each other, both
+levels get the same number. A swap then moves samples between tie groups and splits no tie group.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from abstain._foundation.random import as_generator
 from abstain.errors import InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
-#: Function of (confidence, loss), such as a metric.
+#: Function of confidence and loss that returns a number, such as a metric.
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float]
-#: Weight of a loss at each mid-rank in (0, 1): the identity for AUGRC.
+#: Function of mid-ranks in (0, 1) that returns the weights of losses. It is the identity for AUGRC.
 RankWeight: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
@@ -33,7 +33,7 @@ class PermutationResult:
     difference : float
         First minus second.
     p_value : float
-        Two-sided; at least 1/(n_permutations + 1).
+        Two-sided p-value, which is at least 1/(n_permutations + 1).
     n_permutations : int
         Number of random swaps.
     """
@@ -52,28 +52,30 @@ def permutation_test(
     rng: Rng = 0,
     cluster: AnyArray | None = None,
 ) -> PermutationResult:
-    """Test whether two scores of the same samples differ, by swapping them at random.
+    """Test whether two scores of the same samples differ by swapping the scores at random.
 
     Answers: would so large a difference be rare if the two scores were interchangeable?
 
     Parameters
     ----------
     statistic : callable
-        Function of confidence (n,) and loss (n,) that returns a number. It must depend only on the
-        order of the confidences.
+        Function of confidence (n,) and loss (n,) that returns a number. The number must depend only
+        on the order of the confidences.
     first, second : tuple of array (confidence (n,), loss (n,))
-        The two scores on the same samples. The losses are the same for one classifier.
+        The two scores on the same samples. If both scores belong to one classifier, their losses
+        are equal.
     n_permutations : int, default=2000
         Number of random swaps.
     rng : int, Generator or None, default=0
         Seed of the swaps.
     cluster : array of shape (n,), optional
-        Cluster (patient, site) of each sample. The samples of a cluster are swapped together.
+        Cluster of each sample, such as a patient or a site. The samples of a cluster are swapped
+        together.
 
     Returns
     -------
     PermutationResult
-        Its p-value is ``(1 + #|d*| >= |d|) / (1 + n_permutations)``.
+        The difference and its p-value ``(1 + #|d*| >= |d|) / (1 + n_permutations)``.
 
     Raises
     ------
@@ -86,11 +88,12 @@ def permutation_test(
 
     Notes
     -----
-    A swap for which the statistic is undefined counts as a larger difference. The null hypothesis
-    is that the scores are exchangeable, which is stronger than equal metrics: the
-    influence-function test and the paired bootstrap assume less. Levels of tied confidences are
-    matched by their mid-ranks, because the scores have no common scale. Cost: two evaluations for
-    each permutation; `permutation_test_by_ranks` is faster for rank-weighted metrics.
+    If the statistic is undefined after a swap, the swap counts as a larger difference. The null
+    hypothesis is that the scores are exchangeable. This hypothesis is stronger than equality of the
+    metrics, which the influence-function test and the paired bootstrap test. Levels of tied
+    confidences are matched by their mid-ranks, because the scores have no common scale. The cost is
+    two evaluations of the statistic for each permutation. The function `permutation_test_by_ranks`
+    is faster for rank-weighted metrics.
 
     References
     ----------
@@ -132,17 +135,18 @@ def permutation_test_by_ranks(
     rng: Rng = 0,
     cluster: AnyArray | None = None,
 ) -> PermutationResult:
-    """Run `permutation_test` for the mean of phi(mid-rank) x loss, with a single sort.
+    """Run `permutation_test` for the mean of phi(mid-rank) x loss with a single sort.
 
     Answers: would so large a difference be rare if the two scores were interchangeable?
 
     Parameters
     ----------
     phi : callable
-        Weight of a loss at each mid-rank in (0, 1), from array to array: ``lambda u: u`` for the
-        AUGRC, ``lambda u: -np.log1p(-u)`` for the population form of the AURC.
+        Function of an array of mid-ranks in (0, 1) that returns the weights of losses. The function
+        is ``lambda u: u`` for the AUGRC and ``lambda u: -np.log1p(-u)`` for the population form of
+        the AURC.
     first, second, permutations, rng, cluster
-        As in `permutation_test`, with the same swaps for the same seed.
+        As in `permutation_test`. The same seed yields the same swaps.
 
     Returns
     -------
@@ -156,8 +160,8 @@ def permutation_test_by_ranks(
 
     Notes
     -----
-    `permutation_test` sorts twice for each permutation. This test takes about 0.1 ms for each
-    permutation at n = 10,000.
+    The function `permutation_test` sorts twice for each permutation. In contrast, this function
+    takes about 0.1 ms for each permutation at n = 10,000.
 
     References
     ----------
@@ -179,8 +183,8 @@ def permutation_test_by_ranks(
     n = levels.shape[1]
     swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
-    # Sort the confidences of both scores together. A swap decides which entries belong to the first
-    # score.
+    # The confidences of both scores are sorted together. A swap determines which entries belong to
+    # the first score.
     order = np.argsort(levels.ravel(), kind="stable")
     sorted_levels, loss = levels.ravel()[order], losses.ravel()[order]
     sample, is_second = order % n, order >= n
@@ -210,14 +214,15 @@ def permutation_test_by_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _Swaps:
-    """Random swaps with probability one half, one for each sample or cluster."""
+    """Random swaps of samples or clusters, each with probability one half."""
 
     n_units: int
-    #: Shape (n,). Cluster of each sample; None without clusters.
+    #: Shape (n,). Cluster of each sample, or None without clusters.
     cluster: IntArray | None
 
     @classmethod
     def for_clusters(cls, n: int, cluster: AnyArray | None) -> "_Swaps":
+        """Validate the clusters and encode their names as integers."""
         if cluster is None:
             return cls(n, None)
         names = to_numpy(cluster, "cluster")
@@ -237,7 +242,7 @@ class _Swaps:
 def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ranks in (0, 1) and the losses of both scores, each of shape (2, n)."""
+    """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
     mid_ranks, level_indices, losses = [], [], []
     for confidence, loss in (first, second):
         values = checks.confidence(confidence)
@@ -256,10 +261,10 @@ def _joint_scores(
 
 
 def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Replace two levels that are nearest to each other by the mean of their mid-ranks.
+    """Replace the mid-ranks of two levels that are nearest to each other by their mean.
 
-    The order within each score does not change: two such pairs never cross, and no level lies
-    between the two levels of a pair.
+    The order within each score does not change, because two pairs of nearest levels never cross and
+    no level lies between the levels of a pair.
     """
     nearest_second, nearest_first = _nearest_index(first, second), _nearest_index(second, first)
     first_index = np.flatnonzero(nearest_first[nearest_second] == np.arange(first.size))
@@ -272,7 +277,10 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the index of the nearest of ascending candidates; of two equally near, the lower."""
+    """Return the index of the nearest candidate, or the lower index of two equally near ones.
+
+    The candidates must be in ascending order.
+    """
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
     after = np.minimum(after, candidates.size - 1)
@@ -283,7 +291,7 @@ def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
 def _result(observed: float, permuted: FloatArray) -> PermutationResult:
     if np.isnan(observed):
         raise InputError("the statistic is NaN on these data, so there is no difference to test")
-    # The tolerance is for rounding: another order of summation changes the last digits.
+    # The tolerance is for rounding, because the order of summation changes the last digits.
     threshold = abs(observed) * (1 - 1e-9)
     is_as_large = (np.abs(permuted) >= threshold) | np.isnan(permuted)
     p_value = (1 + int(np.count_nonzero(is_as_large))) / (1 + permuted.size)

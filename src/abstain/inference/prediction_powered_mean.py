@@ -1,4 +1,4 @@
-"""Prediction-powered estimates of a mean loss, from predictions and a few sampled labels."""
+"""Prediction-powered estimates of a mean loss from predictions and a few sampled labels."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,16 +16,17 @@ _METHOD: Final = "normal, independent samples"
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean estimated from all predictions and some labels, and the estimate from labels alone.
+    """A mean that is estimated with and without predictions of the unlabeled samples.
 
     Attributes
     ----------
     value : float
-        The prediction-powered estimate.
+        The prediction-powered estimate, which uses all predictions and the available labels.
     interval : Interval
         Its normal confidence interval, for a single look.
     labels_only : float
-        The estimate from the labels alone, each weighted by its inverse sampling probability.
+        The estimate from only the labels, in which each label has its inverse sampling probability
+        as weight.
     labels_only_interval : Interval
         Its normal confidence interval, for a single look.
     n_samples, n_labeled : int
@@ -53,25 +54,27 @@ def prediction_powered_mean(
 ) -> PredictionPoweredMean:
     """Estimate a mean loss from the predictions of all samples and the labels of a few.
 
-    Answers: what is the risk, if I can label only 3% of the samples?
+    Answers: how large is the risk if I can label only 3% of the samples?
 
     Parameters
     ----------
     predicted : array of shape (n,)
-        Predicted loss of each sample, without its label: one minus a calibrated confidence.
+        Predicted loss of each sample, which must not use its label, such as one minus a calibrated
+        confidence.
     loss : array of shape (n,)
-        The losses; NaN without a label.
+        The losses, or NaN for samples without a label.
     probability : array of shape (n,)
-        The probability, in (0, 1], with which each sample was selected for labeling, whether it was
-        selected or not.
+        The probability, in (0, 1], that each sample is selected for labeling. Samples that were not
+        selected also need this probability.
     level : float, default=0.95
         Confidence level of the intervals.
 
     Returns
     -------
     PredictionPoweredMean
-        Both estimates are unbiased, whatever the quality of the predictions. Good predictions make
-        the first interval shorter. The bounds are NaN, with a note, if nothing varies.
+        Both estimates, which are unbiased for any quality of the predictions. Good predictions
+        shorten the interval of the first estimate. If all terms are equal, the bounds are NaN and
+        the note states the reason.
 
     Raises
     ------
@@ -80,13 +83,14 @@ def prediction_powered_mean(
 
     Notes
     -----
-    The estimate is the mean of f + (loss - f) labeled/probability: prediction-powered inference
-    [1]_ for equal probabilities, active inference [2]_ otherwise.
-    [1]_ for equal probabilities, active inference [2]_ otherwise.
+    The estimate is the mean of f + (loss - f) labeled/probability, where f is the predicted loss.
+    For equal probabilities, the method is prediction-powered inference [1]_. For other
+    probabilities, it is active inference [2]_.
 
     References
     ----------
     .. [1] Angelopoulos et al. (2023), Prediction-powered inference,
+       https://arxiv.org/abs/2301.09633
     .. [2] Zrnic and Candes (2024), Active statistical inference,
        https://arxiv.org/abs/2403.03208
 
@@ -120,10 +124,10 @@ def prediction_powered_mean(
 def estimates_from_sums(
     sums: FloatArray, n_samples: int, n_labeled: int, *, level: float = 0.95
 ) -> PredictionPoweredMean:
-    """Compute both estimates from the sums and the sums of squares of their terms.
+    """Compute both estimates from the sums and sums of squares of their terms.
 
-    The first row of `sums` is for the terms f + (loss - f) labeled/probability, the second for the
-    terms loss labeled/probability.
+    The first row of `sums` is for the terms f + (loss - f) labeled/probability. The second row is
+    for the terms loss labeled/probability.
     """
     value, interval = _mean_with_interval(*sums[0], n=n_samples, level=level)
     labels_only, labels_only_interval = _mean_with_interval(*sums[1], n=n_samples, level=level)
@@ -135,6 +139,7 @@ def estimates_from_sums(
 def _mean_with_interval(
     total: float, squares: float, *, n: int, level: float
 ) -> tuple[float, Interval]:
+    """Return a mean and its normal interval from a sum and a sum of squares."""
     level = check_level(level)
     if n < 2:
         value = float(total) / n if n else float("nan")

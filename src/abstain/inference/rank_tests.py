@@ -1,7 +1,7 @@
-"""Rank tests for independent blocks: Wilcoxon's signed-rank test and Friedman's test.
+"""Wilcoxon's signed-rank test and Friedman's test for independent blocks.
 
-Blocks are data sets, runs or folds. Bootstrap replicates are not independent; for these, see
-`abstain.inference.paired`.
+Blocks are data sets, runs or folds. Bootstrap replicates are not independent, so use
+`abstain.inference.paired` for replicates.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from abstain.typing import AnyArray, FloatArray, IntArray
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-#: Largest number of pairs for which the exact distribution of the signed ranks is computed.
+#: Maximum number of pairs for which the exact distribution of the signed ranks is computed.
 MAX_EXACT_PAIRS = 50
 
-#: Twice the mid-ranks of each block (whole numbers), sorted.
+#: Sorted integers of each block, which are twice the mid-ranks.
 _Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 
-#: Largest number of rank sums in the exact Friedman test: some tenths of a second.
+#: Maximum number of rank sums in the exact Friedman test, which takes some tenths of a second.
 _MAX_RANK_SUMS: Final = 1_000_000
 
 
@@ -41,11 +41,11 @@ class WilcoxonResult:
     statistic : float
         Sum of the ranks of the positive differences.
     p_value : float
-        P-value of the requested alternative.
+        P-value for the requested alternative.
     n_pairs : int
-        Number of pairs with a nonzero difference. Other pairs are left out.
+        Number of pairs with a nonzero difference. The test drops all other pairs.
     method : str
-        "exact", "normal" (more than 50 pairs), or "no difference".
+        "exact", "normal" (for more than 50 pairs), or "no difference".
     """
 
     statistic: float
@@ -55,21 +55,21 @@ class WilcoxonResult:
 
 
 def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided") -> WilcoxonResult:
-    """Test whether paired values differ, by Wilcoxon's signed-rank test.
+    """Test whether paired values differ by Wilcoxon's signed-rank test.
 
-    Answers: are the first values significantly below (or above) the second?
+    Answers: are the first values significantly below or above the second values?
 
     Parameters
     ----------
     x, y : array of shape (n,)
-        The two values of each pair. A pair with a NaN is left out.
+        The two values of each pair. The test drops pairs with a NaN.
     alternative : {"two-sided", "less", "greater"}, default="two-sided"
-        "less": the first values tend to be lower.
+        The alternative hypothesis. "less" means that the first values tend to be lower.
 
     Returns
     -------
     WilcoxonResult
-        The p-value is 1 if no pair differs.
+        The statistic and its p-value, which is 1 if no pair differs.
 
     Raises
     ------
@@ -80,11 +80,11 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
     Notes
     -----
-    The pairs must be independent. For up to 50 pairs, the p-value is exact: it counts all signs of
-    the ranks, where tied differences share their ranks [2]_. The level is therefore valid with
-    ties. Few pairs cannot give a small p-value: with five pairs, a one-sided p-value is at least
-    1/32. The normal approximation corrects for ties, not for continuity. Values and differences
-    that are equal up to rounding are equal.
+    The pairs must be independent. For up to 50 pairs, the p-value is exact. It counts all possible
+    signs of the ranks, where tied differences have their mean rank [2]_. The level is therefore
+    valid with ties. The p-value of few pairs cannot be small. For example, a one-sided p-value from
+    five pairs is at least 1/32. The normal approximation corrects for ties but not for continuity.
+    Values and differences that are equal up to rounding count as equal.
 
     References
     ----------
@@ -109,6 +109,7 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
 
 def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonResult:
+    """Compute the signed-rank test of validated pairs."""
     with np.errstate(invalid="ignore"):
         difference = x - y
     is_used = ~np.isnan(difference) & ~equal_up_to_rounding(x, y)
@@ -131,12 +132,12 @@ def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonRes
 
 
 def _ranks_of_differences(differences: FloatArray, value_size: FloatArray) -> FloatArray:
-    """Return the mid-ranks of absolute differences, where rounding of the values causes ties."""
+    """Return the mid-ranks of absolute differences, in which rounding does not break ties."""
     order = np.argsort(differences, kind="stable")
     sorted_differences, sorted_size = differences[order], value_size[order]
     tolerance = ROUNDING * np.maximum(sorted_size[1:], sorted_size[:-1])
     with np.errstate(invalid="ignore"):
-        # Infinite differences are equal: their distance is NaN.
+        # Infinite differences count as equal, because their distance is NaN.
         starts_group = np.diff(sorted_differences) > tolerance
     group = np.concatenate(([0], np.cumsum(starts_group)))
     group_size = np.bincount(group)
@@ -155,18 +156,18 @@ def pairwise_wilcoxon(
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric of each method on each data set (or run). A block with a NaN is left out of the
-        pairs of that method.
+        The metric of each method on each data set or run. If a metric is NaN in a block, the tests
+        of this method drop the block.
     lower_is_better : bool
         The direction of the metric.
     alternative : {"better", "two-sided"}, default="better"
-        "better": one-sided, the row is better than the column.
+        "better" is the one-sided alternative that the row is better than the column.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the unadjusted p-value of "i is better than j" (or "i and j differ"); NaN on
-        the diagonal.
+        Entry [i, j] is the unadjusted p-value of "i is better than j", or of "i and j differ". The
+        diagonal is NaN.
 
     Raises
     ------
@@ -177,7 +178,8 @@ def pairwise_wilcoxon(
 
     Notes
     -----
-    Adjust the p-values with `abstain.inference.multiplicity.adjust`. Blocks must be independent.
+    The blocks must be independent. Use `abstain.inference.multiplicity.adjust` to adjust the
+    p-values.
 
     Examples
     --------
@@ -207,18 +209,19 @@ class FriedmanResult:
     Attributes
     ----------
     statistic, p_value : float
-        Chi-square statistic with a correction for ties, and its p-value by `method`.
+        Chi-square statistic with a correction for ties, and its p-value, computed by `method`.
     f_statistic, f_p_value : float
-        Iman and Davenport's statistic. It rejects too often for fewer than about 6 blocks.
+        Iman and Davenport's statistic and its p-value. The test rejects too often with fewer than
+        about 6 blocks.
     mean_ranks : ndarray of shape (k,)
-        Mean rank of each method; 1 is best. NaN if no block is complete.
+        Mean rank of each method, where 1 is best. NaN if no block is complete.
     n_blocks : int
-        Number of complete blocks, without a NaN.
+        Number of complete blocks, which contain no NaN.
     note : str
-        Reason for a missing test, or number of dropped blocks; or empty.
+        Reason for a missing test, number of dropped blocks, or empty.
     method : str
-        "exact" (all orders within the blocks are counted), "chi-square" with k - 1 degrees of
-        freedom (too many orders), or "none".
+        "exact" if all orders within the blocks are counted. "chi-square" with k - 1 degrees of
+        freedom if the number of orders is too large. "none" without a test.
     """
 
     statistic: float
@@ -232,22 +235,22 @@ class FriedmanResult:
 
 
 def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
-    """Test whether any methods differ in rank across blocks, by Friedman's test.
+    """Test whether any methods differ in rank across blocks by Friedman's test.
 
-    Answers: is there any significant difference between these methods over all data sets?
+    Answers: do any of these methods differ significantly over all data sets?
 
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric of each method on each data set (or run). A block with a NaN is left out.
+        The metric of each method on each data set or run. The test drops blocks with a NaN.
     lower_is_better : bool
         The direction of the metric.
 
     Returns
     -------
     FriedmanResult
-        NaN with a note for fewer than 2 complete blocks or 2 methods. For 2 methods it is the sign
-        test.
+        Statistics, p-values and mean ranks. With fewer than 2 complete blocks or 2 methods, the
+        p-values are NaN and the note states the reason. With 2 methods, the test is the sign test.
 
     Raises
     ------
@@ -256,11 +259,12 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
 
     Notes
     -----
-    Blocks must be independent. If all values are equal in every block, the statistic is 0 and
-    p = 1. The p-value is exact, with ties, if a million rank sums are enough (3 methods in about
-    80 blocks, 5 in 8, 8 in 2). For larger tables, the chi-square approximation has the correct
-    level. For small tables it has not: at a nominal level of 5%, it rejects in 12% of the cases
-    with 4 blocks of 2 methods, in 7% with 4 blocks of 3 methods, and never with 2 blocks.
+    The blocks must be independent. If all values are equal in every block, the statistic is 0 and p
+    = 1. The p-value is exact, also with ties, if the computation needs at most a million rank sums.
+    This limit corresponds to 3 methods in about 80 blocks, 5 methods in 8 blocks, or 8 methods in 2
+    blocks. For larger tables, the chi-square approximation has the correct level. For small tables,
+    its level is not correct. At a nominal level of 5%, the approximation rejects in 12% of the
+    cases with 4 blocks of 2 methods, in 7% with 4 blocks of 3 methods, and never with 2 blocks.
 
     References
     ----------
@@ -289,7 +293,7 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
         reason = f"Friedman's test needs 2 complete blocks and 2 methods; got {n_blocks} and {k}"
         nan = float("nan")
         return FriedmanResult(nan, nan, nan, nan, mean, n_blocks, reason)
-    # The variance of the ranks of a block is k(k + 1)/12 without ties, and less with ties.
+    # The variance of the ranks of a block is k(k + 1)/12 without ties and smaller with ties.
     variance = float(rank.var(axis=1, ddof=1).mean())
     statistic = 0.0
     if variance > 0:
@@ -314,7 +318,7 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
 
 
 def check_blocks(n_blocks: int, k: int) -> None:
-    """Raise an error for numbers of blocks and methods whose mean ranks cannot be compared."""
+    """Raise an error if the numbers of blocks and methods do not allow a comparison of ranks."""
     checks.positive_int(n_blocks, "n_blocks")
     if k < 2:
         raise DomainError(f"at least 2 methods are needed to compare mean ranks; got {k}")
@@ -322,9 +326,9 @@ def check_blocks(n_blocks: int, k: int) -> None:
 
 # ------------------------------------- exact distributions, of twice the ranks (whole numbers)
 def _signed_rank_tails(ranks: FloatArray, statistic: float) -> tuple[float, float]:
-    """Return the probabilities that the sum of the positive ranks is at most and at least this.
+    """Return P(sum <= statistic) and P(sum >= statistic) for the sum of the positive ranks.
 
-    `ranks` are the mid-ranks of the nonzero differences, shape (n,). Cost: n^3 / 2 steps.
+    `ranks` are the mid-ranks of the nonzero differences, shape (n,). The cost is n^3 / 2 steps.
     """
     doubled_ranks = tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist()))
     probabilities = _signed_rank_probabilities(doubled_ranks)
@@ -335,21 +339,21 @@ def _signed_rank_tails(ranks: FloatArray, statistic: float) -> tuple[float, floa
 
 @lru_cache(maxsize=64)
 def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
-    """Return the probability of each sum of positive ranks, if each sign has probability 1/2."""
+    """Return the probability of each sum of positive ranks if each sign has probability 1/2."""
     probabilities = np.zeros(sum(doubled_ranks) + 1)
     probabilities[0] = 1.0
     for rank in doubled_ranks:
         probabilities /= 2
-        # NumPy copies the right-hand side, because it overlaps with the target.
+        # NumPy copies the right-hand side, because the right-hand side overlaps with the target.
         probabilities[rank:] += probabilities[:-rank]
     return np.asarray(read_only(probabilities))
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
-    """Return the probability of rank sums with at least this variation; ranks have (blocks, k).
+    """Return the probability of rank sums with at least the variation of these ranks (blocks, k).
 
-    Each block takes all orders of its mid-ranks with equal probability. None if there are too many
-    orders.
+    All orders of the mid-ranks of a block have equal probability. The function returns None if the
+    number of orders is too large.
     """
     doubled_ranks = np.rint(2 * ranks).astype(np.int64)
     blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
@@ -362,7 +366,7 @@ def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
 
 
 def _variation(rank_sums: IntArray) -> IntArray:
-    """Return k^2 times the sum of squared deviations of each row from its mean (whole numbers)."""
+    """Return the integer k^2 times the sum of squared deviations of each row from its mean."""
     k = rank_sums.shape[1]
     deviations = k * rank_sums - rank_sums.sum(axis=1, keepdims=True)
     return np.asarray(np.square(deviations).sum(axis=1))
@@ -370,14 +374,14 @@ def _variation(rank_sums: IntArray) -> IntArray:
 
 @lru_cache(maxsize=64)
 def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return values of `_variation` and their probabilities; None if there are too many."""
+    """Return the values of `_variation` and their probabilities, or None for too many values."""
     k = len(blocks[0])
-    # Upper limit of a rank sum, the base of the keys below, which must fit into 64 bits.
+    # The base is an upper limit of a rank sum. The keys below, in this base, must fit into 64 bits.
     base = 2 * k * len(blocks) + 1
     if float(base) ** (k - 1) > 2.0**62:
         return None
-    # The methods are exchangeable. The first block may therefore keep its order, and rank sums may
-    # be sorted.
+    # The methods are exchangeable, so the first block can keep its order and rank sums can be
+    # sorted.
     rank_sums: IntArray = np.array(blocks[:1])
     probability: FloatArray = np.ones(1)
     n_rank_sums = 0
@@ -387,7 +391,7 @@ def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | No
             return None
         orders = np.array(sorted(set(permutations(block))))
         candidates = np.sort((rank_sums[:, None, :] + orders).reshape(-1, k), axis=1)
-        # A key is one number for each candidate. The total is constant, so the last sum is
+        # A key encodes the rank sums of a candidate. The total is constant, so the last sum is
         # redundant.
         key = candidates[:, :-1] @ (base ** np.arange(k - 1))
         _, first, index = np.unique(key, return_index=True, return_inverse=True)

@@ -1,9 +1,9 @@
-"""Ranks of methods, and rank probabilities from the joint normal distribution.
+"""Ranks of methods and rank probabilities from the joint normal distribution.
 
-In large samples, the estimates of several methods on the same samples are jointly normal, with the
-covariance of their influence functions. The probability that one method is better than another
-and the mean rank then have a closed form. The probability of each rank is the share of random
-draws from the normal distribution.
+In large samples, the estimates of several methods on the same samples are jointly normal. Their
+covariance is the covariance of their influence functions. The probability that one method is better
+than another and the mean rank then have a closed form. The probability of each rank is estimated by
+random draws from the normal distribution.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -17,22 +17,22 @@ from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
 
-#: Rank of equal methods: the mean of their ranks, or the lowest.
+#: Rank of equal methods, which is the mean of their ranks or the lowest rank.
 Ties: TypeAlias = Literal["mean", "min"]
 TIES: Final = ("mean", "min")
 
-#: Values are equal if their relative difference is at most this rounding error.
+#: Maximum relative difference of values that count as equal.
 ROUNDING = 1e-13
 
-#: Relative rounding error of the variance of a difference, which is a difference of variances.
+#: Relative rounding error of the variance of a difference, which is computed by subtraction.
 _VARIANCE_ROUNDING = 1e-12
 
-#: A standard error below this share of the values is caused by rounding of the values.
+#: Maximum standard error, as a share of the values, that rounding of the values can cause.
 _VALUE_ROUNDING = 1e-14
 
 
 def check_array(values: AnyArray, name: str, *axes: str) -> FloatArray:
-    """Validate an array of numbers with these axes; NaN may mark undefined values."""
+    """Validate an array of numbers with these axes, in which NaN marks undefined values."""
     out = to_numpy(values, name)
     if out.ndim != len(axes) or out.size == 0:
         expected = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
@@ -49,9 +49,10 @@ def check_array(values: AnyArray, name: str, *axes: str) -> FloatArray:
 def ranks(
     values: AnyArray, *, lower_is_better: bool, axis: int = 0, ties: Ties = "mean"
 ) -> FloatArray:
-    """Rank methods by their values: 1 is best, and equal values have the same rank.
+    """Rank methods by their values.
 
-    Values with a relative difference of at most 1e-13 are equal, because rounding may cause it.
+    Rank 1 is best, and equal values have the same rank. Values with a relative difference of at
+    most 1e-13 count as equal, because rounding may cause such a difference.
 
     Answers: which method is first, second, third?
 
@@ -60,17 +61,17 @@ def ranks(
     values : array
         The values of the methods along `axis`.
     lower_is_better : bool
-        Whether the lowest or the highest value has rank 1.
+        Whether the lowest value has rank 1.
     axis : int, default=0
         The axis of the methods.
     ties : {"mean", "min"}, default="mean"
-        Rank of equal methods: the mean of their ranks, which rank tests need, or the lowest rank,
-        which published tables print.
+        Rank of equal methods. "mean" is the mean of their ranks, which rank tests need. "min" is
+        their lowest rank, which published tables print.
 
     Returns
     -------
     ndarray of the same shape
-        A method with value NaN has rank NaN; the others are ranked without it.
+        The ranks. A method with value NaN has rank NaN and does not affect other ranks.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def ranks(
     for i, loss in enumerate(losses):
         is_equal = equal_up_to_rounding(losses, loss)
         n_better = ((losses < loss) & ~is_equal).sum(axis=0)
-        # The method itself is one of the equal methods. It is not if its value is NaN.
+        # The count includes the method itself, unless its value is NaN.
         n_equal = is_equal.sum(axis=0)
         rank_among_equal = 1.0 if use_lowest else (n_equal + 1) / 2
         rank[i] = np.where(n_equal > 0, n_better + rank_among_equal, np.nan)
@@ -105,7 +106,7 @@ def ranks(
 
 
 def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return whether numbers are equal up to rounding; NaN equals nothing."""
+    """Return whether numbers are equal up to rounding, where NaN is never equal."""
     with np.errstate(invalid="ignore"):
         is_close = np.abs(x - y) <= ROUNDING * np.maximum(np.abs(x), np.abs(y))
     return np.asarray((x == y) | (is_close & np.isfinite(x) & np.isfinite(y)))
@@ -114,10 +115,10 @@ def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
 def count_better_and_equal(
     draws: FloatArray, *, lower_is_better: bool
 ) -> tuple[IntArray, IntArray]:
-    """Count the better methods and the other equal methods, for each method and draw (columns)."""
+    """Count the better methods and the equal other methods for each method and draw (column)."""
     losses = draws if lower_is_better else -draws
     k = losses.shape[0]
-    # Small integers are added faster.
+    # The addition of small integers is faster.
     better, equal = np.zeros((2, *losses.shape), dtype=np.int8 if k < 128 else np.int16)
     for i in range(k):
         for j in range(i + 1, k):
@@ -132,15 +133,18 @@ def count_better_and_equal(
 
 
 def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatArray:
-    """Compute the share of draws with each rank; m equal methods have each of m ranks with 1/m."""
+    """Compute the share of draws with each rank.
+
+    If m methods are equal in a draw, each method contributes 1/m to each of their m ranks.
+    """
     k, n_draws = better.shape
     counts = np.empty((k, k))
     for i in range(k):
         if not equal[i].any():
             counts[i] = np.bincount(better[i], minlength=k)
             continue
-        # A draw adds 1/m to the m ranks from `better` on: +1/m at the first rank and -1/m after the
-        # last one, before the cumulative sum.
+        # A draw adds 1/m to the m ranks from `better` on. Before the cumulative sum, the change is
+        # +1/m at the first rank and -1/m after the last rank.
         share = 1.0 / (equal[i] + 1)
         added = np.bincount(better[i], share, minlength=k + 1)
         removed = np.bincount(better[i] + equal[i] + 1, share, minlength=k + 1)
@@ -149,7 +153,7 @@ def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatAr
 
 
 def expand_to_all_methods(is_defined: Array, probabilities: FloatArray) -> FloatArray:
-    """Expand rank probabilities of the defined methods to all methods; other methods get NaN."""
+    """Expand rank probabilities of the defined methods to all methods, with NaN for the others."""
     k = is_defined.size
     table = np.full((k, k), np.nan)
     rows = np.flatnonzero(is_defined)
@@ -159,39 +163,38 @@ def expand_to_all_methods(is_defined: Array, probabilities: FloatArray) -> Float
 
 
 # --------------------------------------------------------------------------- normal distribution
-
-
-# ------------------------------------------------------------------------------------ normal law
 def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute the probability, for each pair, that one method is better in another study.
+    """Compute the probability that one method is better than another in a repeated study.
 
     Answers: if the study were repeated with as many samples, how often is this method better?
 
     Parameters
     ----------
     values : array of shape (k,)
-        The metric of each method; NaN if it is undefined.
+        The metric of each method, or NaN if the metric is undefined.
     covariance : array of shape (k, k)
-        Covariance of the values, from their influence functions. It may be singular.
+        Covariance of the values, computed from their influence functions. The matrix may be
+        singular.
     lower_is_better : bool
         The direction of the metric.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the probability that i is better than j, and [j, i] is 1 minus it. It is 0.5
-        on the diagonal and for identical methods, and NaN if a value or variance is NaN.
+        Entry [i, j] is the probability that method i is better than method j, and entry [j, i] is 1
+        minus this probability. The diagonal and the entries of identical methods are 0.5. An entry
+        is NaN if a value or variance is NaN.
 
     Raises
     ------
-    ShapeError
     ShapeError
         If the shapes do not match.
 
     Notes
     -----
-    The probability is the normal distribution function at the difference divided by its standard
-    error, with the observed values as the true ones. A difference of 0 gives 0.5.
+    The observed values are assumed to be the true values. The probability is then the normal
+    distribution function at the difference divided by its standard error. For a difference of 0,
+    the probability is 0.5.
 
     Examples
     --------
@@ -204,14 +207,14 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     advantage = v[None, :] - v[:, None] if lower_is_better else v[:, None] - v[None, :]
     error = _errors_of_differences(v, sigma)
     advantage[_are_identical(v, sigma, error)] = 0.0
-    # Without a standard error, the outcome is certain, or equal if there is no difference.
+    # If the standard error is 0, the better method is certain, unless the difference is 0 too.
     z = np.where(advantage > 0, np.inf, np.where(advantage < 0, -np.inf, advantage + error))
     np.divide(advantage, error, out=z, where=error > 0)
     return np.asarray(special.ndtr(z), dtype=np.float64)
 
 
 def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute the mean rank of each method over studies of the same size, in closed form.
+    """Compute the mean rank of each method over repeated studies in closed form.
 
     Answers: which rank would this method have on average if the study were repeated?
 
@@ -223,8 +226,9 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     Returns
     -------
     ndarray of shape (k,)
-        In [1, k]: one plus the sum of the probabilities that each other method is better. Methods
-        without a value are NaN and are not counted.
+        The mean ranks in [1, k], which are one plus the sum of the probabilities that another
+        method is better. Methods without a value have a mean rank of NaN and do not affect other
+        ranks.
 
     Raises
     ------
@@ -257,9 +261,10 @@ def rank_probabilities(
     n_draws: int = 10_000,
     rng: Rng = 0,
 ) -> FloatArray:
-    """Compute the probability of each rank of each method, from the joint normal distribution.
+    """Compute the probability of each rank of each method from the joint normal distribution.
 
-    Answers: if the study were repeated, how likely would this method be first, second, third?
+    Answers: if the study were repeated, with which probability would this method be first, second
+    or third?
 
     Parameters
     ----------
@@ -274,9 +279,9 @@ def rank_probabilities(
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, r] is the probability that method i has rank r + 1; rows and columns sum to 1.
-        Identical methods share their ranks. Methods without a value have a row of NaN and are not
-        counted.
+        Entry [i, r] is the probability that method i has rank r + 1. Rows and columns sum to 1.
+        Identical methods share their ranks. Methods without a value have a row of NaN and do not
+        affect other ranks.
 
     Raises
     ------
@@ -287,7 +292,7 @@ def rank_probabilities(
 
     Notes
     -----
-    `expected_ranks` computes the mean rank without the sampling noise of the draws.
+    The function `expected_ranks` computes the mean rank without the random error of the draws.
 
     Examples
     --------
@@ -307,7 +312,8 @@ def rank_probabilities(
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
     noise = root @ as_generator(rng).standard_normal((v.size, n_pairs))
     draws = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
-    # Identical methods must be exactly equal in every draw, without the rounding of the root.
+    # Identical methods must be exactly equal in every draw, in spite of rounding errors of the
+    # root.
     are_identical = _are_identical(v, sigma, _errors_of_differences(v, sigma))
     first_identical = np.argmax(are_identical, axis=1)
     draws = draws[first_identical]
@@ -326,7 +332,7 @@ def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, 
 
 
 def _errors_of_differences(v: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the standard error of each difference; 0 if it is only rounding."""
+    """Return the standard error of each difference, or 0 if the error is only rounding."""
     variance = np.diag(sigma)
     variance_sum = variance[:, None] + variance[None, :]
     variance_of_difference = variance_sum - 2 * sigma
@@ -342,7 +348,7 @@ def _pairwise_maximum(values: FloatArray) -> FloatArray:
 
 
 def _are_identical(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
-    """Return which pairs of methods have equal values and a difference without variance."""
+    """Return a mask of pairs with equal values whose difference has no variance."""
     difference = np.abs(v[:, None] - v[None, :])
     deviation = np.sqrt(np.abs(np.diag(sigma)))
     scale = np.maximum(_pairwise_maximum(np.abs(v)), deviation[:, None] + deviation[None, :])

@@ -1,8 +1,8 @@
-"""Areas under risk-coverage curves of every resample, for many scores at once.
+"""Areas under risk-coverage curves of every resample, computed for many scores at once.
 
-Each score is sorted once. A resample changes how often a sample counts, not the order of the
-samples. The areas therefore follow from cumulative sums of the shared counts in the order of each
-score. Two facts save most of the work for 0/1 losses:
+Each score is sorted once. A resample changes the counts of samples but not their order. The areas
+are therefore computed from cumulative sums of the shared counts in the order of each score. Two
+facts save most of the work for 0/1 losses:
 
 - AUGRC and plug-in AURC depend only on the counts and ranks of the failures.
 - The trapezoid AURC has a vertex at every distinct confidence. Between two failures the risk is
@@ -11,9 +11,9 @@ score. Two facts save most of the work for 0/1 losses:
   harmonic numbers. The wide trapezoid is larger by
   F (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) + ...), where m is the center of the trapezoid.
 
-The kernels sum only the first term of this series, in single precision and for a few neighbouring
-samples at a time. Where the other terms are not yet negligible (`resampling.harmonic_series`),
-every vertex is evaluated exactly. Every failure and every tie is evaluated exactly, too.
+The kernels sum only the first term of this series, in single precision and for a few neighboring
+samples at a time. If the other terms are not negligible, the kernels evaluate every vertex exactly.
+They also evaluate every failure and every tie exactly.
 """
 
 import os
@@ -43,16 +43,17 @@ __all__ = ["ResampledAreas", "SortedSamples", "map_in_threads", "resampled_areas
 #: Names of the rows that the kernels return.
 _ROWS = ("total", "risk", "augrc", "aurc", "aurc_plugin")
 
-#: Rows that are always returned.
+#: Number of rows that are always returned.
 _N_FIXED_ROWS = 2
 
-#: Default number of threads, if there are as many processors.
+#: Maximum of the default number of threads, which is the number of available processors.
 _DEFAULT_THREADS = 2
 
-#: Whole numbers up to this one are exact in single precision.
+#: Largest integer up to which all integers are exact in single precision.
 _MAX_EXACT_FLOAT32 = 1 << 24
 
-#: From this product of scores, resamples and samples on, starting numba pays off.
+#: Minimum product of scores, resamples and samples for which the start of numba takes less time
+#: than it saves.
 MIN_WORK_FOR_NUMBA = 1 << 27
 
 T = TypeVar("T")
@@ -60,9 +61,9 @@ R = TypeVar("R")
 
 
 class Kernels(Protocol):
-    """The functions of `numpy_kernels` and `numba_kernels`.
+    """Functions that `numpy_kernels` and `numba_kernels` implement.
 
-    Areas are returned as total weight, risk, AUGRC, AURC and plug-in AURC, shape (5, b).
+    The rows of areas are total weight, risk, AUGRC, AURC and plug-in AURC, shape (5, b).
     """
 
     def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
@@ -70,7 +71,7 @@ class Kernels(Protocol):
         ...
 
     def prepare(self, counts: Array) -> Any:
-        """Convert counts of shape (n, b) to the block that the areas are computed from."""
+        """Convert counts of shape (n, b) to the block from which the areas are computed."""
         ...
 
     def areas_of_binary_loss(
@@ -101,8 +102,8 @@ NUMPY_KERNELS = cast("Kernels", numpy_kernels)
 def select_kernels(work: float = float("inf")) -> Kernels:
     """Return the compiled kernels if they are available and the work is large enough.
 
-    NumPy kernels are returned if numba is not installed, if ABSTAIN_NO_NUMBA is 1, or if the
-    product `work` of scores, resamples and samples is small.
+    The function returns NumPy kernels if numba is not installed or ABSTAIN_NO_NUMBA is 1. It also
+    returns NumPy kernels if the product `work` of scores, resamples and samples is small.
     """
     if work < MIN_WORK_FOR_NUMBA:
         return NUMPY_KERNELS
@@ -111,11 +112,11 @@ def select_kernels(work: float = float("inf")) -> Kernels:
 
 @dataclass(frozen=True, eq=False)
 class ResampledAreas:
-    """Areas of each resample of each score; arrays of shape (scores, resamples)."""
+    """Areas of each resample of each score as arrays of shape (scores, resamples)."""
 
     #: Total weight of the samples.
     total: FloatArray
-    #: Mean loss. It is NaN if the total weight is 0, as the areas are.
+    #: Mean loss. The mean loss and the areas are NaN if the total weight is 0.
     risk: FloatArray
     #: The requested areas.
     by_name: Mapping[str, FloatArray]
@@ -129,11 +130,12 @@ def resampled_areas(
     n_threads: int | None = None,
     kernels: Kernels | None = None,
 ) -> ResampledAreas:
-    """Compute areas of every resample of every score, a block of resamples at a time.
+    """Compute areas of every resample of every score.
 
     The plug-in AURC requires samples without weights. Each of `n_threads` threads computes one
-    block at a time; the default is the number of available processors, at most two. The result
-    does not depend on the number of threads. By default, `select_kernels` selects the kernels.
+    block of resamples at a time. The default is the number of available processors, but at most
+    two. The result does not depend on the number of threads. By default, `select_kernels` selects
+    the kernels.
     """
     kernels = kernels or select_kernels(float(len(score_sets)) * draws.resamples * draws.n)
     rows = [i for i, name in enumerate(_ROWS) if i < _N_FIXED_ROWS or name in area_names]
@@ -157,7 +159,7 @@ def resampled_areas(
 def map_in_threads(
     function: Callable[[T], R], items: Sequence[T], n_threads: int | None
 ) -> list[R]:
-    """Apply a function to each item, several at a time; raise the first exception."""
+    """Apply a function to each item in several threads, and raise the first exception."""
     affinity = getattr(os, "sched_getaffinity", None)
     n_processors = len(affinity(0)) if affinity else os.cpu_count() or 1
     requested = _DEFAULT_THREADS
@@ -178,6 +180,7 @@ def _areas_by_score(
     *,
     clustered: bool,
 ) -> Iterator[FloatArray]:
+    """Yield the areas of one block of resamples for each score."""
     max_total = int(counts.sum(axis=0, dtype=np.int64).max())
     block = kernels.prepare(counts)
     tables = harmonic_tables(max_total)

@@ -1,4 +1,4 @@
-"""Rankings over resamples, data sets and runs, and their agreement."""
+"""Rankings over resamples, data sets and runs, and the agreement of rankings."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from abstain.typing import AnyArray, FloatArray
 def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: bool) -> FloatArray:
     """Compute the share of resamples in which each method has each rank.
 
-    Answers: how often would this method be first, second, third?
+    Answers: how often would this method be first, second or third?
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: b
     ndarray of shape (k, k)
         Entry [i, r] is the share of the resamples in which method i has rank r + 1. Equal methods
         share their ranks, so rows and columns sum to 1. A method that is NaN in all resamples has a
-        row of NaN. A resample with another NaN is left out.
+        row of NaN. The function drops resamples in which another method is NaN.
 
     Raises
     ------
@@ -62,19 +62,19 @@ def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: b
 
 
 def _rank_probabilities(values: FloatArray, *, lower_is_better: bool) -> FloatArray:
-    """Return the share of columns in which each method (row) has each rank."""
+    """Return the share of the columns in which the method of each row has each rank."""
     better, equal = count_better_and_equal(values, lower_is_better=lower_is_better)
     return rank_probabilities_from_counts(better, equal)
 
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """Mean and central range of the rank of each method.
+    """Mean rank and central range of the rank of each method.
 
     Attributes
     ----------
     mean, low, high : ndarray of shape (k,)
-        Mean rank, and the lowest and the highest rank of the central range; NaN for a method
+        Mean rank, and the lowest and the highest rank of the central range. NaN for a method
         without rank probabilities.
     """
 
@@ -84,16 +84,17 @@ class RankSummary:
 
 
 def rank_summary(probabilities: AnyArray, *, level: float = 0.95) -> RankSummary:
-    """Compute the mean and a central range of the rank from rank probabilities.
+    """Compute the mean rank and a central range of the rank from rank probabilities.
 
     Answers: which ranks are plausible for this method?
 
     Parameters
     ----------
     probabilities : array of shape (k, k)
-        Entry [i, r] is the probability that method i has rank r + 1; rows sum to 1.
+        Entry [i, r] is the probability that method i has rank r + 1. Rows sum to 1.
     level : float, default=0.95
-        Level of the range: a probability of at most (1 - level)/2 lies below it and above it.
+        Level of the range. The probability of ranks below the range is at most (1 - level)/2, and
+        so is the probability of ranks above the range.
 
     Returns
     -------
@@ -128,28 +129,30 @@ def rank_summary(probabilities: AnyArray, *, level: float = 0.95) -> RankSummary
 
 @dataclass(frozen=True, eq=False)
 class AggregatedRanking:
-    """A ranking over several blocks (data sets, runs), and its variation over resamples.
+    """A ranking over several blocks, such as data sets or runs, and its variation over resamples.
 
     Attributes
     ----------
     ranks : ndarray of shape (k,)
-        The final ranks; 1 is best. Equal methods have the mean of their ranks or the lowest.
+        The final ranks, where 1 is best. Equal methods have the mean of their ranks or their lowest
+        rank.
     mean_ranks : ndarray of shape (k,)
-        Mean rank over resamples (and over blocks, if each block is ranked separately).
+        Mean rank over resamples. If each block is ranked separately, the mean is also over blocks.
     rank_probabilities : ndarray of shape (k, k)
-        Entry [i, r] is the share of the resamples in which method i has rank r + 1 over all
-        blocks together. Equal methods share their ranks.
+        Entry [i, r] is the share of the resamples in which method i has rank r + 1 in the ranking
+        over all blocks. Equal methods share their ranks.
     frequencies : ndarray of shape (k, k)
-        The same over all pairs of a block and a resample, with separate ranks for each block: the
-        histogram in blob plots. Equal to `rank_probabilities` if blocks are not ranked separately.
+        Entry [i, r] is the share of the pairs of a block and a resample in which method i has rank
+        r + 1. Blob plots show these shares. If blocks are not ranked separately, the shares equal
+        `rank_probabilities`.
     low, high : ndarray of shape (k,)
         Central range of the ranks.
     level : float
-        Level of that range.
+        Level of the central range.
     n_blocks, n_resamples : int
         Number of blocks and resamples without missing values.
     note : str
-        Number of dropped blocks and resamples and the reason, or empty.
+        Numbers of dropped blocks and resamples with the reason, or empty.
     """
 
     ranks: FloatArray
@@ -167,9 +170,9 @@ class AggregatedRanking:
 def rank_then_aggregate(
     replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95, ties: Ties = "mean"
 ) -> AggregatedRanking:
-    """Rank the methods in each block and resample, average the ranks, and rank the averages.
+    """Rank the methods in each block and resample, average their ranks and rank the averages.
 
-    Answers: which method is best on most data sets, whatever the size of the differences?
+    Answers: which method has the best mean rank over the data sets?
 
     Parameters
     ----------
@@ -180,14 +183,14 @@ def rank_then_aggregate(
     level : float, default=0.95
         Level of the central range of the ranks.
     ties : {"mean", "min"}, default="mean"
-        Rank of equal methods, in each block and resample and in the final ranking. Rank
-        probabilities are shared in either case.
+        Rank of equal methods in each block and resample and in the final ranking. For both options,
+        equal methods share their rank probabilities.
 
     Returns
     -------
     AggregatedRanking
-        Blocks without any value of a method are left out, and so are resamples with a NaN. The
-        note gives their number.
+        The ranking. The function drops blocks in which a method has no value and resamples with a
+        NaN. The note states the numbers of dropped blocks and resamples.
 
     Raises
     ------
@@ -200,8 +203,8 @@ def rank_then_aggregate(
 
     Notes
     -----
-    The ranking does not depend on the scale of the metric on different data sets, nor on the size
-    of the differences. The resamples need not be paired across blocks.
+    The ranking does not depend on the scale of the metric on different data sets or on the size of
+    the differences. The resamples need not be paired across blocks.
 
     References
     ----------
@@ -220,7 +223,7 @@ def rank_then_aggregate(
     n_blocks, k, n_resamples = table.shape
     pooled = np.moveaxis(table, 1, 0).reshape(k, -1)
     better, equal = count_better_and_equal(pooled, lower_is_better=lower_is_better)
-    # Ranks are multiples of 0.5, so their sums are exact and equal sums are exactly equal.
+    # Ranks are multiples of 0.5, so their sums are exact and ties of sums are detected exactly.
     rank = 1.0 + better + (equal / 2 if use_mean else 0)
     rank_sum = rank.reshape(k, n_blocks, n_resamples).sum(axis=1)
     probabilities = _rank_probabilities(rank_sum, lower_is_better=True)
@@ -243,7 +246,7 @@ def rank_then_aggregate(
 def aggregate_then_rank(
     replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95, ties: Ties = "mean"
 ) -> AggregatedRanking:
-    """Average the metric over the blocks in each resample, and rank the averages.
+    """Average the metric over the blocks in each resample and rank the averages.
 
     Answers: which method has the best metric on average over the data sets?
 
@@ -261,8 +264,9 @@ def aggregate_then_rank(
     Returns
     -------
     AggregatedRanking
-        The final ranks are those of the mean over blocks and resamples. Blocks that lack a method
-        altogether are left out, and so are resamples with a NaN; the note says how many.
+        The ranking, whose final ranks are the ranks of the mean over blocks and resamples. The
+        function drops blocks in which a method has no value and resamples with a NaN. The note
+        states the numbers of dropped blocks and resamples.
 
     Raises
     ------
@@ -275,7 +279,7 @@ def aggregate_then_rank(
 
     Notes
     -----
-    Data sets on which the metric is large have more influence than the others.
+    Data sets on which the metric is large have more influence than other data sets.
 
     References
     ----------
@@ -308,7 +312,7 @@ def aggregate_then_rank(
 
 
 def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
-    """Drop the blocks and resamples in which not all methods have a value; return a note."""
+    """Drop the blocks and resamples in which a method has no value, and return a note."""
     table = check_array(replicates, "replicates", "blocks", "k", "B")
     is_missing = np.isnan(table)
     keep_block = np.asarray(~np.any(np.all(is_missing, axis=2), axis=1))
@@ -328,9 +332,9 @@ def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
     return table[keep_block][:, :, keep_resample], "; ".join(notes)
 
 
-#: Largest number of entries in a table of pairs of methods and resamples.
+#: Maximum number of entries in a table of pairs of methods and resamples.
 _MAX_NUMBERS = 4_000_000
-#: Number of resamples whose pairs give the range of tau. All resamples are exchangeable.
+#: Number of resamples whose pairs determine the range of tau. All resamples are exchangeable.
 _MAX_RESAMPLES_FOR_RANGE = 1_000
 
 
@@ -341,11 +345,12 @@ class TauSummary:
     Attributes
     ----------
     mean, low, high : float
-        Mean and central range; NaN if undefined, and `note` gives the reason.
+        Mean and bounds of the central range. If they are undefined, all are NaN and `note` states
+        the reason.
     level : float
         Level of the range.
     note : str
-        Number of dropped resamples or the reason of missing values; empty if there are none.
+        Number of dropped resamples, the reason for missing values, or empty.
     """
 
     mean: float
@@ -363,13 +368,14 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     Parameters
     ----------
     first, second : array of shape (k,)
-        Ranks, or values of metrics with the same direction. A method with a NaN is left out.
+        Ranks, or values of metrics with the same direction. The function drops methods with a NaN.
 
     Returns
     -------
     float
-        1 for the same order, -1 for the reverse order, corrected for ties. NaN if fewer than two
-        methods have values, or if all methods are tied in one ranking.
+        Kendall's tau-b, which is 1 for the same order and -1 for the reverse order, and which
+        corrects for ties. NaN if fewer than two methods have values, or if all methods are tied in
+        one ranking.
 
     Raises
     ------
@@ -395,21 +401,23 @@ def agreement(
 ) -> TauSummary:
     """Compute Kendall's tau-b between two metrics on each resample.
 
-    Answers: how similarly do the two metrics rank the methods, over the resamples?
+    Answers: how similar are the rankings of the methods by two metrics over the resamples?
 
     Parameters
     ----------
     first, second : array of shape (k, B)
         The two metrics of each method on each resample.
     same_direction : bool, default=True
-        False if lower is better for one of the metrics and worse for the other.
+        Whether both metrics have the same direction. False if lower is better for only one of the
+        metrics.
     level : float, default=0.95
         Level of the central range.
 
     Returns
     -------
     TauSummary
-        Resamples with an undefined tau are left out, and the note gives their number.
+        Mean and central range of tau. The function drops resamples with an undefined tau, and the
+        note states their number.
 
     Raises
     ------
@@ -453,7 +461,7 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     Returns
     -------
     TauSummary
-        The mean is the exact mean over all pairs of resamples. The range is that of the pairs of
+        The mean is exact and over all pairs of resamples. The central range is over the pairs of
         the first 1,000 resamples.
 
     Raises
@@ -465,8 +473,9 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
 
     Notes
     -----
-    The direction of the metric does not matter. Two resamples of the same data differ like two
-    samples, so the result is the stability of the ranking across samples. Cost: k^2 B.
+    The result does not depend on the direction of the metric. The difference of two resamples of
+    the same data is similar to the difference of two samples. The result therefore measures the
+    stability of the ranking across samples. The cost is k^2 B.
 
     Examples
     --------
@@ -491,13 +500,13 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     if k < 2 or n_used < 2:
         return _summarize(np.empty(0), note, level)
     summary = _summarize(taus, note, level)
-    # The columns have length 1, so the products of columns with themselves add up to `n_used`.
+    # The columns have length 1, so the products of columns with themselves sum to `n_used`.
     mean = float(sign_sum @ sign_sum - n_used) / (n_used * (n_used - 1))
     return TauSummary(mean, summary.low, summary.high, level, note)
 
 
 def _taus_of_pairs(signs: FloatArray) -> FloatArray:
-    """Return tau of all pairs of different columns."""
+    """Return Kendall's tau of all pairs of different columns."""
     gram = signs.T @ signs
     return np.asarray(gram[np.triu_indices(gram.shape[0], 1)])
 
@@ -505,8 +514,8 @@ def _taus_of_pairs(signs: FloatArray) -> FloatArray:
 def _pair_signs(values: FloatArray) -> FloatArray:
     """Return the sign of the difference of each pair of methods, shape (pairs, B).
 
-    Each column is scaled to length 1, so that the product of two columns is Kendall's tau-b. A
-    column in which all methods are tied is NaN.
+    Each column is scaled to length 1, so that the product of two columns is Kendall's tau-b. If all
+    methods of a column are tied, the column is NaN.
     """
     i, j = np.triu_indices(values.shape[0], 1)
     signs = np.sign(values[i] - values[j])

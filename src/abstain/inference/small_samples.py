@@ -1,13 +1,14 @@
-"""Degrees of freedom of standard errors, and warnings about few failures.
+"""Degrees of freedom of standard errors, and warnings about small numbers of failures.
 
-For a 0/1 loss, a few samples, the failures, have nearly all of the influence. The standard error is
-then an estimate from few numbers, and a normal quantile is too small. A t quantile is needed, with
-degrees of freedom that follow from the influences u by Satterthwaite's rule:
+For a 0/1 loss, the failures have nearly all of the influence. With few failures, the standard error
+is an estimate from few numbers, and a normal quantile is too small. The interval needs a t
+quantile. Satterthwaite's rule yields its degrees of freedom from the influences u:
 
     2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n)
 
-This is n - 1 for equal contributions, about twice the number of failures if only failures
-contribute and contribute equally, and less if a few of them dominate the sum.
+The degrees of freedom are n - 1 if all contributions are equal. They are about twice the number of
+failures if only failures contribute and their contributions are equal. They are smaller if a few
+failures dominate the sum.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -17,39 +18,39 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain.typing import FloatArray
 
-#: One number, or an array of numbers.
+#: A number or an array of numbers.
 Numbers = TypeVar("Numbers", float, FloatArray)
 
-#: With at least as many failures, nominal 95% intervals cover 93% to 97% in the simulations.
+#: Minimum number of failures for which nominal 95% intervals cover 93% to 97% in the simulations.
 MIN_FAILURES: Final = 10
 
-#: The same for the AURC and related metrics, where the most confident failures have unbounded
-#: weight.
+#: The same minimum for the AURC and related metrics, in which the most confident failures have
+#: unbounded weight.
 MIN_FAILURES_HEAVY_TAILED: Final = 25
 
-#: With fewer independent clusters, clustered intervals are too short.
+#: Minimum number of independent clusters. With fewer clusters, clustered intervals are too short.
 MIN_CLUSTERS: Final = 20
 
 
 class FailureCount(NamedTuple):
-    """Number of failures, and the samples among which they are counted: "" for all samples."""
+    """Number of failures, and the population in which they are counted ("" for all samples)."""
 
     n_failures: int
     population: str = ""
 
 
 class ModelVariance(NamedTuple):
-    """The variance that a model predicts, and the degrees of freedom that it adds to the data."""
+    """The variance that a model predicts, and the degrees of freedom that the model adds."""
 
     variance: float
     degrees: float
 
 
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
-    """Return the variance and the degrees of freedom, combined with those of the model.
+    """Combine the variance and the degrees of freedom with those of a model.
 
-    A sample without one of the rare outliers that make up the variance underestimates it, and the
-    model corrects for that. The result is at least the variance of the sample.
+    If rare outliers dominate the variance, a sample without outliers underestimates the variance.
+    The model corrects for this bias. The combined variance is at least the variance of the sample.
     """
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
@@ -57,18 +58,19 @@ def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> 
 
 
 def rounding_error(n_rows: Numbers, magnitude: Numbers) -> Numbers:
-    """Return the largest difference of two influences that rounding alone may cause.
+    """Return the largest difference of two influences that rounding may cause.
 
     Cumulative sums over n samples have errors up to about 0.02 eps n times the magnitude of the
-    numbers. The smallest true difference, from two neighbours that swap ranks, is 1/n of it.
+    numbers. The smallest true difference is 1/n of the magnitude, if two neighbors swap ranks.
     """
     return float(np.finfo(np.float64).eps) * (64 + n_rows) * magnitude
 
 
 def degrees_of_freedom(contributions: FloatArray) -> float:
-    """Return Satterthwaite's degrees of freedom of the sum of squared contributions, at least 1.
+    """Return Satterthwaite's degrees of freedom of a sum of squared contributions, at least 1.
 
-    The contributions of the independent units to the error have shape (units,).
+    `contributions` contains the contributions of the independent units to the error, shape
+    (units,).
     """
     square = contributions * contributions
     second, fourth = np.array(square.sum()), np.array(square @ square)
@@ -93,11 +95,11 @@ def skewness(contributions: FloatArray) -> float:
 
 
 def correct_skewness(t: Numbers, skew: Numbers) -> Numbers:
-    """Apply Hall's (1992) cubic transformation to a t statistic, for half of its skewness.
+    """Apply Hall's (1992) cubic transformation to a t statistic to correct half of its skewness.
 
     The full correction rejects true null hypotheses too often, because the skewness is estimated
-    from few failures. Without a correction, the intervals of true differences are too short on one
-    side. Half of the correction was best in simulations.
+    from few failures. Without a correction, the intervals of differences are too short on one side.
+    Half of the correction was best in simulations.
     """
     g = skew / 2
     return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
@@ -106,16 +108,16 @@ def correct_skewness(t: Numbers, skew: Numbers) -> Numbers:
 def invert_skewness_correction(
     corrected: float | FloatArray, skew: float | FloatArray
 ) -> FloatArray:
-    """Return the t statistic that `correct_skewness` maps to the corrected one."""
+    """Return the t statistic that `correct_skewness` maps to the corrected statistic."""
     g = np.asarray(skew) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         t = 3 / g * (np.cbrt(1 + g * (corrected - g / 6)) - 1)
-    # For a smaller skewness, the cube root loses more digits than the correction changes.
+    # For a smaller skewness, the rounding error of the cube root exceeds the correction.
     return np.asarray(np.where(np.abs(g) < 1e-5, corrected, t))
 
 
 def n_poisson_events(value: float, standard_error: float) -> float:
-    """Return the number of Poisson events that has this relative standard error."""
+    """Return the number of Poisson events whose count has this relative standard error."""
     return (value / standard_error) ** 2
 
 
@@ -135,7 +137,7 @@ def t_probability(x: float, degrees: float) -> float:
 
 
 def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Return the probability that Student's t is at most x, for arrays."""
+    """Return the probabilities that Student's t is at most x for arrays."""
     return np.asarray(special.stdtr(degrees, x))
 
 

@@ -1,4 +1,4 @@
-"""Bets on a mean: tests of a claim that hold at all times, and confidence sequences."""
+"""Bets on a mean, which lead to anytime-valid tests and confidence sequences."""
 
 import math
 from collections.abc import Iterable
@@ -14,22 +14,24 @@ from abstain.errors import DomainError
 from abstain.inference.intervals import Interval, check_level
 from abstain.typing import AnyArray, FloatArray
 
-#: Assumed deviations of the true odds from the claim, in log-odds: factors of 1.2 to 30.
+#: Assumed deviations of the true odds from the claim, in log-odds. They correspond to factors of
+#: the odds from 1.2 to 30.
 TILTS: Final = (0.2, 0.4, 0.7, 1.2, 2.0, 3.4)
-#: Upper limit of the money on a bet, which would otherwise overflow.
+#: Upper limit of the money on a bet, which prevents an overflow.
 _MAX_MONEY: Final = 1e280
 
 
 @dataclass(frozen=True, eq=False)
 class Wager:
-    """Bets that the mean of a stream of values in [0, 1] leaves the claimed range at any time.
+    """Bets that the mean of a stream of values in [0, 1] leaves a claimed range.
 
-    As long as the claim allows the conditional mean of each value, the capital is a nonnegative
-    (super)martingale that starts at 1. The probability that it *ever* reaches 1/alpha is then at
-    most alpha (Ville's inequality), however often it is inspected. Each bet multiplies its money by
-    the likelihood ratio of a coin whose odds differ from the claim by a factor. At each time, a
-    share of the money that decreases like 1/log2 is put on new bets. A change after a long time is
-    therefore detected almost as soon as a change at the start.
+    If the claim is true for the conditional mean of each value, the capital is a nonnegative
+    supermartingale that starts at 1. By Ville's inequality, the probability that the capital *ever*
+    reaches 1/alpha is then at most alpha. This bound holds for any number of inspections. Each bet
+    multiplies its money by the likelihood ratio of a coin whose odds differ from the claim by a
+    factor. At each time, a part of the initial capital is added to the bets. The remaining part
+    decreases like 1/log2 of the number of values. The bets therefore detect a change after a long
+    time almost as fast as a change at the start.
 
     Attributes
     ----------
@@ -37,9 +39,9 @@ class Wager:
         The claimed mean and the stake of each bet. A value x multiplies the money of the bet by
         1 + stake (x - claim), which is never negative.
     money : ndarray of shape (..., bets)
-        The money on each bet. The other axes are parallel streams.
+        The money on each bet. The leading axes are parallel streams.
     n_values : int
-        Number of values of each stream so far.
+        Number of processed values of each stream.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class Wager:
 
     @property
     def capital(self) -> FloatArray:
-        """Total capital of each stream, on bets and not yet on bets; 1 at the start."""
+        """Total capital of each stream, including money that is not on bets; 1 at the start."""
         return np.asarray(self.money.sum(axis=-1) + unallocated_share(self.n_values))
 
     def update(self, values: AnyArray) -> "Wager":
@@ -66,7 +68,7 @@ class Wager:
         Parameters
         ----------
         values : array of shape (t,) or (t, ...)
-            Values in [0, 1], in the order of time. The other axes are the streams.
+            Values in [0, 1] in the order of time. The axes after the first axis are the streams.
 
         Returns
         -------
@@ -92,25 +94,26 @@ class Wager:
 def wager(
     low: float = 0.0, high: float = 1.0, *, streams: Iterable[int] = (), tilts: AnyArray = TILTS
 ) -> Wager:
-    """Start to bet that a mean is outside a claimed range.
+    """Create bets that a mean is outside a claimed range.
 
-    Answers: would I notice reliably if this guarantee stops holding one day?
+    Answers: would I reliably detect when this guarantee no longer holds?
 
     Parameters
     ----------
     low, high : float
-        The claimed range of the mean. A bound of 0 or 1 claims nothing on its side, so there is no
-        bet against it.
+        The claimed range of the mean. A bound of 0 or 1 claims nothing on its side, so the wager
+        contains no bet against this bound.
     streams : sequence of int
-        Shape of the parallel streams; () is a single stream.
+        Shape of the parallel streams. The shape () is a single stream.
     tilts : sequence of float
-        Assumed deviations of the truth from the claim, in log-odds. The money is divided equally
-        among them.
+        Assumed deviations of the true odds from the claim, in log-odds. The money is divided
+        equally among the deviations.
 
     Returns
     -------
     Wager
-        A wager with a capital of 1. The inverse of its capital is an anytime-valid p-value.
+        A wager with a capital of 1. At any time, the inverse of the capital is an anytime-valid
+        p-value.
 
     Raises
     ------
@@ -119,9 +122,10 @@ def wager(
 
     Notes
     -----
-    The bets of [1]_ with stakes that are fixed in advance, mixed over stakes and starting times. If
-    the mean is below a claimed upper bound, the capital decreases. A value between 0 and 1 counts
-    as a fraction of a failure. Cost: one multiplication for each value and bet.
+    The bets are those of [1]_ with stakes that are fixed in advance. The wager is a mixture over
+    stakes and starting times. If the mean is below a claimed upper bound, the capital decreases. A
+    value between 0 and 1 counts as a fraction of a failure. The cost is one multiplication for each
+    value and bet.
 
     References
     ----------
@@ -159,14 +163,14 @@ def wager(
 def update_money(
     money: FloatArray, value: AnyArray, n_values: int, claims: FloatArray, stakes: FloatArray
 ) -> FloatArray:
-    """Return the money on each bet after value number `n_values` (from 1 on) of each stream."""
+    """Return the money on each bet after `value`, which is value number `n_values` of a stream."""
     newly_allocated = (unallocated_share(n_values - 1) - unallocated_share(n_values)) / claims.size
     factor = 1 + stakes * (np.asarray(value)[..., None] - claims)
     return np.minimum((money + newly_allocated) * factor, _MAX_MONEY)
 
 
 class RunningWager:
-    """A wager that is updated in place, one value at a time, with the numbers of `Wager.update`."""
+    """A wager that processes one value at a time in place, with the same numbers as `Wager`."""
 
     def __init__(self, wager: Wager) -> None:
         self.claims, self.stakes = wager.claims, wager.stakes
@@ -176,7 +180,7 @@ class RunningWager:
         self._n_streams = self.money.size // self.claims.size
 
     def add(self, value: AnyArray) -> None:
-        """Process the next value: a number, or an array of shape (streams, 1)."""
+        """Process the next value, which is a number or an array of shape (streams, 1)."""
         money, factor = self.money, self._factor
         self.n_values += 1
         unallocated = unallocated_share(self.n_values)
@@ -197,37 +201,38 @@ class RunningWager:
 
 
 def unallocated_share(n_values: int) -> float:
-    """Return the share of the initial capital that is not on any bet after `n_values` values."""
+    """Return the share of the initial capital that is not on bets after `n_values` values."""
     return 1 / math.log2(n_values + 2)
 
 
-#: Number of bisection steps between a bound and the mean, enough for the last bit.
+#: Number of bisection steps between a bound and the mean, which determine even the last bit.
 _BISECTION_STEPS: Final = 64
 
 
 def anytime_interval(
     total: AnyArray, n: AnyArray, *, level: float = 0.95, prior: tuple[float, float] = (0.5, 0.5)
 ) -> Interval:
-    """Compute a confidence interval of a mean that holds at all times simultaneously.
+    """Compute a confidence interval of a mean that is valid at all times simultaneously.
 
-    Answers: where may the true risk lie, if I look after every label and may stop at any time?
+    Answers: in which range is the true risk, if I inspect the interval after every label and may
+    stop at any time?
 
     Parameters
     ----------
     total : float
-        Sum of the values, which lie in [0, 1]. For 0/1 losses, the number of failures.
+        Sum of the values, which lie in [0, 1]. For 0/1 losses, the sum is the number of failures.
     n : float
         Number of values.
     level : float, default=0.95
-        With at least this probability, the intervals at *all* n contain the mean.
+        Minimum probability that the intervals at *all* n contain the mean.
     prior : tuple of float
-        Parameters of the beta mixture. They affect the length of the intervals, not the level.
+        Parameters of the beta mixture, which affect the length of the intervals but not the level.
 
     Returns
     -------
     Interval
-        Within [0, 1], and equal to [0, 1] without data. At 1,000 values, it is about 1.5 times as
-        long as an interval for a single look.
+        The interval, which lies in [0, 1] and equals [0, 1] without data. At 1,000 values, the
+        interval is about 1.5 times as long as an interval that is inspected only once.
 
     Raises
     ------
@@ -236,11 +241,12 @@ def anytime_interval(
 
     Notes
     -----
-    The interval contains the means that a mixture of bets does not refute. For each mean m, the
-    likelihood ratio of a mixture of coins with a beta prior to the coin m is a martingale [1]_ with
-    a closed form. For values between 0 and 1, the likelihood ratio is smaller than the capital of
-    the same bets, because the logarithm is concave. The interval is then valid, but longer than
-    necessary [2]_. It depends only on the sum of the values, not on their order.
+    The interval contains all means that a mixture of bets does not refute. For each mean m,
+    consider the likelihood ratio of a mixture of coins with a beta prior to the coin m. This ratio
+    is a martingale [1]_ with a closed form. For values between 0 and 1, the likelihood ratio is
+    smaller than the capital of the same bets, because the logarithm is concave. The interval is
+    then valid but longer than necessary [2]_. The interval depends only on the sum of the values
+    and not on their order.
 
     References
     ----------
@@ -263,7 +269,7 @@ def anytime_interval(
 def anytime_limits(
     total: AnyArray, n: AnyArray, *, level: float = 0.95, prior: tuple[float, float] = (0.5, 0.5)
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of `anytime_interval` for arrays of sums."""
+    """Return the bounds of `anytime_interval` for arrays of sums and numbers of values."""
     k, size = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
     a, b = (checks.positive(x, "prior") for x in prior)
     is_invalid = ~((k >= 0) & (k <= size))
@@ -274,7 +280,7 @@ def anytime_limits(
     max_log_ratio = -np.log(1 - check_level(level))
 
     def is_compatible(m: FloatArray) -> FloatArray:
-        """Return whether the bets against the mean m have not refuted it."""
+        """Return whether the bets do not refute the mean m."""
         log_likelihood = special.xlogy(k, m) + special.xlog1py(size - k, -m)
         return np.asarray(log_mixture_likelihood - log_likelihood < max_log_ratio)
 

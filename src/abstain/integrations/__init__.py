@@ -1,1 +1,1 @@
-"""Interfaces for other libraries; each subpackage imports its library."""
+"""Interfaces for other libraries, of which each subpackage imports one."""

@@ -1,6 +1,6 @@
-"""Registered names for Inspect, such as `abstain/confident` and `abstain/augrc`.
+"""Register a scorer and metrics for Inspect by name, such as `abstain/confident`.
 
-An entry point in pyproject.toml lets Inspect import this module when it reads such a name.
+Because of an entry point in pyproject.toml, Inspect imports this module when it reads such a name.
 """
 
 from typing import Any, Final
@@ -10,12 +10,12 @@ from abstain.integrations.language_models import inspect_metric, with_confidence
 from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
 
-#: Requirements that a graded answer with a confidence satisfies.
+#: Requirements of metrics that an answer with a confidence and a grade meets.
 _AVAILABLE_INPUTS: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
 
 
 def register() -> None:
-    """Register the scorer, and all metrics that require only a confidence and a grade."""
+    """Register the scorer and all metrics that require only a confidence and a grade."""
     from inspect_ai.scorer import accuracy, scorer
     from inspect_ai.util import registry_create
 

@@ -1,6 +1,6 @@
-"""Metrics for Inspect and lm-evaluation-harness, which evaluate language models.
+"""Metrics for Inspect and lm-evaluation-harness, two programs that evaluate language models.
 
-Alternatively, `abstain evaluate` reads the logs of both tools.
+As an alternative, `abstain evaluate` reads the logs of both programs.
 """
 
 import math
@@ -22,24 +22,24 @@ from abstain.tables.logs.answers import (
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:
-    """Return the probability of the best choice, normalized over all choices.
+    """Compute the probability of the best choice of a multiple-choice question.
 
-    Answers: how confident is a model in its answer to a multiple-choice question?
+    The probability is normalized over all choices.
 
     Parameters
     ----------
     log_likelihoods : sequence of float
-        Log-likelihood of each choice; at least two.
+        Log-likelihood of each choice, with at least two choices.
 
     Returns
     -------
     float
-        Maximum of the softmax, in (0, 1].
+        Maximum of the softmax of the log-likelihoods, in (0, 1].
 
     Raises
     ------
     MissingInputError
-        If there are fewer than two choices, or all are impossible.
+        If there are fewer than two choices, or if all choices have probability 0.
 
     Examples
     --------
@@ -57,26 +57,24 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
 
 
 def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
-    """Return an aggregation function for lm-evaluation-harness.
-
-    Answers: how do I add a metric of confidences to the results of a task?
+    """Return a function that aggregates a metric of confidences in lm-evaluation-harness.
 
     Parameters
     ----------
     metric : str
-        Name of a metric, as in `abstain.evaluate`, that requires only a confidence and a grade.
+        Name of a metric in `abstain.evaluate` that requires only a confidence and a grade.
 
     Returns
     -------
     callable
-        A function of pairs (confidence, grade), one for each document, which `process_results`
-        returns under the name of the metric. A refusal has the confidence None and is rejected
-        first.
+        A function of pairs (confidence, grade), one for each document. `process_results` of the
+        task returns these pairs under the name of the metric. A refusal has the confidence None and
+        gets the lowest confidence.
 
     Raises
     ------
     UnknownNameError
-        If the metric does not exist.
+        If no metric has this name.
 
     Examples
     --------
@@ -96,29 +94,28 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
 
 
 def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
-    """Return a metric for Inspect.
-
-    Answers: how do I add a metric of confidences to the metrics of a scorer?
+    """Return a metric of confidences for Inspect.
 
     Parameters
     ----------
     metric : str
-        Name of a metric, as in `abstain.evaluate`, that requires only a confidence and a grade.
+        Name of a metric in `abstain.evaluate` that requires only a confidence and a grade.
     confidence : str, default="confidence"
-        Field of a score's metadata with the confidence, as written by `inspect_scorer`.
+        Field in the metadata of a score that contains the confidence, which `inspect_scorer`
+        writes.
 
     Returns
     -------
     inspect_ai.scorer.Metric
-        A metric for the `metrics` of a scorer. In its name, "@" and points are replaced
-        ("selective_risk_at_80cov"). NOANSWER and the reasons "refusal" and "no_response" are
-        refusals, which are rejected first. Unscored samples, and samples whose grader or scorer
-        failed, are ignored. Grades are computed by Inspect's `value_to_float`.
+        A metric for the `metrics` of a scorer. In its name, "@" and points are replaced, as in
+        "selective_risk_at_80cov". NOANSWER and the reasons "refusal" and "no_response" are
+        refusals, which get the lowest confidence. Samples without a score, and samples whose grader
+        or scorer failed, are ignored. `value_to_float` of Inspect computes the grades.
 
     Raises
     ------
     UnknownNameError
-        If the metric does not exist.
+        If no metric has this name.
 
     Examples
     --------
@@ -131,7 +128,7 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 
     name, grade = metric_named(metric).name, value_to_float()
 
-    # Inspect writes the option to the log, and creates the metric again from the log.
+    # Inspect writes the option to the log, and creates the metric from the log again.
     def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
             graded = [s.score for s in scores if not _is_unscored(s.score)]
@@ -146,9 +143,9 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 def inspect_scorer(
     inner: Any, metrics: Sequence[Any], *, confidence: str = "mean_logprob", name: str
 ) -> Any:
-    """Return a scorer for Inspect that adds the model's confidence to the scores of another one.
+    """Return a scorer for Inspect that adds the confidence of the model to another scorer.
 
-    Answers: how do I use the log-probabilities of an answer as its confidence?
+    The confidence is computed from the log-probabilities of the tokens of an answer.
 
     Parameters
     ----------
@@ -157,7 +154,7 @@ def inspect_scorer(
     metrics : sequence of inspect_ai.scorer.Metric
         Metrics, such as ``[accuracy(), inspect_metric("augrc")]``.
     confidence : {"mean_logprob", "sum_logprob", "least_logprob"}, default="mean_logprob"
-        Mean, sum or minimum of the log-probabilities of the tokens. The run requires
+        Mean, sum or minimum of the log-probabilities of the tokens. The evaluation must be run with
         ``logprobs=True``.
     name : str
         Name of the scorer in the log.
@@ -165,7 +162,7 @@ def inspect_scorer(
     Returns
     -------
     inspect_ai.scorer.Scorer
-        A scorer with the scores of `inner`, and the confidence in their metadata.
+        A scorer that returns the scores of `inner` with the confidence in their metadata.
 
     Examples
     --------
@@ -182,7 +179,7 @@ def inspect_scorer(
 
 
 def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return a scorer with the grades of another one, and a confidence from token probabilities."""
+    """Return a scorer that adds a confidence from token probabilities to another scorer."""
 
     async def score(state: Any, target: Any) -> Any:
         result = await inner(state, target)
@@ -201,12 +198,12 @@ def _is_refusal(score: Any) -> bool:
 
 
 def _is_unscored(score: Any) -> bool:
-    """Return whether a score has no grade; a refusal without one has the grade 0."""
+    """Return whether a score has no grade. A refusal without a grade has grade 0."""
     return is_ungraded(_reason(score)) or (_is_nan(score.value) and not _is_refusal(score))
 
 
 def _reason(score: Any) -> str | None:
-    # Versions before 0.3.245 have no attribute for it.
+    # Versions of Inspect before 0.3.245 do not have this attribute.
     return reason_of(getattr(score, "reason", None), score.metadata)
 
 
@@ -219,7 +216,7 @@ def _grade_of(score: Any, grade: Callable[[Any], float]) -> float:
 
 
 def _confidence_of(score: Any, name: str) -> float | None:
-    """Return the confidence of a score of Inspect; None for a refusal."""
+    """Return the confidence in the metadata of a score, or None for a refusal."""
     if _is_refusal(score):
         return None
     metadata: Mapping[str, Any] = score.metadata or {}
@@ -235,7 +232,7 @@ def _confidence_of(score: Any, name: str) -> float | None:
 def _compute_metric(
     metric: str, confidence: Sequence[float | None], grades: Sequence[float]
 ) -> float:
-    """Compute a metric of graded answers; refusals get the lowest confidence."""
+    """Compute a metric of graded answers. Refusals get the lowest confidence of all answers."""
     if not grades:
         return math.nan
     lowest = min((c for c in confidence if c is not None), default=0.0)

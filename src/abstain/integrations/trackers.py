@@ -1,6 +1,6 @@
-"""Metrics as numbers by name, for trainers and experiment trackers.
+"""Metrics as numbers by name, for training libraries and experiment trackers.
 
-A library is imported only when a function for it is called.
+A function imports its library when it is called.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +16,17 @@ from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: Default metrics.
+#: Names of the metrics that are computed by default.
 DEFAULT_METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
 
-#: Label of samples that losses ignore (padding), in Transformers and in PyTorch.
+#: Label of samples that losses of Transformers and PyTorch ignore, such as padding.
 _IGNORED_LABEL = -100
 
 _INPUTS = ("logits", "probabilities")
 
 
 def tracker_name(name: str) -> str:
-    """Replace characters that MLflow, W&B and Inspect reject or interpret in names."""
+    """Replace the characters in a name that MLflow, W&B or Inspect reject or interpret."""
     return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
 
 
@@ -37,33 +37,31 @@ def metric_values(
     score: str | None = None,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Return metrics by names that all trackers accept.
-
-    Answers: how do I log selective metrics in addition to loss and accuracy?
+    """Compute metrics, with names that all trackers accept.
 
     Parameters
     ----------
     predictions : Predictions
         Predictions, such as ``ab.Predictions(logits=..., labels=...)``.
     metrics : sequence of str, optional
-        Names of metrics, as in `abstain.evaluate`. Default: AUGRC, AURC, failure AUROC, the
+        Names of metrics in `abstain.evaluate`. The default is AUGRC, AURC, failure AUROC, the
         selective risk at 80% coverage and the coverage at 5% risk.
     score : str, optional
-        The confidence: a score or a column of confidences. Default: "msr" if there are class
-        scores, otherwise the first column.
+        Confidence score: the name of a score or of a confidence column. The default is "msr" if
+        there are class scores, otherwise the first column.
     prefix : str, default=""
         Prefix of each name, such as "val/".
 
     Returns
     -------
     dict from str to float
-        Values by metric. In names, "@" and points are replaced ("selective_risk_at_80cov",
-        "cwsa_at_0_5"). Undefined metrics are NaN.
+        Values by name of the metric, or NaN if a metric is undefined. In names, "@" and points are
+        replaced, as in "selective_risk_at_80cov" and "cwsa_at_0_5".
 
     Raises
     ------
     UnknownNameError, InputError
-        If a metric or the score does not exist or does not apply, as in `abstain.evaluate`.
+        If a metric or the score does not exist or cannot be computed, as in `abstain.evaluate`.
 
     Examples
     --------
@@ -93,26 +91,24 @@ def metric_values(
 def trainer_metrics(
     metrics: Sequence[str] = DEFAULT_METRICS, *, inputs: str = "logits", score: str | None = None
 ) -> Callable[[Any], dict[str, float]]:
-    """Return the `compute_metrics` function of a `transformers.Trainer`.
-
-    Answers: how do I monitor selective metrics while I fine-tune a classifier?
+    """Return a `compute_metrics` function for `transformers.Trainer`.
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        See `metric_values`.
+        As in `metric_values`.
     inputs : {"logits", "probabilities"}, default="logits"
-        Kind of the outputs of the model.
+        Whether the outputs of the model are logits or probabilities.
     score : str, optional
-        See `metric_values`.
+        As in `metric_values`.
 
     Returns
     -------
     callable
-        A function of the trainer's predictions: outputs of shape (n, K), or (n, T, K) for T
-        tokens, and labels of shape (n,) or (n, T). If a model has several outputs, the first is
-        used. Samples with the label -100 are ignored. The function returns the result of
-        `metric_values`; the trainer adds the prefix ``eval_``.
+        A function of the predictions of the trainer, which returns the result of `metric_values`.
+        It accepts outputs of shape (n, K) with labels of shape (n,), or outputs of shape (n, T, K)
+        for T tokens with labels of shape (n, T). If a model has several outputs, the first is used.
+        Samples with the label -100 are ignored. The trainer adds the prefix ``eval_`` to names.
 
     Raises
     ------
@@ -152,7 +148,7 @@ def keras_callback(
 ) -> Any:
     """Return a Keras callback that adds metrics to the logs at the end of each epoch.
 
-    Answers: how do I monitor selective metrics in `model.fit`, and use one for early stopping?
+    A metric in the logs can be monitored or used for early stopping.
 
     Parameters
     ----------
@@ -161,19 +157,20 @@ def keras_callback(
     y : array-like of shape (n,)
         True classes of the samples, as integers.
     metrics : sequence of str, optional
-        See `metric_values`.
+        As in `metric_values`.
     inputs : {"logits", "probabilities"}, default="probabilities"
-        Kind of the outputs of the model, of shape (n, K), or (n, 1) for the second of two classes.
+        Whether the outputs of the model are logits or probabilities. Their shape is (n, K), or
+        (n, 1) for the second of two classes.
     score : str, optional
-        See `metric_values`.
+        As in `metric_values`.
     batch_size : int, optional
         Batch size of the predictions.
 
     Returns
     -------
     keras.callbacks.Callback
-        A callback whose metrics have names such as "val_augrc". Pass it before callbacks that use
-        these metrics.
+        A callback that adds metrics with names such as "val_augrc". Pass it before callbacks that
+        use these metrics.
 
     Raises
     ------
@@ -191,10 +188,10 @@ def keras_callback(
     names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(keras.callbacks.Callback):
-        """Adds metrics of validation samples to the logs of an epoch."""
+        """A callback that adds metrics of validation samples to the logs of an epoch."""
 
         def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:  # noqa: ARG002
-            """Compute the metrics of the validation samples."""
+            """Compute the metrics of the validation samples, and add them to the logs."""
             outputs = self.model.predict(X, batch_size=batch_size, verbose=0)
             predictions = _make_predictions(outputs, y, inputs)
             if logs is not None:
@@ -211,22 +208,20 @@ def evaluate_module(
 ) -> Any:
     """Return an evaluation module of the Hugging Face library `evaluate`.
 
-    Answers: how do I use these metrics in tools that accept a metric of `evaluate`?
-
     Parameters
     ----------
     metrics : sequence of str, optional
-        See `metric_values`.
+        As in `metric_values`.
     inputs : {"logits", "probabilities"}, default="probabilities"
-        Kind of the predictions, a list of K numbers for each sample.
+        Whether the predictions are logits or probabilities, as a list of K numbers per sample.
     score : str, optional
-        See `metric_values`.
+        As in `metric_values`.
 
     Returns
     -------
     evaluate.Metric
-        A module with `add_batch` and `compute(predictions=..., references=...)`, which returns
-        the result of `metric_values`.
+        A module with the methods `add_batch` and `compute(predictions=..., references=...)`.
+        `compute` returns the result of `metric_values`.
 
     Raises
     ------
@@ -249,6 +244,7 @@ def evaluate_module(
         """Metrics of classifiers that may abstain."""
 
         def _info(self) -> Any:
+            """Return the description and the features of the module."""
             features = {
                 "predictions": datasets.Sequence(datasets.Value("float64")),
                 "references": datasets.Value("int64"),
@@ -273,16 +269,15 @@ def _validate_options(metrics: Sequence[str], inputs: str) -> list[str]:
 
 
 def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
+    """Convert the outputs of a model and labels to predictions, without ignored labels."""
     class_scores: Array = np.asarray(outputs)
     flat_labels: Array = np.asarray(labels)
     if class_scores.ndim < 2:
         raise ShapeError(
             f"the outputs must have shape (n, K), one number per class; got {class_scores.shape}"
         )
-    class_scores, flat_labels = (
-        class_scores.reshape(-1, class_scores.shape[-1]),
-        flat_labels.reshape(-1),
-    )
+    class_scores = class_scores.reshape(-1, class_scores.shape[-1])
+    flat_labels = flat_labels.reshape(-1)
     if len(class_scores) != len(flat_labels):
         raise ShapeError(
             "outputs and labels must have the same number of samples; got "

@@ -1,6 +1,7 @@
 """Metrics of binary tasks with review or rejection: ROC AUC and average precision.
 
-The confidence selects the reviewed or rejected samples. The positive score ranks the classes.
+The confidence determines which samples are reviewed or rejected. The positive score ranks the
+accepted samples.
 """
 
 from collections.abc import Callable
@@ -29,11 +30,10 @@ from abstain.typing import AnyArray, Array, FloatArray
 #: Reviewed share and coverage of the entries in the catalogue.
 REVIEW, COVERAGE = 0.1, 0.8
 
-
-#: Number of coverages in the mean of the retention metrics: 1%, 2%, ..., 100%.
+#: Number of coverages over which the retention metrics average: 1%, 2%, ..., 100%.
 COVERAGES = 100
 
-#: Tolerance for a share of a tie group, which has rounding errors.
+#: Tolerance for rounding errors in the accepted share of a tie group.
 _ROUNDING = 1e-12
 
 
@@ -45,18 +45,18 @@ class BinaryTask:
     scored: Scored
     #: 1 for the positive class, 0 for the other, shape (n,).
     positive: Array
-    #: Higher means more likely positive, shape (n,).
+    #: Score of the positive class, shape (n,). Higher means more likely positive.
     score: Array
 
     @cached_property
     def score_groups(self) -> Scored:
-        """The samples, grouped by positive score instead of confidence."""
+        """The same samples, sorted and grouped by positive score instead of confidence."""
         return Scored(self.score, self.positive, self.scored.weight)
 
     def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
         """Return the accepted weights of positives and negatives at each score, highest first.
 
-        The same share of each sample of the tie group at the coverage is accepted.
+        In the tie group at this coverage, the same share of each sample is accepted.
         """
         s, xp = self.scored, self.scored.xp
         weight_in_group = coverage * s.groups.total_weight - s.groups.weight_above
@@ -64,7 +64,8 @@ class BinaryTask:
         # Replace rounding errors by 0 and 1.
         share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
         share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
-        # Samples of weight 0 have the index -1; their weight removes them from the sums.
+        # Samples of weight 0 have the group index -1. The index is clipped to 0, and the weight of
+        # 0 removes these samples from the sums.
         accepted = xp.take(share, xp.clip(s.group_index, 0, None))
         if s.weight is not None:
             accepted = accepted * s.weight
@@ -80,7 +81,7 @@ class BinaryTask:
 def binary_task(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask:
-    """Validate the arguments of the public functions; arrays on a device stay there."""
+    """Validate the arguments of the public functions, without copying arrays from a device."""
     if is_on_device(confidence):
         task = _binary_task_on_device(confidence, labels, positive_score, weight)
         if task is not None:
@@ -99,7 +100,7 @@ def binary_task(
 def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
-    """Validate the arguments on the device of the confidence; None if they are invalid."""
+    """Validate the arguments on the device of the confidence, or return None if invalid."""
     y, score = (
         move_to_library_of(x if is_on_device(x) else checks.vector(x, name), name, confidence)
         for x, name in ((labels, "labels"), (positive_score, "positive_score"))
@@ -121,7 +122,7 @@ def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
 
 
 def reason_unknown_classes(s: Scored) -> str:
-    """Return a text with the number of samples of unknown classes; empty if there are none."""
+    """Return a text with the number of samples of unknown classes, or an empty text."""
     unknown = get_class_view(s).labels < 0
     if s.weight is not None:
         unknown = unknown & (s.weight > 0)
@@ -130,7 +131,10 @@ def reason_unknown_classes(s: Scored) -> str:
 
 
 def log_odds_of_positive(view: ClassView) -> AnyArray:
-    """Return the log-odds of class 1 if available: probabilities near 0 and 1 are rounded."""
+    """Return the log-odds of class 1, or its probability if log-probabilities are missing.
+
+    Log-odds are preferred, because probabilities near 0 and 1 are rounded.
+    """
     log_p = view.log_probabilities
     if log_p is None:
         return without_gradient(get_probabilities(view)[:, 1])
@@ -147,8 +151,8 @@ def oc_auc(
 ) -> float:
     """Compute the oracle-collaborative ROC AUC.
 
-    Answers: how well does the system rank positives above negatives, if people answer the `review`
-    share with the lowest confidence, without errors?
+    Answers: how well does the system rank positives above negatives, if people correctly answer the
+    share `review` of samples with the lowest confidence?
 
     Parameters
     ----------
@@ -161,13 +165,14 @@ def oc_auc(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 if all samples are reviewed, the ROC AUC if none is.
-        NaN, with an `UndefinedMetricWarning`, if only one class occurs.
+        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
+        ROC AUC if no sample is reviewed. NaN, with an `UndefinedMetricWarning`, if only one class
+        occurs.
 
     Raises
     ------
@@ -179,11 +184,12 @@ def oc_auc(
 
     Notes
     -----
-    Reviewed positives rank above all other samples, reviewed negatives below. In the tie group at
-    the review threshold, the same share of each sample is reviewed. This is the expectation over a
-    random selection, so the row order does not matter. Ties of the positive score count half. The
-    authors' code is for streams: it bins confidences and thresholds and reviews an integer number
-    of samples. This function is its limit for fine bins. Cost: two sorts.
+    Reviewed positives rank above all other samples, and reviewed negatives rank below all other
+    samples. In the tie group at the review threshold, the same share of each sample is reviewed.
+    The value therefore equals the expectation over a random selection and does not depend on the
+    order of rows. A pair with tied positive scores counts half. The authors' code for streams bins
+    confidences and thresholds, and it reviews an integer number of samples. Its value converges to
+    the value of this function as the bins become finer. The cost is two sorts.
 
     References
     ----------
@@ -203,7 +209,7 @@ def oc_auc(
 
 
 def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the ROC AUC with perfect answers for the least confident share."""
+    """Compute the ROC AUC if people correctly answer the least confident share `review`."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples have the same class")
@@ -211,9 +217,10 @@ def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
 
 
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both classes at each rank: first the reviewed positives, then scores.
+    """Return the weights of positives and negatives at each rank, highest rank first.
 
-    The reviewed negatives are last.
+    The reviewed positives have the highest rank and the reviewed negatives the lowest. All other
+    samples rank by score.
     """
     positive, negative = task.weights_at_coverage(1.0 - review)
     groups, xp = task.score_groups.groups, task.scored.xp
@@ -236,8 +243,8 @@ def oc_ap(
 ) -> float:
     """Compute the oracle-collaborative average precision.
 
-    Answers: how precisely does the system detect positives, if people answer the `review` share
-    with the lowest confidence, without errors?
+    Answers: how precisely does the system detect positives, if people correctly answer the share
+    `review` of samples with the lowest confidence?
 
     Parameters
     ----------
@@ -246,12 +253,12 @@ def oc_ap(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 if all samples are reviewed. NaN, with an
+        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
         `UndefinedMetricWarning`, if there are no positives.
 
     Raises
@@ -261,8 +268,9 @@ def oc_ap(
 
     Notes
     -----
-    Samples are reviewed as in `oc_auc`. The average precision is a step function, as in
-    scikit-learn; the authors' code interpolates between thresholds. Cost: two sorts.
+    The reviewed samples are those of `oc_auc`. The average precision is the area under a step
+    function, as in scikit-learn. The authors' code interpolates between thresholds. The cost is two
+    sorts.
 
     References
     ----------
@@ -281,7 +289,7 @@ def oc_ap(
 
 
 def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the average precision with perfect answers for the least confident share."""
+    """Compute the average precision if people correctly answer the share `review`."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
@@ -304,11 +312,11 @@ def accepted_auroc(
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`; samples of high confidence are accepted.
+        As in `oc_auc`. Samples of high confidence are accepted.
     coverage : float, default=0.8
         Share of samples that are accepted, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -326,10 +334,10 @@ def accepted_auroc(
 
     Notes
     -----
-    The value can decrease although the accuracy increases: a confidence that rejects samples near
-    the decision threshold does not reject the samples that reduce the AUC. In the tie group at the
-    coverage, the same share of each sample is accepted. Ties of the positive score count half.
-    Cost: two sorts.
+    The value can decrease even if the accuracy increases. A confidence that rejects samples near
+    the decision threshold raises the accuracy, but other samples may reduce the AUC. In the tie
+    group at the coverage, the same share of each sample is accepted. A pair with tied positive
+    scores counts half. The cost is two sorts.
 
     References
     ----------
@@ -378,7 +386,7 @@ def auroc_retention(
     positive_score : array of shape (n,)
         Higher means more likely positive; only the order matters.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -395,11 +403,12 @@ def auroc_retention(
 
     Notes
     -----
-    The mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without those at which all
-    accepted samples have the same class. With the same coverages, uncertainty-baselines counts
-    these as 1 up to the first error and as 0 afterwards, and adds a 1 for coverage 0. Traub et al.
-    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
-    sample is accepted. Cost: two sorts, and 100 sums over the samples.
+    The value is the mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%. The mean
+    excludes coverages at which all accepted samples have the same class. At these coverages,
+    uncertainty-baselines uses the value 1 up to the first error and 0 afterwards, and it adds the
+    value 1 for coverage 0. Traub et al. (2024) call this metric AUROC-AURC. In the tie group at a
+    coverage, the same share of each sample is accepted. The cost is two sorts and 100 sums over the
+    samples.
 
     References
     ----------
@@ -448,10 +457,11 @@ def auprc_retention(
 
     Notes
     -----
-    The mean of the average precision among the accepted samples over the coverages 1%, 2%, ...,
-    100%, without those at which no positive is accepted. The average precision is a step function,
-    as in scikit-learn; uncertainty-baselines uses the trapezoid area under the precision-recall
-    curve. A confidence that accepts few positives has a low value for any ranking. Cost: as
+    The value is the mean of the average precision of the accepted samples over the coverages 1%,
+    2%, ..., 100%. The mean excludes coverages at which no positive is accepted. The average
+    precision is the area under a step function, as in scikit-learn. In contrast,
+    uncertainty-baselines computes the trapezoid area under the precision-recall curve. A confidence
+    that accepts few positives has a low value for any ranking. The cost is that of
     `auroc_retention`.
 
     References
@@ -470,7 +480,7 @@ def auprc_retention(
 
 
 def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]:
-    """Compute the means of ROC AUC and average precision over the coverages with a value."""
+    """Compute the means of ROC AUC and average precision over the coverages that define them."""
     aurocs, precisions = [], []
     for k in range(1, COVERAGES + 1):
         positive, negative = task.weights_at_coverage(k / COVERAGES)

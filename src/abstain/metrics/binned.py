@@ -1,4 +1,4 @@
-"""Samples in bins of confidence, as in a stream with bounded memory, and limits of metrics."""
+"""Samples in bins of confidence, and limits of metrics that are computed from bins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ Limits: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class NonemptyBins:
-    """The nonempty bins, most confident first. The order of samples within a bin is unknown."""
+    """The nonempty bins in order of decreasing confidence.
+
+    The order of samples within a bin is unknown.
+    """
 
     #: Shape (b,). Smallest and largest confidence in each bin.
     min_confidence: FloatArray

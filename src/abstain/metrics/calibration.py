@@ -46,7 +46,7 @@ _BLOCK = 1 << 20
 
 
 def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
-    """Compute the mean difference between confidence and accuracy over right-closed bins."""
+    """Compute the mean absolute difference between confidence and accuracy over the bins."""
     curve = cached_reliability_curve(s, bins, binning)
     return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
@@ -59,9 +59,12 @@ def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scala
 
 
 def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
-    """Compute the ECE over bins [a, b), without samples of confidence 1, but divided by all n."""
-    # np.linspace, as in the reproduced code, because its edges decide the bins of equal
-    # confidences. One additional bin contains the confidence 1.0 and is excluded from the sum.
+    """Compute the ECE over bins [a, b), as in the CWSA reference code.
+
+    No bin contains the samples of confidence 1, but the divisor includes their weight.
+    """
+    # The edges are from `np.linspace`, as in the reproduced code, because rounding of the edges
+    # decides the bin of a confidence. An additional bin for the confidence 1.0 is excluded.
     edges = as_double_like(np.linspace(0.0, 1.0, bins + 1)[1:], s.probability_or_confidence)
     sums = bin_sums(s, edges, side="right")
     mean_p, accuracy = bin_means(sums)
@@ -70,7 +73,7 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 
 
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
-    """Compute the largest difference between confidence and accuracy over the nonempty bins."""
+    """Compute the largest absolute difference between confidence and accuracy of a bin."""
     curve = cached_reliability_curve(s, bins, binning)
     difference = (curve.accuracy - curve.confidence)[curve.weight > 0]
     return MetricValue(as_scalar(s.xp.max(s.xp.abs(difference))))
@@ -79,9 +82,9 @@ def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> 
 def compute_classwise_ece(
     s: Scored, bins: int = 15, binning: Binning = "equal_width"
 ) -> MetricValue:
-    """Compute the mean over classes of the difference between probability and frequency."""
+    """Compute the mean over classes of the ECE of each class against the rest."""
     view = get_class_view(s)
-    # Clip rounding errors, because a probability above 1 would be beyond the last bin.
+    # Rounding errors are clipped, because a probability above 1 would be beyond the last bin.
     p = get_probabilities(view)
     p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if is_numpy(p) and binning == "equal_width":
@@ -96,15 +99,17 @@ def compute_classwise_ece(
 def _classwise_ece_equal_width(
     p: FloatArray, labels: IntArray, weight: FloatArray | None, bins: int
 ) -> float:
-    """Compute the class-wise ECE with bins of equal width, for many classes at once.
+    """Compute the class-wise ECE with bins of equal width for blocks of classes.
 
-    The weight of a bin times its difference is the class weight minus the sum of probabilities.
+    For each bin of a class, the function sums the weights of the samples of this class. The gap is
+    the absolute difference between this sum and the weighted sum of probabilities in the bin.
     """
     n, classes = p.shape
     w = np.ones(n) if weight is None else weight
-    # In the precision of the probabilities, as in `equal_width_bins`.
+    # The edges have the precision of the probabilities, as in `equal_width_bins`.
     edges = (np.arange(1, bins) / bins).astype(p.dtype)
-    gaps, step = 0.0, max(_BLOCK // n, 1)
+    gaps = 0.0
+    step = max(_BLOCK // n, 1)
     for start in range(0, classes, step):
         chunk = p[:, start : start + step]
         width = chunk.shape[1]
@@ -128,9 +133,9 @@ def ece_replicates(
 ) -> FloatArray:
     """Compute the ECE (15 bins of equal width) in every resample, shape (scores, resamples).
 
-    NaN if all drawn samples have weight 0.
+    The value is NaN in a resample in which all samples have weight 0.
     """
-    # One row of each cluster represents it, because clusters are drawn as a whole.
+    # One row represents each cluster, because the bootstrap draws entire clusters.
     cluster_rows = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
     tables = [_bin_gaps_by_cluster(s, draws.cluster) for s in scored_sets]
     if cluster_rows is not None and cluster_rows.size <= _MAX_DENSE_CLUSTERS:
@@ -138,13 +143,17 @@ def ece_replicates(
     replicates = np.empty((len(scored_sets), draws.resamples))
 
     def work(block: int) -> None:
-        counts = draws.counts(block)
-        counts = (counts if cluster_rows is None else counts[cluster_rows]).astype(np.float64)
+        row_counts = draws.counts(block)
+        if cluster_rows is not None:
+            row_counts = row_counts[cluster_rows]
+        counts = row_counts.astype(np.float64)
+        n_resamples = counts.shape[1]
         sums = np.vstack([table @ counts for table in tables])
-        sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
-        gaps, weight = np.abs(sums[:, :-1]).sum(axis=1), sums[:, -1]
+        sums = sums.reshape(-1, _DEFAULT_BINS + 1, n_resamples)
+        gaps = np.abs(sums[:, :-1]).sum(axis=1)
+        weight = sums[:, -1]
         undefined = np.full(weight.shape, np.nan)
-        columns = slice(BLOCK_SIZE * block, BLOCK_SIZE * block + counts.shape[1])
+        columns = slice(BLOCK_SIZE * block, BLOCK_SIZE * block + n_resamples)
         replicates[:, columns] = np.divide(gaps, weight, out=undefined, where=weight > 0)
 
     map_in_threads(work, range(draws.n_blocks), threads)
@@ -152,7 +161,7 @@ def ece_replicates(
 
 
 def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
-    """Return the contribution of each sample or cluster to the bins and (last row) the weight."""
+    """Return the contribution of each sample or cluster to each bin, and its weight as last row."""
     from scipy.sparse import csr_matrix
 
     rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
@@ -208,11 +217,11 @@ def ece(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in confidence or about equal weight.
     convention : {"right_closed", "right_open"}, default="right_closed"
-        "right_closed": bins (a, b], with 0 in the first. "right_open": bins [a, b) as in the CWSA
-        reference code, which excludes samples of confidence 1.0 from all bins but divides by n.
-        That code uses ``bins=10``.
+        "right_closed" uses bins (a, b], and the first bin also contains 0. "right_open" uses bins
+        [a, b) as in the CWSA reference code, which excludes samples of confidence 1.0 from all bins
+        but divides by n. The reference code uses ``bins=10``.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -232,9 +241,10 @@ def ece(
 
     Notes
     -----
-    Confidence 1.0 belongs to the last bin. Equal-mass bins do not split ties. Never NaN. The ECE
-    does not measure the ranking: a constant confidence equal to the accuracy has an ECE of 0. Cost:
-    one pass; bins of equal mass also need a sort.
+    The last right-closed bin contains the confidence 1.0. Bins of equal mass do not split tied
+    confidences. The value is never NaN. The ECE does not measure the ranking. For example, a
+    constant confidence that equals the accuracy has an ECE of 0. The cost is one pass over the
+    samples, and a sort for bins of equal mass.
 
     References
     ----------
@@ -276,7 +286,7 @@ def mce(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in confidence or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -290,8 +300,8 @@ def mce(
 
     Notes
     -----
-    Bins are as in `ece`; empty bins are excluded. A bin with one sample can determine the value, so
-    the MCE of small data is large. Cost: as `ece`.
+    The bins are those of `ece`, and empty bins are excluded. A bin with one sample can determine
+    the value, so the MCE of small data is large. The cost is that of `ece`.
 
     References
     ----------
@@ -332,13 +342,13 @@ def classwise_ece(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in probability or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. With many classes, most probabilities and therefore the
-        value are near 0.
+        In [0, 1]; **lower is better**. With many classes, most probabilities are near 0, and so is
+        the value.
 
     Raises
     ------
@@ -352,8 +362,9 @@ def classwise_ece(
 
     Notes
     -----
-    Bins are as in `ece`, for each class. Samples of unknown classes belong to none of the classes.
-    Classes without samples are included. Never NaN. Cost: K times that of `ece`.
+    The bins of each class are those of `ece`. Samples of unknown classes count as samples of other
+    classes. The mean includes classes without samples. The value is never NaN. The cost is K times
+    that of `ece`.
 
     References
     ----------
@@ -397,6 +408,7 @@ _ECE = Identity(
 
 
 def _make_ece(name: str, number: str) -> Metric | None:
+    """Return the metric ``ece@{bins}bins``, or None if the number of bins is invalid."""
     bins = int(number) if number.isdecimal() else 0
     if not 1 <= bins <= _MAX_BINS:
         return None

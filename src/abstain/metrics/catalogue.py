@@ -73,7 +73,7 @@ RANGE_EXAMPLE: Final = "cwsa@0.5:0.99:20"
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric with this name, from the catalogue or with a number such as 2 in the name.
+    """Return the metric with this name, which may contain a number such as ``coverage@2risk``.
 
     Answers: how is this metric defined and computed?
 
@@ -90,12 +90,13 @@ def metric_named(name: str) -> Metric:
     Returns
     -------
     Metric
-        The entry with title, direction, range, needs, source and computation.
+        The entry of the metric, with its title, direction, range, required inputs, source and
+        computation.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric; the message suggests the nearest name.
+        If no metric has this name. The message suggests the most similar name.
 
     Examples
     --------
@@ -123,31 +124,32 @@ def metric_named(name: str) -> Metric:
 
 
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics of a name: one metric, or one for each number in a range.
+    """Return all metrics that a name represents.
 
     Answers: which metrics does ``cwsa@0.5:0.99:20`` represent?
 
     Parameters
     ----------
     name : str
-        As in `metric_named`. ``low:high:count`` in the place of a number represents `count` evenly
-        spaced numbers, bounds included. If a name has two numbers, both may be ranges.
+        A name as in `metric_named`, in which a range may replace each number. The range
+        ``low:high:count`` represents `count` evenly spaced numbers from `low` to `high`.
 
     Returns
     -------
     tuple of Metric
-        In the order of the numbers.
+        One metric for each number of the range, in increasing order. A name without a range yields
+        one metric.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric.
+        If no metric has this name.
     InputError
         If a range is invalid, or contains a number outside the domain of the metric.
 
     Notes
     -----
-    Each metric uses the number in its name, which has at most twelve decimals.
+    Numbers in names are rounded to twelve decimals, and each metric uses the rounded number.
 
     Examples
     --------
@@ -167,7 +169,7 @@ def _metrics_in_range(name: str) -> tuple[Metric, ...]:
 
 
 def describe_numbered_names() -> str:
-    """Return a text with an example name of each family, and of a range."""
+    """Return a text with an example name of each family and an example of a range."""
     names = ", ".join(family.example_name for family in FAMILIES)
     return f"{names}; low:high:count represents several numbers, such as {RANGE_EXAMPLE}"
 

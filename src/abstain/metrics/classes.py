@@ -1,4 +1,4 @@
-"""Class views of samples, sums by class and tie group, and checks for rare classes."""
+"""Labels and predictions of samples, sums by class and tie group, checks for rare classes."""
 
 from dataclasses import dataclass, replace
 
@@ -57,20 +57,20 @@ def log_probability_of_true_class(view: ClassView) -> AnyArray:
 
 
 def take_at_class(values: FloatArray, labels: IntArray) -> AnyArray:
-    """Return the entry of each row of `values` (n, K) in the column of its label, shape (n,)."""
+    """Return the entry of each row in the column of its label, shape (n,)."""
     xp, (n, classes) = namespace(values), values.shape
     rows = move_to_library_of(np.arange(n), "rows", labels)
     return xp.take(xp.reshape(values, (-1,)), rows * classes + labels)
 
 
 def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
-    """Return whether each column is the class of the label, shape (n, K)."""
+    """Return a mask of shape (n, K) that is True in the column of each label."""
     classes = move_to_library_of(np.arange(values.shape[1]), "classes", labels)
     return labels[:, None] == classes[None, :]
 
 
 def select_rows(view: ClassView, rows: IntArray) -> ClassView:
-    """Return the view of the rows with these indices."""
+    """Return the class view of the rows with these indices."""
     # A view may compute its probabilities lazily, so read each array once.
     p, log_p = view.probabilities, view.log_probabilities
     xp = namespace(rows)
@@ -86,7 +86,10 @@ def select_rows(view: ClassView, rows: IntArray) -> ClassView:
 def class_codes(
     codes: AnyArray, name: str, *, length: int | None = None, classes: int = 0
 ) -> AnyArray:
-    """Validate class codes: integers from -1 (unknown class), below `classes` if it is passed."""
+    """Validate class codes, which are integers of at least -1 (unknown class).
+
+    If `classes` is positive, the codes must be below it.
+    """
     if is_on_device(codes) and _are_class_codes(codes, length, classes):
         xp = namespace(codes)
         return codes if xp.isdtype(codes.dtype, "integral") else xp.astype(codes, xp.int64)
@@ -148,9 +151,9 @@ def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> 
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Validate a confidence and combine it with classes on its device, without gradients.
+    """Validate a confidence and combine it with a class view on the device of the confidence.
 
-    The loss is 1 for wrong predictions and 0 for others.
+    The loss is 1 for wrong predictions and 0 for correct predictions. The result has no gradients.
     """
     c = without_gradient(confidence)
     away = is_on_device(c)
@@ -184,18 +187,18 @@ def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
 class ClassCells:
     """Samples sorted by class and, within a class, by decreasing confidence (NumPy only).
 
-    A cell contains the samples with the same class and the same confidence. The curves of a class
-    have a vertex at each of its cells. Samples of weight 0 are excluded.
+    A cell contains all samples of one class with the same confidence. The curves of a class have
+    one vertex per cell. Samples of weight 0 are excluded.
     """
 
-    #: Shape (n,). The rows in this order.
+    #: Shape (n,). Indices of the rows in sorted order.
     rows: Array | slice
     #: Shape (n,). The cell of each row.
     cell_of_row: Array
-    #: Shape (c,). Tie group and class of each cell; classes are numbered among those present.
+    #: Shape (c,). Tie group and class of each cell. Only classes with samples are numbered.
     group: Array
     class_of_cell: Array
-    #: Shape (c,). Weight and loss of the samples of the class accepted at each cell.
+    #: Shape (c,). Weight and loss of the samples of the class that are accepted at each cell.
     through: FloatArray
     loss_through: FloatArray
     #: Shape (k,). Kish's effective sample size of each class.
@@ -263,12 +266,12 @@ class ClassCells:
 
     @property
     def balance_factor(self) -> FloatArray:
-        """Factor W/(K W_k) of each cell, with which all K classes have equal weight."""
+        """Factor W/(K W_k) of each cell, which gives all K classes equal weight."""
         mass = self.class_weight
         return np.asarray((mass.sum() / (self.n_classes * mass))[self.class_of_cell])
 
     def difference_to_next(self, group_values: FloatArray) -> FloatArray:
-        """Return the difference of group values between each cell and the next of its class."""
+        """Return the group value of each cell minus that of the next cell of its class."""
         value = group_values[self.group]
         next_value = np.where(self.is_last_of_class, 0.0, np.append(value[1:], 0.0))
         return value - next_value
@@ -280,12 +283,12 @@ class ClassCells:
 
 
 def class_cells(s: Scored) -> ClassCells:
-    """Return the cells of samples, cached on them."""
+    """Return the cells of the samples, which the samples cache."""
     return s.class_rows.cached(ClassCells.from_samples)
 
 
 def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
-    """Return the rows with weight, sorted by class and confidence, and their tie groups."""
+    """Return the sorted rows with positive weight, and the tie group of each row."""
     if s.precomputed_group_index is not None:
         # The rows of `Scored.class_rows` are already in this order.
         return slice(None), s.precomputed_group_index
@@ -304,40 +307,45 @@ _MAX_COUNTING_SORT = 1 << 15
 
 
 def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
-    """Return cumulative sums that restart at each of the starts."""
+    """Return cumulative sums that restart at each index of `starts`."""
     sums: FloatArray = np.cumsum(values)
     offset = sums[starts] - values[starts]
     sums -= np.repeat(offset, np.diff(starts, append=values.size))
     return sums
 
 
-#: Minimum effective number of failures for the variance, with one failure added to each class.
+#: Minimum effective number of failures for the variance. The number includes one pseudo-count per
+#: class.
 MIN_FAILURES = 20
 
-#: Minimum effective number of failures or successes (the smaller in each class) for balanced
-#: accuracy, with one of each added.
+#: Minimum effective number for balanced accuracy. The number is the smaller of the failures and the
+#: successes in each class, and both include one pseudo-count.
 MIN_OF_EITHER_KIND = 5
 
-#: Maximum share of the variance that is missing because classes have few samples.
+#: Maximum share of the variance that the estimate misses because classes have few samples.
 MAX_UNSEEN_SHARE = 0.2
 
-#: With fewer accepted samples, the risk of a class and its estimated variance are unreliable.
+#: If a threshold accepts fewer samples of a class, the risk of the class and its variance estimate
+#: are unreliable.
 FEW_ACCEPTED = 5
 
-#: Maximum share of the variance from such thresholds, in one class.
+#: Maximum share of the variance from thresholds with fewer than `FEW_ACCEPTED` samples of one
+#: class.
 MAX_EARLY_SHARE = 0.15
 
-#: Maximum share of the variance from such thresholds, over all classes.
+#: Maximum share of the variance from thresholds with fewer than `FEW_ACCEPTED` samples, summed over
+#: all classes.
 MAX_TOTAL_EARLY_SHARE = 0.5
 
 
 def reason_few_failures_of_class(s: Scored) -> str:
-    """Return why the failures of rare classes are too few for an interval, or an empty string.
+    """Return the reason if rare classes have too few failures for an interval, or "".
 
-    A class of m samples with f failures has a variance of about f/m^2. Satterthwaite's rule yields
-    the effective number of failures for the sum over classes. One failure is added to each class,
-    because a rare class without failures would have no variance. If all classes are about equally
-    frequent, the total number of failures is too small, and the interval has a warning instead.
+    The error rate of a class of m samples with f failures has a variance of about f/m^2.
+    Satterthwaite's rule yields the effective number of failures for the sum over classes. A
+    pseudo-count of one failure is added to each class, because a rare class without failures would
+    have no variance. If the classes are about equally frequent and the total number of failures is
+    small, the interval has a warning instead.
     """
     cells, rows = class_cells(s), s.class_rows
     counts = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
@@ -352,12 +360,12 @@ def reason_few_failures_of_class(s: Scored) -> str:
 
 
 def reason_few_of_either_kind(s: Scored) -> str:
-    """Return why rare classes have too few failures or successes for an interval, or "".
+    """Return the reason if rare classes have too few failures or successes, or "".
 
-    For balanced accuracy. A class of m samples with f failures and g successes has the variance
-    f g/m^3, whose uncertainty is determined by the smaller of f and g. Otherwise, the rule is that
-    of `reason_few_failures_of_class`. The limit is lower, because all samples of a class have equal
-    weight.
+    The rule is for balanced accuracy. The accuracy of a class of m samples with f failures and g
+    successes has the variance f g/m^3. The smaller of f and g determines the precision of this
+    variance. The rule otherwise equals `reason_few_failures_of_class`. The limit is lower, because
+    all samples of a class have equal weight.
     """
     view, weight = get_class_view(s), sample_weights(s)
     has_class = (view.labels >= 0) & (weight > 0)
@@ -365,11 +373,14 @@ def reason_few_of_either_kind(s: Scored) -> str:
     is_error = np.asarray(view.prediction[has_class] != labels, np.float64)
     # A row of a stream represents as many samples as its weight.
     squared = weight if s.has_unit_weights else weight**2
-    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * is_error, squared))
-    present = total > 0
-    share = failed[present] / total[present]
-    size = total[present] ** 2 / squares[present]
-    failures, successes = share * size + 1.0, (1.0 - share) * size + 1.0
+    class_weight = np.bincount(labels, weight)
+    failed_weight = np.bincount(labels, weight * is_error)
+    squared_weight = np.bincount(labels, squared)
+    is_present = class_weight > 0
+    error_rate = failed_weight[is_present] / class_weight[is_present]
+    size = class_weight[is_present] ** 2 / squared_weight[is_present]
+    failures = error_rate * size + 1.0
+    successes = (1.0 - error_rate) * size + 1.0
     fewer = np.minimum(failures, successes)
     effective = _n_effective_of_sum(failures * successes / (size + 2.0) / size**2, fewer)
     if effective < min(MIN_OF_EITHER_KIND, fewer.sum() / 2):
@@ -379,12 +390,12 @@ def reason_few_of_either_kind(s: Scored) -> str:
 
 
 def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
-    """Return the effective count of a sum of variances, by Satterthwaite's rule."""
+    """Return the effective number of counts for a sum of variances by Satterthwaite's rule."""
     return float(variance.sum() ** 2 / np.sum(variance**2 / counts))
 
 
 def _reason_too_few(effective: float, kinds: str, needed: int) -> str:
-    """Return the reason; `effective` includes the one that was added to each class."""
+    """Return the reason; `effective` includes the pseudo-count of each class."""
     return (
         f"a class is too rare: the variance is based on about {max(int(effective - 1.0), 0)} "
         f"{kinds}; intervals and tests need at least {needed - 1}"
@@ -392,10 +403,10 @@ def _reason_too_few(effective: float, kinds: str, needed: int) -> str:
 
 
 def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
-    """Return why classes of few samples underestimate the variance too much, or an empty string.
+    """Return the reason if rare classes lead to an underestimated variance, or "".
 
-    The estimated variance of m samples is too small by the factor 1 - 1/m on average. The numbers
-    of failures and successes include one more than observed in each class.
+    The expected value of the variance estimate from m samples is the variance times 1 - 1/m. The
+    counts of failures and successes include one pseudo-count per class.
     """
     variance = failures * successes / (size + 2.0) / size**2
     unseen = float(np.sum(variance / size) / variance.sum())
@@ -408,17 +419,18 @@ def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: F
 
 
 def reason_late_start_of_class(s: Scored) -> str:
-    """Return why the selective risk of a rare class is too uncertain, or an empty string.
+    """Return the reason if the selective risk of a rare class is too uncertain, or "".
 
     At a threshold that accepts j samples of a class, the risk of the class is a mean of j losses.
-    If j is small, its distribution is far from normal, and its estimated variance is unreliable.
-    The errors of m similar classes average out, so the share of one class is divided by sqrt(m).
+    If j is small, this mean is far from normally distributed, and its variance estimate is
+    unreliable. The errors of m similar classes average out, so the share of one class is divided by
+    sqrt(m).
 
-    At a threshold that accepts the share F of all samples and j samples of a class, the risk of the
-    class has the variance v/j, where v is the variance of the loss in the class. Its contribution
-    to the variance of the area is the sum of 2 F v/j over coverage. Before its first accepted
-    sample, a class contributes 0 instead of its unknown risk, which is an error of the size of
-    sqrt(v) F.
+    Let a threshold accept the share F of all samples and j samples of a class. The risk of the
+    class has the variance v/j, where v is the variance of the loss in the class. The contribution
+    of the class to the variance of the area is the sum of 2 F v/j over coverage. At thresholds that
+    accept no sample of a class, the class contributes 0 instead of its unknown risk. The resulting
+    error has the size sqrt(v) F.
     """
     cells, groups = class_cells(s), s.class_rows.groups
     loss_variance = _loss_variance_by_class(s, cells)
@@ -435,7 +447,8 @@ def reason_late_start_of_class(s: Scored) -> str:
         return ""
     early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
     by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
-    share, share_in_one_class = by_class.sum() / total, np.sqrt(np.sum(by_class**2)) / total
+    share = by_class.sum() / total
+    share_in_one_class = np.sqrt(np.sum(by_class**2)) / total
     if share_in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
         return ""
     return (
@@ -445,7 +458,7 @@ def reason_late_start_of_class(s: Scored) -> str:
 
 
 def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
-    """Return the variance of the loss in each class, with one failure and one success more."""
+    """Return the variance of the loss in each class, with a pseudo-count for each outcome."""
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)
     weight = sample_weights(rows)

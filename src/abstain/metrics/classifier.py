@@ -1,4 +1,4 @@
-"""Metrics of the classifier at full coverage: accuracy, balanced accuracy, NLL, Brier score."""
+"""Accuracy, balanced accuracy, negative log-likelihood and Brier score at full coverage."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -58,7 +58,8 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    Predictions for samples of unknown classes are wrong. Never NaN. Cost: one pass.
+    Predictions for samples of unknown classes count as wrong. The value is never NaN. The cost is
+    one pass over the samples.
 
     References
     ----------
@@ -89,8 +90,8 @@ def balanced_accuracy(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1/K for a constant prediction with K classes. NaN,
-        with an `UndefinedMetricWarning`, if no sample has a known class.
+        In [0, 1]; **higher is better**. A constant prediction has the value 1/K with K classes.
+        NaN, with an `UndefinedMetricWarning`, if no sample has a known class.
 
     Raises
     ------
@@ -100,8 +101,8 @@ def balanced_accuracy(
     Notes
     -----
     The mean is over the classes that occur in the labels. Samples of unknown classes are excluded.
-    There is no interval and no p-value if a class is too rare, that is, if the variance is based on
-    fewer than 4 failures or 4 successes. Cost: one pass.
+    A result has no interval and no p-value if the variance is based on fewer than 4 failures or 4
+    successes, because a class is then too rare. The cost is one pass over the samples.
 
     References
     ----------
@@ -131,14 +132,14 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        At least 0, without upper bound; **lower is better**; ln K for uniform probabilities. NaN,
-        with an `UndefinedMetricWarning`, if a sample has an unknown class, or if a true class has
-        probability 0, so that the value is infinite.
+        At least 0, without upper bound; **lower is better**. Uniform probabilities have the value
+        ln K. NaN, with an `UndefinedMetricWarning`, if a sample has an unknown class or the value
+        is infinite. The value is infinite if a true class has probability 0.
 
     Raises
     ------
@@ -150,8 +151,8 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
 
     Notes
     -----
-    Probabilities are not clipped. Rows are divided by their sums, which removes rounding errors. If
-    probabilities underflow, evaluate logits instead. Cost: one pass.
+    Probabilities are not clipped. Each row is divided by its sum, which removes rounding errors. If
+    probabilities underflow, evaluate logits instead. The cost is one pass over the samples.
 
     References
     ----------
@@ -179,12 +180,12 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 2]; **lower is better**; 1 - 1/K for uniform probabilities. NaN, with an
+        In [0, 2]; **lower is better**. Uniform probabilities have the value 1 - 1/K. NaN, with an
         `UndefinedMetricWarning`, if a sample has an unknown class.
 
     Raises
@@ -194,9 +195,9 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    The squared errors are summed over the classes, as Brier defined the score. Some libraries halve
-    it for two classes, others divide by K. Rows of probabilities are divided by their sums. Cost:
-    one pass.
+    The score sums the squared errors over the classes, as in Brier's definition. Some libraries
+    halve the score for two classes, and others divide the score by K. Each row of probabilities is
+    divided by its sum. The cost is one pass over the samples.
 
     References
     ----------
@@ -251,7 +252,7 @@ def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
 def _drop_zero_weights(
     view: ClassView, weight: FloatArray | None
 ) -> tuple[ClassView, FloatArray | None]:
-    """Return the samples with positive weight, and their weights."""
+    """Return the class view and the weights of the samples with positive weight."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
     return select_rows(view, namespace(weight).nonzero(weight > 0)[0]), weight[weight > 0]
@@ -268,13 +269,13 @@ def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
     if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
     p = as_double(get_probabilities(view))
-    # Subtract the indicator of the true class before squaring, so that small scores are exact.
+    # Subtracting the indicator before squaring keeps small scores exact.
     distance = p - as_double(is_true_class(view.labels, p))
     return MetricValue(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
 
 
 def _accuracy_of_samples(s: Scored) -> MetricValue:
-    """Compute the share of correct predictions, or 1 - mean 0/1 loss if there are no labels."""
+    """Compute the share of correct predictions, or 1 - mean 0/1 loss without labels."""
     if s.class_view is not None:
         return compute_accuracy(s.class_view, s.weight)
     return MetricValue(weighted_mean(1.0 - as_double(s.loss), s.weight))
@@ -290,6 +291,7 @@ def _correctness(view: ClassView) -> FloatArray:
 
 
 def _balanced_influence(s: Scored) -> FloatArray:
+    """Return the influence of each sample on the balanced accuracy."""
     view, w = get_class_view(s), sample_weights(s)
     has_class = (view.labels >= 0) & (w > 0)
     truth, is_correct, w = view.labels[has_class], _correctness(view)[has_class], w[has_class]

@@ -1,4 +1,4 @@
-"""Oracle-collaborative metrics: people answer the least confident samples."""
+"""Oracle-collaborative metrics of systems in which people answer the least confident samples."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,8 +39,8 @@ def oc_accuracy(
 ) -> float:
     """Compute the oracle-collaborative accuracy.
 
-    Answers: which share of all answers is correct if people answer the `review` share with the
-    lowest confidence, without errors?
+    Answers: which share of all answers is correct, if people correctly answer the share `review` of
+    samples with the lowest confidence?
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def oc_accuracy(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 if all samples are reviewed, the accuracy if
-        none is.
+        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
+        accuracy if no sample is reviewed.
 
     Raises
     ------
@@ -69,10 +69,10 @@ def oc_accuracy(
 
     Notes
     -----
-    Equal to 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at this
-    coverage, the same share of each sample is reviewed. The authors' code is for streams: it bins
-    the confidences and reviews an integer number of samples, 1% by default. Never NaN. Cost: one
-    sort.
+    The value is 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at
+    this coverage, the same share of each sample is reviewed. The authors' code for streams bins the
+    confidences and reviews an integer number of samples, by default 1%. The value is never NaN. The
+    cost is one sort.
 
     References
     ----------
@@ -104,9 +104,9 @@ def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
 def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
     """Return the influence on 1 - generalized risk at a fixed coverage.
 
-    One more accepted sample moves the review threshold. The effect is the local risk at the
-    threshold, estimated over one standard error of the coverage to each side. Merged successes next
-    to the threshold are treated as accepted.
+    One more accepted sample moves the review threshold. The resulting change of the loss is the
+    local risk at the threshold. The local risk is the mean loss within one standard error of the
+    coverage on each side. Merged successes next to the threshold count as accepted.
     """
     groups, coverage = s.groups, 1.0 - review
     cumulative_weight = prepend_zero(groups.cumulative_weight)
@@ -128,6 +128,7 @@ def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
 
 
 def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
+    """Return ``oc_accuracy`` with this percentage reviewed, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None
@@ -168,7 +169,7 @@ def multiclass_oc_auc(
     """Compute the oracle-collaborative ROC AUC of a task with several classes.
 
     Answers: how well does the system rank the samples of each class above the other samples, if
-    people answer the `review` share with the lowest confidence, without errors?
+    people correctly answer the share `review` of samples with the lowest confidence?
 
     Parameters
     ----------
@@ -181,12 +182,12 @@ def multiclass_oc_auc(
     review : float, default=0.005
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 if all samples are reviewed. NaN, with an
+        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
         `UndefinedMetricWarning`, if only one class occurs or a sample has an unknown class.
 
     Raises
@@ -194,15 +195,15 @@ def multiclass_oc_auc(
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If probabilities are negative or do not sum to 1, a label is no class, `review` is outside
-        [0, 1], or a weight is negative.
+        If probabilities are negative or do not sum to 1, a label is not a class, `review` is
+        outside [0, 1], or a weight is negative.
 
     Notes
     -----
-    The paper defines the metric for two classes. This function computes the macro average of one
-    class against the rest over the classes that occur, with the probability of the class as score.
-    With two classes it equals `oc_auc`. Samples are reviewed as in `oc_auc`. Cost: two sorts per
-    class.
+    The paper defines the metric for two classes. This function averages the metric of one class
+    against the rest over the classes that occur. The positive score is the probability of the
+    class. With two classes, the value equals `oc_auc`. The reviewed samples are those of `oc_auc`.
+    The cost is two sorts per class.
 
     References
     ----------
@@ -223,7 +224,7 @@ def multiclass_oc_auc(
 
 
 def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
-    """Return the mean of the binary metric of each class against the rest, over classes present."""
+    """Return the mean over classes of the binary metric of each class against the rest."""
     view = get_class_view(s)
     if reason := reason_unknown_classes(s):
         return undefined(reason)
@@ -238,16 +239,15 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
         for k in range(len(view.classes))
     ]
     defined_values = [measured.value for measured in values_by_class if not measured.reason]
-    return (
-        MetricValue(sum(defined_values) / len(defined_values))
-        if defined_values
-        else undefined("all samples have the same class")
-    )
+    if not defined_values:
+        return undefined("all samples have the same class")
+    return MetricValue(sum(defined_values) / len(defined_values))
 
 
 def _make_multiclass_metric(
     name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
 ) -> Metric | None:
+    """Return the metric with this percentage reviewed, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None

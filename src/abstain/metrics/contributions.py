@@ -45,27 +45,30 @@ def sample_contributions(
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     array of shape (n,)
-        The contributions, of the type of the input; their sum is the metric. Contributions to an
-        area are non-negative, and 0 for samples without loss. For CWSA, failures contribute
-        negative values and rejected samples 0.
+        The contributions, in the array type of the input. Their sum is the metric. Contributions to
+        an area are non-negative, and samples without loss contribute 0. For CWSA, failures
+        contribute negative values and rejected samples contribute 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `augrc`, or as in `cwsa` for CWSA; also if `metric` is not one of these names.
+        As in `augrc`, or as in `cwsa` for CWSA. InputError also if `metric` is not one of these
+        names.
 
     Notes
     -----
-    Areas: phi(rank) x loss x weight / W, with phi averaged over ties, so that tied samples of equal
-    loss have equal contributions. CWSA: (c - T)/(1 - T) x (1 - 2 loss) x weight / W for an accepted
-    sample of confidence c, with W the weight of all samples. CWSA+: 1 - loss instead of 1 - 2 loss,
-    and W the weight accepted. If no sample is accepted, contributions to CWSA+ are NaN, with an
-    `UndefinedMetricWarning`. Cost: one sort and one search; CWSA: one pass.
+    The contribution to an area is phi(rank) x loss x weight / W, where W is the weight of all
+    samples. The rank weight phi is averaged over ties, so that tied samples of equal loss have
+    equal contributions. The contribution of an accepted sample of confidence c to CWSA is (c -
+    T)/(1 - T) x (1 - 2 loss) x weight / W. CWSA+ uses 1 - loss instead of 1 - 2 loss, and its W is
+    the weight of the accepted samples. If no sample is accepted, contributions to CWSA+ are NaN,
+    with an `UndefinedMetricWarning`. The cost is one sort and one search for areas, and one pass
+    over the samples for CWSA.
 
     References
     ----------
@@ -107,9 +110,9 @@ def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
         group = s.xp.clip(s.group_index, 0, None)
         share = s.xp.take(phi(s.groups), group) * s.loss / s.groups.total_weight
         return share if s.weight is None else share * s.weight
-    # Only failures contribute, and there are few: look up the tie group of each.
+    # Only failures contribute, and few samples fail, so only their tie groups are looked up.
     failures = np.flatnonzero(s.loss)
-    # Sorted, so that consecutive lookups access neighboring groups.
+    # After sorting, consecutive lookups access neighboring groups.
     failures = failures[descending_order(s.confidence[failures])] if failures.size else failures
     groups = s.merged_groups
     group = find_group_index(groups, s.confidence[failures])
@@ -122,7 +125,10 @@ def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
 def contribution_of_failures(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
-    """Return the contribution of failures, counted by confidence, to an area metric."""
+    """Return the total contribution of failures to an area metric.
+
+    `count` contains the number of failures at each confidence.
+    """
     phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
@@ -140,13 +146,14 @@ class GroupContributions:
     group : array of shape (k,)
         The groups, sorted.
     contribution : array of shape (k,)
-        Contribution of each group; the sum is the metric.
+        Contribution of each group. The sum of all contributions is the metric.
     share : array of shape (k,)
-        The contribution divided by the metric; NaN if the metric is 0.
+        The contribution divided by the metric, or NaN if the metric is 0.
     samples : array of shape (k,)
         Number of samples of each group.
     sample_share : array of shape (k,)
-        Weighted share of all samples. A group with a larger `share` is worse than average.
+        Weighted share of all samples. For an area, a group is worse than average if its `share` is
+        larger than its `sample_share`.
     """
 
     group: Array
@@ -172,7 +179,7 @@ def group_contributions(
 ) -> GroupContributions:
     """Compute the contribution of each class or group to an area metric or to CWSA.
 
-    Answers: which classes (or sites, or subgroups) contribute most to the silent failures?
+    Answers: which classes, sites or subgroups contribute most to the silent failures?
 
     Parameters
     ----------
@@ -184,22 +191,22 @@ def group_contributions(
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     GroupContributions
-        One entry per group, sorted by name.
+        One entry for each group, sorted by name.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `sample_contributions`; also if `group` has another length.
+        As in `sample_contributions`. ShapeError also if `group` has another length.
 
     Notes
     -----
-    The sum of the contributions is the metric of all samples. They are not the metrics of the
-    separate groups. Cost: two sorts.
+    The sum of the contributions is the metric of all samples. The contribution of a group differs
+    from the metric of the group alone. The cost is two sorts.
 
     References
     ----------

@@ -1,6 +1,7 @@
 """Entries of the catalogue of metrics.
 
-Commands, documentation, property tests and reports read the properties of a metric from its entry.
+The entry of a metric defines its properties. Commands, documentation, property tests and reports
+read them.
 """
 
 import re
@@ -25,7 +26,8 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 InfluenceFunction: TypeAlias = Callable[[Scored], FloatArray]
 
-#: Functions of the error rate: the best and the worst value over all orders of a large sample.
+#: Two functions of the error rate, which return the best and the worst value over all orders of a
+#: large sample.
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
 
 #: Function of samples, confidence level and cluster codes (or None) that returns an interval.
@@ -33,7 +35,7 @@ IntervalMethod: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
 
 
 class Need(StrEnum):
-    """Inputs that a metric needs besides confidence and loss; the value is the displayed reason."""
+    """Requirements of a metric on its inputs. Each value is the reason that reports display."""
 
     BINARY_LOSS = "needs a 0/1 loss"
     UNIT_LOSS = "needs a loss in [0, 1]"
@@ -47,7 +49,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class ResampledFormula:
-    """Formula of a metric in every resample, from areas computed for all scores at once."""
+    """Formula that computes a metric in every resample from areas of all scores."""
 
     #: Required areas, among those that `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
@@ -59,11 +61,11 @@ class ResampledFormula:
 
 @dataclass(frozen=True)
 class BatchableComputation:
-    """A metric at one threshold or coverage, computed alone or together with others."""
+    """Computation of a metric at one threshold or coverage, alone or with metrics of its family."""
 
     #: Compute this metric alone.
     compute_one: Callable[[Scored], MetricValue]
-    #: Compute several metrics from their parameters; all metrics of a family share this function.
+    #: Compute several metrics from their parameters. All metrics of a family share this function.
     compute_batch: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
     #: The parameter of this metric, such as a threshold or a coverage.
     parameter: Any
@@ -73,7 +75,8 @@ class BatchableComputation:
         return self.compute_one(s)
 
 
-#: Attribute of an influence function with the name of the rows it accepts (`metrics.influences`).
+#: Attribute of an influence function that contains the name of the accepted rows. The decorators of
+#: `metrics.influences` set this attribute.
 REQUIRED_ROWS = "required_rows"
 
 
@@ -81,14 +84,14 @@ REQUIRED_ROWS = "required_rows"
 class PlausibleThresholds:
     """Thresholds that a working point may have in the population, given the data.
 
-    Needed where large tie groups make the threshold jump, so that it has no standard error.
+    A threshold between large tie groups can jump, so that the threshold has no standard error.
     """
 
-    #: The samples, or rows that represent several samples, whose tie groups define the vertices.
+    #: The samples whose tie groups define the vertices. A row may represent several samples.
     rows: Scored
     #: The vertex selected on these data.
     vertex: int
-    #: Shape (k,). Plausible vertices; -1 accepts no sample.
+    #: Shape (k,). Plausible vertices. The vertex -1 accepts no sample.
     alternatives: IntArray
     #: Shape (k,). Distance of each vertex from the data in standard errors.
     distances: FloatArray
@@ -101,12 +104,12 @@ class PlausibleThresholds:
 
     @property
     def fixed_threshold_influence(self) -> FloatArray:
-        """Influences of the rows on the value at the selected vertex, with its threshold fixed."""
+        """Influences of the rows on the value at the selected vertex if its threshold is fixed."""
         return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
     def reach(self) -> FloatArray:
-        """Largest decrease and increase of the value by distance, shape (2, steps)."""
+        """Largest decrease and largest increase of the value by distance, shape (2, steps)."""
         return max_shifts_by_step(self.values, self.distances, self.value)
 
 
@@ -116,7 +119,7 @@ def _always_reliable(_: Scored) -> str:
 
 
 def count_failures(s: Scored) -> int:
-    """Return the number of failures that have a weight."""
+    """Return the number of failures with positive weight."""
     if s.has_unit_weights or s.weight is None:
         return s.n_failures
     return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
@@ -124,7 +127,7 @@ def count_failures(s: Scored) -> int:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a metric is: its names, its direction and its definition.
+    """Names, direction and definition of a metric.
 
     Attributes
     ----------
@@ -133,22 +136,22 @@ class Identity:
     family : str
         "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
     lower_is_better : bool
-        The direction.
+        Whether a lower value is better.
     meaning : str
-        One sentence that explains the value, with ``{value}`` in the place of the number.
+        One sentence that explains the value. Reports replace ``{value}`` by the number.
     source : str
         The publication that defines the metric, with the equation.
     convention : str
-        The named convention among several in use, or empty.
+        The name of the convention if several are in use, or empty.
     function : str
         The call of the function of `abstain` that computes the metric, or empty.
     ignores_confidence : bool
-        Whether the metric depends on the classifier only, so that it is equal for every score.
+        Whether the metric depends only on the classifier and is therefore equal for all scores.
     violated_requirements : tuple of str, or None
-        The requirements R1 to R5 of Traub et al. (2024, section 2.4) that the authors state as
-        violated; None for a metric that they do not assess.
+        The requirements R1 to R5 that the metric violates according to Traub et al. (2024, section
+        2.4). None if the paper does not assess the metric.
     requirements_from : str
-        Name of the metric whose violated requirements apply to this one too, or empty.
+        Name of another metric whose violated requirements also apply to this metric, or empty.
     """
 
     name: str
@@ -166,16 +169,16 @@ class Identity:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How a metric and its error are computed, and which properties the tests check.
+    """Computation of a metric and its error, and properties that the tests check.
 
     Attributes
     ----------
     compute : callable
-        Function of a `Scored` that meets the needs; returns a `Measured`.
+        Function of a `Scored` that meets the needs. The function returns a `MetricValue`.
     low, high : float
         The declared range, for losses in [0, 1].
     needs : frozenset of Need
-        The required inputs besides confidence and loss.
+        The requirements on the inputs.
     rank_based : bool
         Whether only the order of the confidences matters.
     monotone : bool
@@ -183,62 +186,65 @@ class Measurement:
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
-        "exact" if repeating all samples does not change the value; "limit" if it does so only in
-        large samples.
+        "exact" if repeating all samples does not change the value. "limit" if the change vanishes
+        only in large samples.
     gradients : frozenset of str
-        Inputs through which the value is differentiable: "loss", "confidence" (its values, because
-        the order has no gradient), "probabilities" (of the classes). Empty for counts.
+        Inputs with respect to which the value is differentiable: "loss", "confidence" and
+        "probabilities". The gradient of "confidence" is for its values, because the order has no
+        gradient. Empty for metrics that count samples.
     rank_weight : callable or None
-        Function of tie groups that returns the rank weights phi, if the metric is the mean of
-        phi x loss.
+        Function of tie groups that returns the rank weights phi. None if the metric is not the mean
+        of phi x loss.
     contributions : callable or None
-        Function of a `Scored` that returns the contribution of each sample, for other metrics that
-        are sums.
+        Function of a `Scored` that returns the contribution of each sample. None if the metric is
+        not a sum over samples or has a `rank_weight`.
     influence : callable or None
-        Function of a `Scored` that returns the influence of each sample, shape (n,), with weighted
-        mean 0.
+        Function of a `Scored` that returns the influence of each sample, shape (n,). The weighted
+        mean of the influences is 0.
     no_influence_reason : str
-        Why the metric has no influence function.
+        The reason why the metric has no influence function.
     interval : callable or None
-        Function that computes the confidence interval, if the default method does not apply.
+        Function that computes the confidence interval. None for the default method.
     plausible_thresholds : callable or None
-        Function of a `Scored` and cluster codes that returns the plausible thresholds, or None if
-        the threshold cannot jump.
+        Function of a `Scored` and cluster codes. The function returns the plausible thresholds, or
+        None if the threshold cannot jump.
     no_error_at_threshold : bool
-        Whether a value whose influences are all 0 has no error. True for a coverage of 1, False
-        for a risk of 0.
+        Whether a value has no error if all its influences are 0. This is True for a coverage of 1
+        and False for a risk of 0.
     is_proportion : bool
         Whether the value is a proportion of the samples, so that score intervals apply.
     heavy_tailed : bool
-        Whether the weight of the most confident failures grows with n, so that an interval needs
-        more failures.
+        Whether the weight of the most confident failures increases with n. If so, an interval
+        requires more failures.
     caution : str
-        Source of error that the interval ignores, or empty.
+        A source of error that the interval does not include, or empty.
     unreliable_reason : callable
-        Function of a `Scored` that returns why intervals and tests are unreliable, or "".
+        Function of a `Scored` that returns the reason why intervals and tests are unreliable. The
+        text is empty if they are reliable.
     at_coverage : float or None
-        The coverage of the working point, for a metric at a fixed coverage.
+        The coverage of the working point. None if the metric has no fixed coverage.
     n_failures : callable or None
-        Function of a `Scored` that returns the number of failures that limits the precision; None
-        for means over all samples or over the successes.
+        Function of a `Scored` that counts the failures that limit the precision. None for means
+        over all samples or over the successes.
     is_two_sample : bool
-        Whether the metric compares failures with successes, so that the smaller number limits the
-        precision.
+        Whether the metric compares failures with successes. If so, the smaller of the two counts
+        limits the precision.
     from_auroc : callable or None
-        Function of failure AUROC and error rate that returns the value, if the metric is linear in
-        the AUROC for a 0/1 loss.
+        Function of failure AUROC and error rate that returns the value. None if the metric is not
+        linear in the AUROC for a 0/1 loss.
     extremes : tuple of callable, or None
-        Functions of the error rate: best and worst value over all orders of a large sample.
+        Two functions of the error rate. They return the best and the worst value over all orders of
+        a large sample.
     upper_limit_of_zero : callable or None
-        Function of the number of independent samples and the level that returns the upper
-        confidence limit of a value of 0.
+        Function of the number of independent samples and the confidence level. The function returns
+        the upper confidence limit of a value of 0.
     resampled : ResampledFormula or None
-        Formula of the value in all resamples.
+        Formula that computes the value in all resamples.
     replicates : callable or None
-        Function of several scores of the same samples and the draws that returns the values in
-        every resample.
+        Function of several scores of the same samples and of the draws. The function returns the
+        values in every resample.
     binned : BinnedLimits or None
-        Limits of the value for binned samples, as in a stream with bounded memory.
+        Limits of the value for binned samples. A stream with bounded memory bins its samples.
     """
 
     compute: Callable[[Scored], MetricValue]
@@ -274,7 +280,7 @@ class Measurement:
     binned: BinnedLimits | None = None
 
     def influence_rows(self, scored: Scored) -> Scored:
-        """Return the rows that the influence function accepts: all samples by default."""
+        """Return the rows that the influence function accepts. The default is all samples."""
         required_rows = getattr(self.influence, REQUIRED_ROWS, "")
         if required_rows == "class_rows":
             return scored.class_rows
@@ -286,18 +292,20 @@ class Measurement:
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How reports print a metric.
+    """Options of reports that print a metric.
 
     Attributes
     ----------
     short_title : str
-        A title that fits a column header; empty if `title` fits.
+        A title that fits into a column header, or empty if `title` fits.
     narrow_title : str
-        The column header in a terminal; empty if the short title fits.
+        The column header in a terminal, or empty if the short title fits.
     per_thousand : bool
-        Whether the literature prints the value times 1000. The value itself stays a fraction.
+        Whether reports print the value times 1000, as the literature does. The stored value is a
+        fraction.
     headline : int or None
-        The position among the metrics at the top of a report; None for other metrics.
+        The position among the metrics at the top of a report. None for metrics that are not at the
+        top.
     """
 
     short_title: str = ""
@@ -308,7 +316,7 @@ class DisplayOptions:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: what it is, how it is computed, and how reports print it.
+    """Definition, computation and display options of one metric.
 
     Attributes
     ----------
@@ -325,7 +333,7 @@ class Metric:
     display: DisplayOptions = DisplayOptions()
 
     def __new__(cls, *_: object, **parts: object) -> Self:
-        """Raise an error for the fields of abstain 0.1, where a metric was one flat record."""
+        """Raise an error for fields of abstain 0.1, in which a metric was one flat record."""
         if misplaced := parts.keys() - {"identity", "measurement", "display"}:
             raise InputError(
                 "a Metric has three parts (see abstain.metrics.entry): Metric(Identity(...), "
@@ -355,13 +363,13 @@ class Metric:
         return self.measurement.compute
 
     def reason_not_applicable(self, scored: Scored) -> str:
-        """Return why the metric does not apply to these data; empty if it applies."""
+        """Return the reason why the metric does not apply to these data; empty if it applies."""
         needs = self.measurement.needs
         return "; ".join(n.value for n in Need if n in needs and not _NEED_CHECKS[n](scored))
 
     @property
     def reason_without_interval(self) -> str:
-        """Why the metric has no influence function and the remedy; empty if it has one."""
+        """Why the metric has no analytic interval and what to use instead; empty if it has one."""
         if self.measurement.influence is not None:
             return ""
         reason = self.measurement.no_influence_reason
@@ -369,7 +377,7 @@ class Metric:
 
     @property
     def failure_population(self) -> str:
-        """The samples among which `n_failures` counts, as " among the accepted"; or empty."""
+        """The subset that `n_failures` counts in, such as " among the accepted", or empty."""
         measurement = self.measurement
         if measurement.n_failures in {None, count_failures}:
             return ""
@@ -401,28 +409,28 @@ _NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {
 class Family:
     """A family of metrics whose names contain numbers, such as ``selective_risk@80cov``."""
 
-    #: The name with ``{}`` in the place of each number.
+    #: The name, in which ``{}`` stands for each number.
     pattern: str
-    #: Function of the name and its numbers (as text) that returns the metric; None if a number is
-    #: outside its domain.
+    #: outside its domain. Function of the name and the texts of its numbers. The function returns
+    #: the metric, or None if a number is outside its domain. outside its domain.
     make_metric: Callable[..., Metric | None]
-    #: Numbers of an example.
+    #: The numbers in the example name.
     example_numbers: tuple[str, ...]
 
     @property
     def example_name(self) -> str:
-        """An example of a name."""
+        """An example of a name in this family."""
         return self.pattern.format(*self.example_numbers)
 
     def parse(self, name: str) -> Metric | None:
-        """Return the metric with this name; None for a name of another family."""
+        """Return the metric with this name, or None if the name belongs to another family."""
         numbers = self._parse_numbers(name, _NUMBER)
         return None if numbers is None else self.make_metric(name, *numbers)
 
     def parse_range(self, name: str) -> tuple[Metric, ...]:
-        """Return the metrics of a name with ``low:high:count`` in the place of a number.
+        """Return the metrics of a name in which ``low:high:count`` replaces a number.
 
-        Returns an empty tuple for a name of another family or without a range.
+        The tuple is empty if the name belongs to another family or contains no range.
         """
         numbers = self._parse_numbers(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
         if numbers is None or not any(":" in text for text in numbers):
@@ -440,7 +448,7 @@ class Family:
         return tuple(metrics)
 
     def _parse_numbers(self, name: str, number_pattern: str) -> tuple[str, ...] | None:
-        """Return the text in the place of each number; None for a name of another family."""
+        """Return the text of each number, or None if the name belongs to another family."""
         pattern = re.escape(self.pattern).replace(r"\{\}", f"({number_pattern})")
         match = re.fullmatch(pattern, name)
         return None if match is None else match.groups()
@@ -451,7 +459,7 @@ _NUMBER = r"\d+(?:\.\d+)?"
 
 
 def expand_range(text: str) -> list[str]:
-    """Return the evenly spaced numbers of ``low:high:count``, bounds included, or the number.
+    """Return the evenly spaced numbers of the range ``low:high:count``, or a single number.
 
     Examples
     --------
@@ -467,7 +475,7 @@ def expand_range(text: str) -> list[str]:
             f"got {text!r}"
         )
     numbers = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
-    # Names contain at most twelve decimals, and each metric uses the number in its name.
+    # Names contain at most twelve decimals, and each metric uses the rounded number.
     return [f"{number:.12f}".rstrip("0").rstrip(".") for number in numbers]
 
 
@@ -476,7 +484,7 @@ METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
 def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
-    """Compute metrics that apply to the samples; metrics of one family are computed together."""
+    """Compute metrics that apply to the samples, and compute each family in one batch."""
     results: dict[int, MetricValue] = {}
     batches: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
@@ -486,7 +494,8 @@ def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
             results[i] = metric.compute(s)
     for compute_batch, indices in batches.items():
         if len(indices) == 1:
-            results[indices[0]] = metrics[indices[0]].compute(s)
+            i = indices[0]
+            results[i] = metrics[i].compute(s)
             continue
         computations = [cast("BatchableComputation", metrics[i].compute) for i in indices]
         parameters = [computation.parameter for computation in computations]

@@ -1,4 +1,4 @@
-"""Rank weights of the AURC estimators and of the population, and the population AURC."""
+"""Rank weights of AURC estimators, population weights and the population AURC."""
 
 from typing import Literal
 
@@ -32,7 +32,7 @@ from abstain.typing import AnyArray, FloatArray, Rng
 #: Maximum number of random numbers in memory.
 _MAX_RANDOM_NUMBERS = 1 << 18
 
-#: The estimators with weights in closed form that depend on the rank only.
+#: Estimators whose weights have a closed form that depends only on the rank.
 _CLOSED_FORM_WEIGHTS: dict[str, RankWeight] = {
     **{name: phi for name, phi in ESTIMATORS.items() if name != "trapezoid"},
     "augrc": augrc_weight,
@@ -51,7 +51,7 @@ def rank_weights(
     draws: int = 1000,
     rng: Rng = None,
 ) -> FloatArray:
-    """Compute the rank weights of an estimator for n samples of distinct confidence.
+    """Compute the rank weights of an estimator for n samples with distinct confidences.
 
     Answers: which weight does an estimator assign to the loss at each rank?
 
@@ -60,33 +60,34 @@ def rank_weights(
     n : int
         Number of samples, at least 1.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
-        With r the ascending rank: ``H_n - H_{n-r}``, ``-ln(1 - r/(n+1))``, ``r/n``, ``2r/n``,
-        ``(r - 1/2)/n``, or the mean of -ln(1 - beta) over random population ranks beta.
+        The weights of these estimators at the ascending rank r are ``H_n - H_{n-r}``, ``-ln(1 -
+        r/(n+1))``, ``r/n``, ``2r/n``, ``(r - 1/2)/n``, and the mean of -ln(1 - beta) over random
+        population ranks beta.
     draws : int, default=1000
         Number of draws of "monte-carlo".
     rng : int, numpy.random.Generator or None, default=None
-        Seed or generator of "monte-carlo"; None uses fresh entropy.
+        Seed or generator for "monte-carlo". None uses fresh entropy.
 
     Returns
     -------
     ndarray of shape (n,)
-        The weights in ascending order of the ranks (least confident sample first). The estimate is
-        the mean of weight x loss.
+        The weights in ascending order of the ranks, so that the least confident sample is first.
+        The estimate is the mean of weight x loss.
 
     Raises
     ------
     InputError
-        If `n` or `draws` is not an integer of at least 1, or there is no such estimator.
+        If `n` or `draws` is not an integer of at least 1, or `estimator` is not one of these names.
 
     See Also
     --------
-    sample_contributions : Weight x loss / n of samples, also with ties.
+    sample_contributions : Contributions weight x loss / n, also with ties.
     weight_bias : Bias of the weights.
 
     Notes
     -----
-    The "plugin" weights have mean 1; the "log" weights are smaller at every rank. The metrics use
-    the same function. Cost: O(n); "monte-carlo" O(n x draws) in blocks.
+    The "plugin" weights have mean 1, and the "log" weights are smaller at every rank. The metrics
+    use the same weights. The cost is O(n), or O(n x draws) for "monte-carlo".
 
     References
     ----------
@@ -119,19 +120,19 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     rank : array of any shape
         Population rank u = P(confidence of another sample <= confidence of this sample), in [0, 1).
     area : {"aurc", "augrc"}, default="aurc"
-        The area: the weight is -ln(1 - u) for "aurc" and u for "augrc".
+        The area that defines the weight. The weight is -ln(1 - u) for "aurc" and u for "augrc".
 
     Returns
     -------
     array of the same shape
-        The weights, of the type of the input; a float for a number. Never negative.
+        The non-negative weights, in the array type of the input. A number yields a float.
 
     Raises
     ------
     DomainError
         If a rank is not in [0, 1).
     InputError
-        If there is no such area.
+        If `area` is not one of these names.
 
     Notes
     -----
@@ -180,11 +181,12 @@ def population_aurc(
     loss : array of shape (n,)
         Finite and non-negative.
     form : {"reweighted", "definition"}, default="reweighted"
-        "reweighted": mean of loss x -ln(1 - u), averaged over the ranks u of each tie group.
-        "definition": mean over the samples of the selective risk at the confidence of the sample as
-        threshold, with ties accepted together.
+        "reweighted" is the mean of loss x -ln(1 - u), in which the weight is averaged over the
+        ranks u of each tie group. "definition" is the mean selective risk over thresholds that
+        equal the confidences of the samples. Each threshold accepts tied samples together.
     weight : array of shape (n,), optional
-        The share of the population that each sample represents, up to a factor.
+        The share of the population that each sample represents. The scale of the weights does not
+        matter.
 
     Returns
     -------
@@ -196,17 +198,16 @@ def population_aurc(
     ShapeError, DomainError
         As in `aurc`.
     InputError
-        If there is no such form.
+        If `form` is not one of these names.
 
     Notes
     -----
-    Both forms are equal for a continuous score, but differ if a positive share of the population is
-    tied. A tie group between the ranks a and b has the mean weight
-    ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``, which is the exact area under the selective
-    risk if a random part of it is accepted. The definition accepts tie groups as a whole. Each
-    sample is a share 1/n of the population: without ties, "definition" equals the plug-in
-    estimator, and both forms differ by at most (largest loss)/(2n). The scale of the weights does
-    not matter. Cost: one sort.
+    Both forms are equal for a continuous score. They differ if a positive share of the population
+    is tied. A tie group between the ranks a and b has the mean weight ``1 + ((1-b) ln(1-b) - (1-a)
+    ln(1-a)) / (b-a)`` in "reweighted". This weight is the exact area under the selective risk if a
+    random part of the tie group is accepted. "definition" accepts entire tie groups. Each sample
+    represents the share 1/n of the population. Without ties, "definition" equals the plug-in
+    estimator, and both forms differ by at most (largest loss)/(2n). The cost is one sort.
 
     References
     ----------
@@ -244,7 +245,7 @@ def monte_carlo_aurc(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     draws : int, default=1000
-        Number of draws of the n ranks.
+        Number of times that all n ranks are drawn.
     rng : int, numpy.random.Generator or None, default=None
         Seed or generator; None uses fresh entropy.
     weight : array of shape (n,), optional
@@ -253,23 +254,23 @@ def monte_carlo_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1], up to the noise of the draws; **lower is better**. Its
-        expected value is the plug-in estimator.
+        In [0, 1] for losses in [0, 1], up to the random error of the draws; **lower is better**.
+        The expected value over the draws is the plug-in estimator.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`; also if a weight is not an integer.
+        As in `aurc`. DomainError also if a weight is not an integer.
     InputError
         If `draws` is not an integer of at least 1.
 
     Notes
     -----
-    The population rank of the sample of rank r among n has the distribution Beta(r, n - r + 1), for
-    which the mean of -ln(1 - u) is H_n - H_{n-r}. The mean over draws therefore converges to the
-    plug-in weights, with an error proportional to 1/sqrt(draws). Prefer
-    ``aurc(..., estimator="plugin")``; this function is for studies of the estimator. Weights are
-    averaged over tie groups. Cost: n x draws random numbers, in blocks of a few hundred thousand.
+    The population rank u of the sample of rank r among n has the distribution Beta(r, n - r + 1).
+    The mean of -ln(1 - u) under this distribution is H_n - H_{n-r}. The mean over draws therefore
+    converges to the plug-in weights, with an error proportional to 1/sqrt(draws). Use ``aurc(...,
+    estimator="plugin")`` to evaluate a score, and this function to study the estimator. Weights are
+    averaged over tie groups. The cost is n x draws random numbers.
 
     References
     ----------
@@ -288,8 +289,10 @@ def monte_carlo_aurc(
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     """Return the Monte Carlo weights of n distinct samples, most confident first, shape (n,)."""
-    random, total = as_generator(rng), np.zeros(n)
-    # Sorted uniform numbers are normalized cumulative sums of exponential numbers: no sort needed.
+    random = as_generator(rng)
+    total = np.zeros(n)
+    # Normalized cumulative sums of exponential numbers are sorted uniform numbers, so no sort is
+    # needed.
     rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
     for start in range(0, draws, rows):
         sums = random.standard_exponential((min(rows, draws - start), n + 1))
@@ -300,6 +303,7 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
 
 
 def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
+    """Return the mean Monte Carlo weight of each tie group."""
     through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(

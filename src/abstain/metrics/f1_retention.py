@@ -31,8 +31,8 @@ def f1_auc(
 ) -> float:
     """Compute the area under the F1-retention curve (F1-AUC).
 
-    Answers: averaged over the share of retained samples, how well do the retained samples match
-    the acceptable predictions, in terms of precision and recall?
+    Answers: averaged over the share of retained samples, with which F1 score do the retained
+    samples identify the acceptable predictions?
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def f1_auc(
     acceptable_loss : float, default=0.0
         The largest loss of an acceptable prediction.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -61,13 +61,13 @@ def f1_auc(
     Notes
     -----
     At each distinct confidence, precision is the share of acceptable predictions among the retained
-    samples, and recall is the share of acceptable predictions that is retained. F1 is their
-    harmonic mean, 0 at retention 0. The area over retention is computed by the trapezoid rule;
-    samples with equal confidence share a vertex. The Shifts code places vertices at k/(n + 1) and
-    breaks ties by row order: without ties it prints n/(n + 1) times this value. Do not compare
-    models with this metric, only scores of one model: if all predictions are acceptable, the value
-    is 2 - 2 ln 2 = 0.614, but with 55% acceptable predictions in the best order it is 0.715. Cost:
-    one sort.
+    samples. Recall is the share of acceptable predictions that are retained. F1 is the harmonic
+    mean of precision and recall, and it is 0 at retention 0. The trapezoid rule yields the area
+    over retention, and samples with equal confidence share a vertex. The Shifts code places
+    vertices at k/(n + 1) and breaks ties by row order. Without ties, that code prints n/(n + 1)
+    times this value. Use the metric to compare scores of one model, but not to compare models. If
+    all predictions are acceptable, the value is 2 - 2 ln 2 = 0.614. If 55% of the predictions are
+    acceptable and the order is the best, the value is 0.715. The cost is one sort.
 
     References
     ----------
@@ -86,6 +86,7 @@ def f1_auc(
 
 
 def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
+    """Compute the area under the F1-retention curve by the trapezoid rule."""
     if s.xp is np and s.is_binary and acceptable_loss < 1:
         groups = s.merged_groups
         acceptable = groups.cumulative_weight - groups.cumulative_loss
@@ -112,8 +113,9 @@ def _areas_of_merged_groups(
 ) -> FloatArray:
     """Return the sum of the trapezoids in each merged group, with vertices k = a + 1, ..., b.
 
-    All samples of the group are acceptable (c = 1) or none (c = 0). If P of all A acceptable
-    samples are retained before the group, F1 is 2 c + 2 (P - c (a + A))/(k + A).
+    In a merged group, either all samples are acceptable (c = 1) or no sample is acceptable (c = 0).
+    Let P of all A acceptable samples be retained before the group. At the vertex k, F1 is 2 c + 2
+    (P - c (a + A))/(k + A).
     """
     b, m = groups.cumulative_weight.take(merged), groups.weight.take(merged)
     loss, cumulative_loss = groups.loss.take(merged), groups.cumulative_loss.take(merged)
@@ -126,17 +128,17 @@ def _areas_of_merged_groups(
 
 
 def _influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the F1-AUC, with acceptable_loss = 0.
+    """Return the influence of each sample on the F1-AUC for an acceptable loss of 0.
 
-    F1 = 2 P/K at each vertex, where K = x + A, x is the retained weight, A the weight of all
-    acceptable samples and P the weight of the retained acceptable samples.
+    At each vertex, F1 is 2 P/K with K = x + A. Here x is the retained weight, A is the weight of
+    all acceptable samples, and P is the weight of the retained acceptable samples.
     """
     is_acceptable = s.loss <= 0.0
     if s.is_binary:
         acceptable = s.groups.weight - s.groups.loss
     else:
         acceptable = s.group_with_loss(is_acceptable).loss
-    # Groups whose `loss` is the weight of the acceptable samples.
+    # The attribute `loss` of these groups contains the weight of the acceptable samples.
     groups = replace(s.groups, loss=acceptable)
     n_acceptable, total = groups.cumulative_loss[-1], groups.total_weight
     divisor = groups.cumulative_weight + n_acceptable
@@ -147,13 +149,14 @@ def _influence(s: Scored) -> FloatArray:
         lambda x, acceptable: 2 * acceptable / (x + n_acceptable),
         is_flat_before_first=False,
     )
-    # Within a merged group, P = K - constant, so all sums are sums of powers of 1/K.
+    # Within a merged group, K - P is constant, so all sums are sums of powers of 1/K.
     constant = divisor - groups.cumulative_loss
     inverse = sums_within_merged_groups(groups, harmonic_between, n_acceptable)
     inverse_squares = sums_within_merged_groups(groups, inverse_squares_between, n_acceptable)
     above, within = curvature_within_merged_groups(groups, n_acceptable)
     above, within = 2 * constant * above / total, 2 * constant * within / total
-    # One more acceptable sample increases A at every vertex, even if the sample is rejected.
+    # One more acceptable sample increases A at every vertex, even at vertices that reject the
+    # sample.
     within_groups = (2 * inverse - 2 * constant * inverse_squares).sum() / total
     on_n_acceptable = float(on_divisor.sum() + within_groups)
     inner = -2 * inverse / total - above
@@ -178,7 +181,7 @@ ENTRIES = (
         ),
         Measurement(
             compute=_compute_f1_auc,
-            # With a large tie group, the value can exceed that of the best order without ties.
+            # With a large tie group, the value can exceed the value of the best order without ties.
             monotone=False,
             gradients=frozenset(),
             influence=accepts_split_rows(_influence),

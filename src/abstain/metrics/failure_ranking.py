@@ -1,4 +1,4 @@
-"""Metrics of failure detection: AUROC, average precision and FPR at a TPR."""
+"""AUROC, average precision and FPR at a fixed TPR for the detection of failures."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ from abstain.typing import AnyArray, FloatArray
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
 
-#: Tolerance for rates from weights that are not integers, which have rounding errors.
+#: Tolerance for rounding errors in rates from weights that are not integers.
 _RATE_TOLERANCE = 1e-12
 
 
@@ -62,12 +62,12 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 0.5 for a random order. NaN, with an
+        In [0, 1]; **higher is better**. The expected value of a random order is 0.5. NaN, with an
         `UndefinedMetricWarning`, if there are no failures or no successes.
 
     Raises
@@ -79,8 +79,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    Ties count half. The value does not depend on the number of failures, so a worse classifier may
-    have a better value. Cost: one sort.
+    A tied pair counts half. The value does not depend on the number of failures, so a classifier
+    with more errors may have a better value. The cost is one sort.
 
     References
     ----------
@@ -98,7 +98,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
 
 def compute_failure_auroc(s: Scored) -> MetricValue:
-    """Compute the failure AUROC, for the catalogue."""
+    """Compute the failure AUROC of samples."""
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
@@ -121,8 +121,8 @@ def failure_ap_success(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; about the accuracy for a random order. NaN, with an
-        `UndefinedMetricWarning`, if there are no successes.
+        In [0, 1]; **higher is better**. A random order has about the accuracy as its value. NaN,
+        with an `UndefinedMetricWarning`, if there are no successes.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def failure_ap_success(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(1 - loss, confidence)``: a step function
-    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
+    The value equals ``average_precision_score(1 - loss, confidence)`` of scikit-learn, which does
+    not interpolate. Samples with equal confidence share a threshold. The cost is one sort.
 
     References
     ----------
@@ -172,8 +172,8 @@ def failure_ap_error(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; about the error rate for a random order. NaN, with an
-        `UndefinedMetricWarning`, if there are no failures.
+        In [0, 1]; **higher is better**. A random order has about the error rate as its value. NaN,
+        with an `UndefinedMetricWarning`, if there are no failures.
 
     Raises
     ------
@@ -182,8 +182,8 @@ def failure_ap_error(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(loss, -confidence)``: a step function
-    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
+    The value equals ``average_precision_score(loss, -confidence)`` of scikit-learn, which does not
+    interpolate. Samples with equal confidence share a threshold. The cost is one sort.
 
     References
     ----------
@@ -211,7 +211,7 @@ def _compute_ap_error(s: Scored) -> MetricValue:
 def fpr_at_tpr(
     confidence: AnyArray, loss: AnyArray, *, tpr: float = 0.95, weight: AnyArray | None = None
 ) -> float:
-    """Compute the share of failures that is accepted if a share `tpr` of the successes is accepted.
+    """Compute the false positive rate of failure detection at a true positive rate.
 
     Answers: if 95% of the correct predictions must be accepted, which share of the errors is
     accepted too?
@@ -221,9 +221,9 @@ def fpr_at_tpr(
     confidence, loss : array of shape (n,)
         As in `failure_auroc`.
     tpr : float, default=0.95
-        True positive rate: the share of the successes to accept, in [0, 1].
+        True positive rate, the share of successes to accept, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -234,15 +234,15 @@ def fpr_at_tpr(
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`; also if `tpr` is outside [0, 1].
+        As in `failure_auroc`. DomainError also if `tpr` is outside [0, 1].
 
     Notes
     -----
-    The value is the false positive rate at the first vertex of the failure ROC curve with a true
-    positive rate of at least `tpr`, without interpolation. Samples with equal confidence share a
-    vertex. FD-Shifts uses a true positive rate of 0.9495: pass ``tpr=0.9495`` to reproduce its
-    values. Its ROC curve omits collinear vertices, so with ties it may use a later vertex. Cost:
-    one sort.
+    The function finds the first vertex of the failure ROC curve whose true positive rate is at
+    least `tpr`. The value is the share of failures accepted at this vertex, without interpolation.
+    Samples with equal confidence share a vertex. FD-Shifts uses a true positive rate of 0.9495.
+    Pass ``tpr=0.9495`` to reproduce its values. The ROC curve of FD-Shifts omits collinear
+    vertices, so with ties FD-Shifts may use a later vertex. The cost is one sort.
 
     References
     ----------
@@ -260,6 +260,7 @@ def fpr_at_tpr(
 
 
 def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
+    """Compute the share of failures that are accepted at the true positive rate."""
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
@@ -270,14 +271,15 @@ def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
         groups.check_ties_are_known()
-        # Within a merged group, each success is a vertex; find the first with the rate.
+        # Within a merged group, each success is a vertex. The first vertex with the rate is
+        # selected.
         n_accepted = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(n_accepted / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
     return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the failure AUROC: DeLong's placements.
+    """Return the gradient of the failure AUROC, computed from DeLong's placements.
 
     A sample of loss l counts as l failures and 1 - l successes.
     """
@@ -295,15 +297,15 @@ def _roc_gradient(groups: TieGroups) -> Gradient:
 def _precision_gradient(
     positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the derivatives of the average precision with respect to both weights at each rank.
+    """Return the derivatives of the average precision by positive and negative weight at each rank.
 
-    Ranks are in order of detection. In a merged group of m positives at k = a + 1, ..., b, with F
-    negatives before, the precision is 1 - F/k.
+    Ranks are in order of detection. A merged group contains m positives at the ranks k = a + 1,
+    ..., b. If F negatives have earlier ranks, the precision at rank k is 1 - F/k.
     """
     positive_through, weight_through = np.cumsum(positive), np.cumsum(positive + negative)
     total = positive_through[-1]
     precision = positive_through / weight_through
-    # Derivatives of the sum of positive x precision with respect to the two cumulative sums.
+    # Derivatives of the sum of positive x precision with respect to both cumulative sums.
     on_weight_through = positive * precision / weight_through
     on_positive_through = positive / weight_through
     # Derivative with respect to the positives at a rank, averaged over a merged group.

@@ -1,6 +1,7 @@
 """Helper functions for the influence functions of metrics.
 
-Gradients omit terms that are equal for all samples: `Gradient.influence` subtracts the mean.
+Gradients omit terms that are equal for all samples, because `Gradient.influence` subtracts the
+mean.
 """
 
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from abstain.inference.influence import Gradient
 from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
 from abstain.typing import FloatArray
 
-#: Function of nondecreasing arrays a and b: sum of a power of 1/k over k = a + 1, ..., b.
+#: Function of two nondecreasing arrays a and b. The function returns the sum of a power of 1/k over
+#: k = a + 1, ..., b.
 PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
-    """Cache the influences on the samples, because several metrics use them."""
+    """Cache the influences in the samples, because several metrics use the same influences."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:
@@ -35,12 +37,12 @@ def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
 
 
 def accepts_group_rows(influence: InfluenceFunction) -> InfluenceFunction:
-    """Mark an influence function that accepts `Scored.group_rows`: it needs no classes."""
+    """Mark an influence function that accepts `Scored.group_rows` and needs no classes."""
     return _mark_required_rows(influence, "group_rows")
 
 
 def accepts_class_rows(influence: InfluenceFunction) -> InfluenceFunction:
-    """Mark an influence function that accepts `Scored.class_rows`: it needs classes."""
+    """Mark an influence function that accepts `Scored.class_rows` and needs classes."""
     return _mark_required_rows(influence, "class_rows")
 
 
@@ -60,7 +62,7 @@ def _mark_required_rows(influence: InfluenceFunction, rows: str) -> InfluenceFun
 
 
 def influence_from_gradient(s: Scored, gradient: Gradient) -> FloatArray:
-    """Return the influence of each sample on a statistic with this gradient."""
+    """Return the influence of each sample on the statistic with this gradient."""
     return gradient.influence(s.groups, s.group_index, s.loss)
 
 
@@ -74,10 +76,10 @@ def curvature_within_merged_groups(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the derivative of the trapezoid area under c/(k + shift) within merged groups.
 
-    The derivative is with respect to one more sample, per unit of c: the first array is for a
-    sample above the group, the second for the mean over the samples in the group. The last vertex
-    of each group is excluded, because `trapezoid_derivatives_of_groups` contains it. Other groups
-    have 0.
+    The derivatives are with respect to one more sample, divided by c. The first array is for a
+    sample above the group. The second array is the mean over positions within the group. The last
+    vertex of each group is excluded, because `trapezoid_derivatives_of_groups` includes it. Groups
+    that are not merged have the value 0.
     """
     above, within = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.is_merged is not None:
@@ -93,7 +95,8 @@ def sums_within_merged_groups(
 ) -> FloatArray:
     """Sum a power of 1/(k + shift) over the vertices k of each merged group except its last.
 
-    `power_sum` is a function such as `harmonic_between`. Other groups have 0.
+    `power_sum` is a function such as `harmonic_between`. Groups that are not merged have the value
+    0.
     """
     sums = np.zeros_like(groups.weight)
     if groups.is_merged is not None:
@@ -104,17 +107,17 @@ def sums_within_merged_groups(
 
 
 def influence_on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
-    """Return the influence of each sample on a statistic of the best order of the losses."""
+    """Return the influence of each sample on a statistic of the samples in their best order."""
     return gradient.influence(s.best_order, s.best_order_group_index, s.loss)
 
 
 def mean_loss_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the mean loss, the risk at full coverage."""
+    """Return the gradient of the mean loss, which is the risk at full coverage."""
     return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total_weight))
 
 
 def sample_weights(s: Scored) -> FloatArray:
-    """Return the sample weights; ones if the samples have no weights."""
+    """Return the sample weights, or ones if the samples have no weights."""
     return np.ones(s.n_rows) if s.weight is None else s.weight
 
 

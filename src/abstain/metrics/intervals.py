@@ -1,4 +1,4 @@
-"""Confidence intervals of metrics and of differences between two scores, without resampling."""
+"""Confidence intervals of metrics and of paired differences, from influence functions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -59,28 +59,29 @@ def metric_interval(
     weight : array of shape (n,), optional
         Sample weights, on any scale. The width of the interval treats each row as one observation.
     group : array of shape (n,), optional
-        Cluster of each sample, such as a patient or a site, of any type. Clusters are independent;
-        the samples within a cluster may be dependent.
+        Cluster of each sample, such as a patient or a site, of any type. Samples within a cluster
+        may be dependent, but different clusters must be independent.
 
     Returns
     -------
     Interval
-        Bounds, standard error, method and warnings. The bounds are NaN, with a note that states the
-        reason, if the metric has no influence function or the data have no variation.
+        Bounds, standard error, method and warnings. The bounds are NaN if the metric has no
+        influence function or the data have no variation. The note then states the reason.
 
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
-        As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
+        As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
+        no metric has this name.
     InputError
         If the metric needs other inputs than confidence and loss, or another loss.
 
     Notes
     -----
-    The interval is computed on the logit or log scale of the range of the metric, with t quantiles.
-    Their degrees of freedom are estimated from the influences, so few failures yield a wider
-    interval. If the influences do not vary, an exact interval is used. The documentation lists
-    measured coverages. Cost: one sort.
+    The interval uses t quantiles on the logit or log scale of the range of the metric. The degrees
+    of freedom are estimated from the influences, so few failures yield a wider interval. If the
+    influences do not vary, the function returns an exact interval. The documentation lists measured
+    coverages. The cost is one sort.
 
     References
     ----------
@@ -115,7 +116,8 @@ def metric_difference(
 ) -> Difference:
     """Compare two confidence scores on the same samples, without resampling.
 
-    Answers: is the first score significantly better than the second, and by how much?
+    Answers: is the first score significantly better than the second, and how large is the
+    difference?
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def metric_difference(
     loss : array of shape (n,)
         Finite and non-negative.
     other_loss : array of shape (n,), optional
-        The losses of the second score, if it belongs to another classifier.
+        The losses of the second classifier, if the two scores belong to different classifiers.
     metric : str, default="augrc"
         Name of a metric, possibly with a number, such as ``selective_risk@85cov``.
     level : float, default=0.95
@@ -141,12 +143,12 @@ def metric_difference(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError, InputError
-        As in `metric_interval`; also if the metric has no influence function.
+        As in `metric_interval`. InputError also if the metric has no influence function.
 
     Notes
     -----
-    The comparison is paired: the influences of each sample on both metrics are subtracted. Cost:
-    two sorts.
+    The comparison is paired. The standard error is computed from the difference of the two
+    influences of each sample. The cost is two sorts.
 
     References
     ----------
@@ -196,9 +198,10 @@ def interval_of_metric(
     cluster: IntArray | None = None,
     measured: MetricValue | None = None,
 ) -> Interval:
-    """Return the analytic interval of a metric; NaN bounds and a note if there is none.
+    """Return the analytic interval of a metric, or NaN bounds and a note.
 
-    `cluster` contains codes from 0. `measured` is the value, if it is already computed.
+    `cluster` contains integer codes that start at 0. `measured` is the value if it is already
+    computed.
     """
     measured = measured or metric.compute(s)
     if measured.reason:
@@ -229,14 +232,14 @@ def _plausible_thresholds(
 
 
 def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
-    """Return the influence of each sample on a defined metric, shape (n,); None if it has none."""
+    """Return the influence of each sample, shape (n,), or None without an influence function."""
     return None if metric.measurement.influence is None else metric.measurement.influence(s)
 
 
 def error_influence_of(
     metric: Metric, s: Scored, cluster: IntArray | None = None
 ) -> FloatArray | None:
-    """Return the influences for standard errors, bias-corrected by `unbiased_influence`."""
+    """Return the influences for standard errors, corrected for bias by `unbiased_influence`."""
     influence = influence_of(metric, s)
     return None if influence is None else unbiased_influence(metric, s, influence, cluster)
 
@@ -251,6 +254,7 @@ def _interval_from_influence(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
+    """Return an interval from the influences, or a Wilson interval of a proportion."""
     if thresholds is None:
         influence = error_influence_of(metric, rows, cluster)
     else:
@@ -259,7 +263,7 @@ def _interval_from_influence(
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
         if s.has_unit_weights and cluster is None:
-            # In a stream, a row represents several samples.
+            # The number of samples differs from the number of rows in a stream.
             return wilson(measured.value * s.n_samples, s.n_samples, level=level)
         weight = sample_weights(s)
         return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
@@ -283,7 +287,7 @@ def _interval_from_influence(
 
 
 def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
-    """Return the smallest number of failures that limits the precision; None if none does."""
+    """Return the smallest number of failures over the scores, or None if it is not limiting."""
     n_failures = metric.measurement.n_failures
     if n_failures is None or not scored_sets:
         return None
@@ -291,14 +295,14 @@ def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount 
 
 
 def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
-    """Return the range of a metric; the declared range is for losses in [0, 1]."""
+    """Return the range of a metric, without upper bound if losses exceed 1."""
     if not s.is_loss_bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
     return metric.measurement.low, metric.measurement.high
 
 
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
-    """Return the range of a metric for differences, scaled by the largest loss."""
+    """Return the range of a metric, whose upper bound is multiplied by a largest loss above 1."""
     low, high = metric.measurement.low, metric.measurement.high
     if low == 0 and metric.lower_is_better:
         losses_above_one = (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded)
@@ -311,8 +315,8 @@ def influence_matrix(
 ) -> FloatArray:
     """Return the influences on a metric for k scores of the same n samples, shape (n, k).
 
-    Columns of scores with an undefined metric are NaN, and all columns if the metric has no
-    influence function.
+    The column of a score is NaN if its metric is undefined. All columns are NaN if the metric has
+    no influence function.
     """
     columns = [_influence_or_nan(metric, s, cluster) for s in scored_sets]
     return np.stack(columns, axis=1)
@@ -321,9 +325,10 @@ def influence_matrix(
 def fixed_threshold_influences(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return influences with fixed thresholds, and the largest changes from other thresholds.
+    """Return the influences for fixed thresholds and the largest shifts by other thresholds.
 
-    The arrays have shapes (n, k) and (k, 2, steps). Returns None if no threshold can jump.
+    The arrays have shapes (n, k) and (k, 2, steps). The function returns None if no threshold can
+    jump.
     """
     thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
     if not any(thresholds_by_score):

@@ -1,4 +1,4 @@
-"""Metrics for samples of unknown classes: OSCR and SCOD risks."""
+"""OSCR and SCOD risks, which are metrics for data with samples of unknown classes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,8 +59,8 @@ def oscr(
 ) -> float:
     """Compute the area under the open-set classification rate curve (OSCR).
 
-    Answers: averaged over the accepted share of samples with unknown classes, which share of the
-    samples with known classes is accepted and correct?
+    Answers: averaged over the accepted share of unknown classes, which share of the samples with
+    known classes is accepted and correct?
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ def oscr(
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
         From 0 to the accuracy on the known classes; **higher is better**. NaN, with an
-        `UndefinedMetricWarning`, if all samples or none have a known class.
+        `UndefinedMetricWarning`, if no sample has an unknown class or no sample has a known class.
 
     Raises
     ------
@@ -89,11 +89,11 @@ def oscr(
 
     Notes
     -----
-    The area under the correct classification rate as a function of the false positive rate, with
-    straight lines between thresholds. It equals the accuracy on the known classes times the AUROC
-    of their correct predictions against the samples of unknown classes. Ties count half; in the
-    inequalities of the paper they count as 0. Errors on known classes are in neither rate. Cost:
-    one sort.
+    OSCR is the area under the correct classification rate as a function of the false positive rate.
+    The curve is a straight line between two thresholds. OSCR equals the accuracy on the known
+    classes times the AUROC of correct predictions against samples of unknown classes. A tied pair
+    counts half, whereas the inequalities of the paper count a tied pair as 0. Errors on known
+    classes contribute to neither rate. The cost is one sort.
 
     References
     ----------
@@ -121,6 +121,7 @@ def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
 
 
 def _compute_oscr(s: Scored) -> MetricValue:
+    """Compute OSCR as the product of accuracy and AUROC."""
     is_correct, is_unknown = _correct_and_unknown(s)
     correct_weight = s.group_with_loss(as_double(is_correct)).loss
     unknown_weight = s.group_with_loss(as_double(is_unknown)).loss
@@ -144,13 +145,14 @@ class _OscrFactors(NamedTuple):
 
     #: Accuracy on the samples of known classes.
     accuracy: float
-    #: AUROC of the correct samples against those of unknown classes.
+    #: AUROC of the correct samples against the samples of unknown classes.
     auroc: float
     accuracy_influence: FloatArray
     auroc_influence: FloatArray
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
+    """Compute both factors of OSCR and their influences."""
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
     known_weight = float(weight[~is_unknown].sum())
@@ -177,7 +179,7 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
-    """Return the influence on OSCR, by the product rule."""
+    """Return the influence on OSCR by the product rule."""
     factors = _oscr_factors(s)
     return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
@@ -185,7 +187,8 @@ def _oscr_influence(s: Scored) -> FloatArray:
 def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
     """Combine the intervals of both factors on the log scale (Zou and Donner 2008).
 
-    The rules for few failures apply to few samples of unknown classes.
+    The number of samples of unknown classes takes the place of the number of failures in the rules
+    for small samples.
     """
     is_correct, is_unknown = _correct_and_unknown(s)
     factors, weight = _oscr_factors(s), sample_weights(s)
@@ -253,15 +256,15 @@ OSCR = Metric(
 
 # ---------------------------------------------------------------------------------------- SCOD
 def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -> AnyArray:
-    """Compute losses in which samples of unknown classes have a separate cost.
+    """Compute losses in which samples of unknown classes have their own cost.
 
-    Answers: what is the loss of each sample if errors and outliers have different costs (selective
-    classification with out-of-distribution detection, SCOD)?
+    Answers: what is the loss of each sample in selective classification with out-of-distribution
+    detection (SCOD), if errors and outliers have different costs?
 
     Parameters
     ----------
     loss : array of shape (n,)
-        In [0, 1]. Values of outliers are ignored.
+        Losses in [0, 1]. The function ignores the losses of outliers.
     unknown : array of shape (n,)
         1 or True for a sample of an unknown class (an outlier).
     outlier_cost : float, default=0.5
@@ -270,21 +273,22 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     Returns
     -------
     array of shape (n,)
-        c for outliers, and (1 - c) times the loss for other samples. Pass it as the loss to `aurc`,
-        `augrc`, `selective_risk` and other functions.
+        The value c for outliers, and (1 - c) times the loss for other samples. Functions such as
+        `aurc`, `augrc` and `selective_risk` accept the result as `loss`.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a loss or `outlier_cost` is outside [0, 1], or `unknown` is neither 0 nor 1.
+        If a loss or `outlier_cost` is outside [0, 1], or an entry of `unknown` is neither 0 nor 1.
 
     Notes
     -----
-    Narasimhan et al. and torch-uncertainty report the AURC of these losses. Its value depends on
-    the share of outliers. If an outlier costs r times as much as an error, as in the benchmark, use
-    c = r / (1 + r); the values in the benchmark are 1 + r times as large. Cost: one pass.
+    Narasimhan et al. and torch-uncertainty report the AURC of these losses, which depends on the
+    share of outliers. In the benchmark, an outlier costs r times as much as an error. Use c = r /
+    (1 + r) for this convention. The values in the benchmark are 1 + r times as large. The cost is
+    one pass over the samples.
 
     References
     ----------
@@ -307,7 +311,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
-    """Return the samples with their SCOD loss."""
+    """Return the samples with the SCOD loss instead of their loss."""
     plain, unknown = s.without_gradient, get_class_view(s).labels < 0
     loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
@@ -315,14 +319,14 @@ def _with_scod_loss(s: Scored, cost: float) -> Scored:
 
 
 def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
-    """Return the function of samples, applied to their SCOD loss."""
+    """Return a function that applies `function` to the samples with the SCOD loss."""
     if function is None:
         return None
     return lambda s, *options: function(_with_scod_loss(s, cost), *options)
 
 
 def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
-    """Return a risk metric applied to the SCOD loss; None if the cost is above 1."""
+    """Return a risk metric of the SCOD loss, or None if the cost is above 1."""
     cost_value = float(cost)
     if cost_value > 1:
         return None
@@ -350,7 +354,7 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
         low=base.measurement.low,
         high=base.measurement.high,
         needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES, Need.UNIT_LOSS}),
-        # Accepting an outlier instead of an error improves the value if the outlier costs less.
+        # Accepting an outlier instead of an error improves the value if an outlier costs less.
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),

@@ -1,12 +1,13 @@
-"""Rank weights: every area metric is a mean of losses, weighted by the ranks of the samples.
+"""Rank weights of area metrics, which are means of losses weighted by rank.
 
-``M = sum_g phi_g loss_g / W`` over tie groups g. phi_g is the weight function phi of the metric,
-averaged over the ranks in the group, which is the expectation over random tie-breaking. W is the
-weight of all samples.
+A metric is ``M = sum_g phi_g loss_g / W`` over the tie groups g. Here phi_g is the weight function
+phi of the metric, averaged over the ranks in the group. This average is the expectation over random
+tie-breaking. W is the weight of all samples.
 
-In this module, r is the ascending rank of a sample (n for the most confident). Positions are
-counted from the most confident sample, so position k has rank n + 1 - k. A tie group covers the
-positions a + 1 to b, where a = `groups.above` and b = `groups.through`, and has weight m = b - a.
+In this module, r is the ascending rank of a sample, and the most confident sample has rank n.
+Positions are counted from the most confident sample, so position k has rank n + 1 - k. A tie group
+covers the positions a + 1 to b, where a is `groups.weight_above` and b is
+`groups.cumulative_weight`. Its weight is m = b - a.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +36,7 @@ RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean of phi(rank) x loss over all samples."""
     xp, total = groups.xp, groups.total_weight
-    # Weights that depend on ranks only are needed only for groups with a loss.
+    # Groups without a loss do not contribute if the weight depends only on the ranks.
     with_loss = cast("TieGroups", groups.groups_with_loss) if phi in RANK_ONLY_WEIGHTS else groups
     if phi is augrc_weight:
         doubled_ranks = xp.sum(
@@ -46,7 +47,7 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
 
 
 def cached_rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the rank-weighted risk of samples, cached because several metrics use it."""
+    """Return the rank-weighted risk, which the samples cache for other metrics."""
     return s.cached(_rank_weighted_risk, phi)
 
 
@@ -59,12 +60,14 @@ def _rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
 def rank_weighted_risk_in_blocks(
     blocks: Iterable[TieGroups], phi: RankWeight, total: float
 ) -> float:
-    """Return the rank-weighted risk of groups in blocks, most confident first.
+    """Return the rank-weighted risk of blocks of groups, most confident first.
 
-    Only weights in `RANK_ONLY_WEIGHTS` and the trapezoid weight are supported. `total` is the
-    weight of all blocks.
+    The function supports only weights in `RANK_ONLY_WEIGHTS` and the trapezoid weight. `total` is
+    the weight of all blocks.
     """
-    weight_before, loss_before, area = 0.0, 0.0, 0.0
+    area = 0.0
+    weight_before = 0.0
+    loss_before = 0.0
     risk_before: float | None = None
     for groups in blocks:
         through = weight_before + groups.cumulative_weight
@@ -84,23 +87,24 @@ def rank_weighted_risk_in_blocks(
 
 
 def trapezoid_area(groups: TieGroups, accepted_loss: AnyArray) -> Scalar:
-    """Return the trapezoid area under the selective risk, given the accepted loss at each vertex.
+    """Return the trapezoid area under the selective risk from the accepted loss at each vertex.
 
-    The curve is constant from the first vertex to coverage 0. Within a group of merged successes,
-    after F failures, the vertices have the risk F/k.
+    The curve is constant from the first vertex to coverage 0. In a group of merged successes that
+    follow F failures, the vertex at position k has the risk F/k.
     """
     return as_scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total_weight
 
 
 def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
-    """Return the area over the width of each group, times the weight of all samples."""
+    """Return the area over the width of each group, multiplied by the weight of all samples."""
     xp, through = groups.xp, groups.cumulative_weight
     risk = accepted_loss / through
     risk_before = xp.concat((risk[:1], risk[:-1]))
     areas = groups.weight * (risk + risk_before) / 2
     if groups.is_merged_without_unknown_ties is not None:
         merged = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted_loss > 0))
-        # The accepted loss is nondecreasing, so merged groups after a failure come last.
+        # The accepted loss is nondecreasing, so the merged groups after a failure are the last
+        # ones.
         harmonic_sums = harmonic_sums_of_merged_groups(groups)
         harmonic_sums = harmonic_sums[harmonic_sums.size - merged.size :]
         correction = (risk_before.take(merged) - risk.take(merged)) / 2
@@ -108,31 +112,31 @@ def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
     return areas
 
 
-#: An excess below this multiple of the mean loss is a rounding error. One failure ranked above one
-#: success among millions of samples has a larger excess.
+#: Maximum rounding error of an excess, divided by the mean loss. A single failure that ranks above
+#: a success has a larger excess, even among millions of samples.
 _EXCESS_TOLERANCE = 1e-14
 
 
 def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
-    """Return the excess of a value above its optimum, with rounding errors replaced by 0.
+    """Return the value minus the optimum, in which 0 replaces rounding errors.
 
-    Value and optimum are sums in different orders, so that even the excess of a best order is not
-    exactly 0.
+    The sums of the value and the optimum have different orders. Without the replacement, the excess
+    of the best order would not be exactly 0.
     """
     excess = value - optimum
     if excess < _EXCESS_TOLERANCE * s.merged_groups.risk:
-        # A zero that keeps the gradient.
+        # The result is 0 but keeps the gradient.
         zero: Scalar = value_with_gradient(excess, excess * 0.0 + 0.0)
         return zero
     return excess
 
 
 def cached_on_groups(phi: RankWeight) -> RankWeight:
-    """Cache the weights on the groups, because several metrics use them."""
+    """Cache the rank weights in the groups, because several metrics use the same weights."""
 
     @wraps(phi)
     def recall(groups: TieGroups) -> FloatArray:
-        # Like cached_property: write to __dict__, because the record is frozen.
+        # The record is frozen, so the cache is stored in `__dict__`, as `cached_property` does.
         cache: dict[RankWeight, FloatArray] = groups.__dict__.setdefault("_phi", {})
         if phi not in cache:
             cache[phi] = read_only(phi(groups))
@@ -160,7 +164,7 @@ def two_sele_weight(groups: TieGroups) -> AnyArray:
 
 @cached_on_groups
 def plugin_weight(groups: TieGroups) -> AnyArray:
-    """Return H_n - H_{n-r}, which is H_n - H_{k-1} at position k: the plug-in weight."""
+    """Return the plug-in weight H_n - H_{n-r}, which is H_n - H_{k-1} at position k."""
     a, b, m = groups.weight_above, groups.cumulative_weight, groups.weight
     # The sum of H_{k-1} over k in (a, b] is b H_b - a H_a - m. Its mean over the group is computed
     # from the difference H_b - H_a, because b H_b - a H_a would lose digits by cancellation.
@@ -170,14 +174,14 @@ def plugin_weight(groups: TieGroups) -> AnyArray:
 
 @cached_on_groups
 def log_weight(groups: TieGroups) -> AnyArray:
-    """Return -ln(1 - r/(n + 1)), which is ln(n + 1) - ln k at position k."""
+    """Return the log weight -ln(1 - r/(n + 1)), which is ln(n + 1) - ln k at position k."""
     xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
     # The mean of ln k over the positions k of a group is ln(b!/a!)/m.
     n_small = first_asymptotic(a)
     small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
     x, y, width = a[n_small:], b[n_small:], m[n_small:]
-    # Stirling's series of both factorials, subtracted term by term: (x + 1/2) ln(y/x) - m has the
-    # size of m, so no digits are lost by cancellation.
+    # Stirling's series of both factorials are subtracted term by term. The term (x + 1/2) ln(y/x) -
+    # m has the size of m, so no digits are lost by cancellation.
     remainder = (x + 0.5) * xp.log1p(width / x) - width + stirling_tail(y) - stirling_tail(x)
     mean_log_position = xp.concat((small, xp.log(y) + remainder / width))
     return float(np.log(groups.total_weight + 1.0)) - mean_log_position
@@ -191,7 +195,7 @@ def harmonic_sums_of_merged_groups(groups: TieGroups) -> AnyArray:
     return harmonic_between(groups.weight_above.take(merged), groups.cumulative_weight.take(merged))
 
 
-#: Weights of a group that depend only on its positions, not on the other groups.
+#: Rank weights of a group that depend only on the positions of the group and not on other groups.
 RANK_ONLY_WEIGHTS = frozenset(
     {augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight}
 )
@@ -199,7 +203,7 @@ RANK_ONLY_WEIGHTS = frozenset(
 
 @cached_on_groups
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
-    """Return the weight of the trapezoid area under the selective risk, constant to coverage 0."""
+    """Return the rank weight of the trapezoid area under the selective risk."""
     if groups.is_merged_without_unknown_ties is not None:
         return trapezoid_weight_with_merged_groups(
             groups.cumulative_weight, groups.weight, groups.is_merged_without_unknown_ties
@@ -212,24 +216,24 @@ def trapezoid_weight(groups: TieGroups) -> AnyArray:
 def trapezoid_weight_with_merged_groups(
     through: FloatArray, weight: FloatArray, is_merged: BoolArray
 ) -> FloatArray:
-    """Return the trapezoid weight of groups of which some are merged.
+    """Return the trapezoid weight of groups, some of which are merged.
 
-    Takes `through`, `weight` and `is_merged` of all groups, or of the last of them. A vertex at
-    position k contributes 1/k times half the width of the two segments at the vertex. This width is
-    1 inside a merged group. A sample contributes to its vertex and to all vertices after it. In the
-    mean over a merged group of m samples, vertex k of k = a + 1, ..., b therefore counts
-    (k - a)/m times.
+    The arrays describe all groups or only the least confident groups. A vertex at position k
+    contributes 1/k times half the total width of its two neighboring segments. Each segment inside
+    a merged group has width 1. A sample contributes to its own vertex and to all later vertices. On
+    average over a merged group of m samples, the vertex at position k = a + 1, ..., b therefore
+    counts (k - a)/m times.
     """
     above = through - weight
     width = np.where(is_merged, 1.0, weight)
     width_after = np.append(width[1:], 0.0)
-    # Contribution of all vertices of a merged group except its last, to a sample above the group
-    # and to the mean sample of the group.
+    # These arrays contain the contribution of all vertices of a merged group except the last
+    # vertex. The first is for a sample above the group, and the second is the mean over the group.
     inner_vertices, inner_mean = np.zeros_like(weight), np.zeros_like(weight)
     a, b, m = above[is_merged], through[is_merged], weight[is_merged]
     inner_vertices[is_merged] = harmonic_between(a, b) - 1.0 / b
     inner_mean[is_merged] = 1.0 - (1.0 + a * inner_vertices[is_merged]) / m
-    # The curve is constant to coverage 0, so the whole first segment belongs to the first vertex.
+    # The curve is constant to coverage 0, so the entire first segment belongs to the first vertex.
     first_half = np.where(above[:1] == 0, width[:1] / (2.0 * weight[:1]), 0.0)
     inner_mean[:1] += first_half
     last_vertex = (width + width_after) / (2.0 * through)
@@ -242,8 +246,8 @@ def trapezoid_weight_with_merged_groups(
 def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """Return the weight of the risk at each vertex in the trapezoid area over all coverages.
 
-    The curve is constant from the first vertex to coverage 0. For merged groups, only the last
-    vertex is included.
+    The curve is constant from the first vertex to coverage 0. The weights of a merged group include
+    only its last vertex.
     """
     return _vertex_area_weights(groups, is_flat_at_start=True)
 
@@ -266,7 +270,7 @@ def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArr
 
 
 def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Return vertex weights of the accepted loss: trapezoid area under the selective risk."""
+    """Return vertex weights of the accepted loss for the trapezoid area of the selective risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
         area = linear_weights(
@@ -298,14 +302,14 @@ def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups]
 
 
 def sample_threshold_weights(groups: TieGroups) -> AnyArray:
-    """Return vertex weights of the accepted loss for the mean risk at the thresholds of samples."""
+    """Return vertex weights of the accepted loss for the mean selective risk over samples."""
     return groups.weight / groups.cumulative_weight
 
 
 def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray]) -> RankWeight:
-    """Return the rank weight of given vertex weights.
+    """Return the rank weight that corresponds to vertex weights.
 
-    A sample is accepted at its vertex and at all vertices of lower confidence, so its weight is the
-    sum of their weights.
+    A sample is accepted at its vertex and at all vertices of lower confidence. The rank weight of
+    the sample is the sum of the weights of these vertices.
     """
     return lambda groups: reverse_cumulative_sum(vertex_weights(groups))

@@ -1,9 +1,9 @@
-"""Bootstrap of metrics: replicates, interval, standard error and bias.
+"""Bootstrap replicates, intervals, standard errors and biases of metrics.
 
-A resample is represented by the number of times that each sample is drawn. For every metric, an
-integer weight equals repetition, so the value in a resample is computed from these counts. Common
-metrics have formulas of a few areas, which are computed for all scores and resamples at once and
-are thousands of times faster.
+A resample is stored as the number of times that each sample is drawn. Integer weights are
+equivalent to repeated samples, so the counts serve as weights. Common metrics are formulas of a few
+areas. These areas are computed for all scores and resamples at once, which is thousands of times
+faster.
 """
 
 from collections.abc import Sequence
@@ -51,11 +51,11 @@ def replicates(
     *,
     threads: int | None = None,
 ) -> FloatArray:
-    """Compute metrics in every resample, for several scores of the same samples.
+    """Compute metrics of several scores of the same samples in every resample.
 
-    The samples must meet the needs of the metrics. Returns shape (metrics, scores, resamples), with
-    NaN where a metric is undefined. `threads` is the number of threads; by default the number of
-    available processors, at most two.
+    The samples must meet the needs of the metrics. The result has the shape (metrics, scores,
+    resamples) and contains NaN for undefined values. `threads` is the number of threads. The
+    default is the number of available processors, but at most two.
     """
     for s in scored_sets:
         if s.n_rows != draws.n:
@@ -93,7 +93,7 @@ def replicates(
 def _replicates_by_counts(
     s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
 ) -> FloatArray:
-    """Compute metrics from the counts, one resample at a time, shape (metrics, resamples)."""
+    """Compute metrics of one resample at a time, shape (metrics, resamples)."""
     has_integer_weights = s.weight is None or not np.any(s.weight % 1)
 
     def compute_block(counts: Array) -> FloatArray:
@@ -112,7 +112,7 @@ def _replicates_by_counts(
 
 
 def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
-    """Return the resample as frequency weights; None if all its samples have weight 0.
+    """Return the resample as frequency weights, or None if all drawn samples have weight 0.
 
     The tie groups of the drawn samples are computed without another sort.
     """
@@ -124,7 +124,7 @@ def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scor
     starts, order = presorted.group_starts, presorted.order
     sorted_weight = weight[order]
     group_weight = np.add.reduceat(sorted_weight, starts)
-    # Groups without drawn samples are not thresholds.
+    # A group without drawn samples is not a threshold.
     is_drawn = group_weight > 0
     groups = TieGroups(
         s.confidence[order[starts]][is_drawn],
@@ -136,7 +136,7 @@ def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scor
 
 
 def _repeated_rows(s: Scored, count: Array) -> Scored | None:
-    """Return the resample as repeated rows, because non-integer weights are not repetitions."""
+    """Return the resample as repeated rows, which non-integer weights require."""
     index = np.repeat(np.arange(s.n_rows), count)
     if s.weight is not None and not s.weight[index].any():
         return None
@@ -165,7 +165,7 @@ class BootstrapResult:
     value : float
         The metric of the original samples.
     replicates : ndarray of shape (resamples,)
-        The metric in every resample; NaN where it is undefined.
+        The metric in every resample, or NaN if the metric is undefined in the resample.
     interval : Interval
         The confidence interval, with its method and warnings.
     standard_error : float
@@ -173,7 +173,7 @@ class BootstrapResult:
     bias : float
         Mean of the replicates minus the value.
     seed : int
-        Seed that reproduces the resamples if passed as `rng`.
+        Seed that reproduces the resamples if it is passed as `rng`.
     """
 
     value: float
@@ -209,24 +209,24 @@ def metric_bootstrap(
     metric : str, default="augrc"
         Name of a metric, possibly with a number, such as ``selective_risk@85cov``.
     resamples : int or Draws, default=1000
-        Number of resamples, each of n samples (or of all clusters, drawn with replacement). A
-        `Draws` object can preserve the sizes of strata, such as failures and successes, or draw
-        another number of samples.
+        Number of resamples. Each resample contains n samples, or as many clusters as the data,
+        drawn with replacement. A `Draws` object can preserve the sizes of strata, such as failures
+        and successes, or draw a different number of samples.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     interval : {"percentile", "bca", "studentized"}, default="percentile"
-        "percentile": the central range of the replicates; for calibration errors, minus twice the
-        bias. "bca": corrected for bias and skewness. "studentized": bootstrap-t, which divides each
-        replicate by its standard error, on the log or logit scale if the range of the metric is
-        bounded.
+        "percentile" is the central range of the replicates, shifted by minus twice the bias for
+        calibration errors. "bca" corrects for bias and skewness. "studentized" is the bootstrap-t
+        interval, which divides the error of each replicate by its standard error. If the range of
+        the metric is bounded, "studentized" uses the log or logit scale.
     weight : array of shape (n,), optional
         Sample weights.
     group : array of shape (n,), optional
-        Cluster of each sample, such as a patient or a site, of any type. Resampling draws whole
-        clusters. A `Draws` object contains its clusters.
+        Cluster of each sample, such as a patient or a site, of any type. Each draw selects an
+        entire cluster. A `Draws` object already contains the clusters.
     rng : int, numpy.random.Generator or None, default=None
-        Seed or generator of the resamples; None uses fresh entropy. A `Draws` object contains its
-        seed.
+        Seed or generator of the resamples. None uses fresh entropy. A `Draws` object already
+        contains the seed.
 
     Returns
     -------
@@ -236,18 +236,19 @@ def metric_bootstrap(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
-        As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
+        As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
+        no metric has this name.
     InputError
-        If there are fewer than 2 resamples, the metric needs other inputs than confidence and loss,
-        or "bca" or "studentized" is requested for a metric without an influence function.
+        If `resamples` is below 2, or the metric needs other inputs than confidence and loss. Also
+        if `interval` is "bca" or "studentized" and the metric has no influence function.
 
     Notes
     -----
-    The mean of the AUGRC over resamples is (1 - 1/n) AUGRC + R/(2n), with the risk R at full
-    coverage, because a sample that is drawn twice is tied with its copy. With few failures,
-    percentile intervals undercover; `metric_interval` needs no resampling and has better coverage.
-    Cost: one sort, and one pass over the samples per 64 resamples. 1,000 resamples of 9,000 samples
-    take about 10 ms.
+    The mean of the AUGRC over resamples is (1 - 1/n) AUGRC + R/(2n), where R is the risk at full
+    coverage. The bias arises because a sample that is drawn twice is tied with its copy. With few
+    failures, the coverage of percentile intervals is too low. The function `metric_interval` needs
+    no resampling, and its coverage is better. The cost is one sort and one pass over the samples
+    for every 64 resamples. For example, 1,000 resamples of 9,000 samples take about 10 ms.
 
     References
     ----------
@@ -297,7 +298,7 @@ def metric_bootstrap(
 def percentile_interval(
     metric: Metric, replicate_values: FloatArray, value: float, *, level: float
 ) -> Interval:
-    """Return the percentile interval, corrected for bias for calibration errors."""
+    """Return the percentile interval, which is corrected for bias for calibration errors."""
     if not metric.reason_without_interval:
         return percentile(replicate_values, level=level)
     if metric.identity.family == "calibration":
@@ -308,6 +309,7 @@ def percentile_interval(
 
 
 def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+    """Validate the resamples, and return a plan that draws from the rows of the samples."""
     size = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(size, "resamples") < 2:
         raise InputError(
@@ -341,6 +343,7 @@ def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> Fl
 def _studentized_interval(
     metric: Metric, s: Scored, draws: Draws, replicate_values: FloatArray, level: float
 ) -> Interval:
+    """Return the bootstrap-t interval of a metric."""
     presorted = sort_samples(s.confidence, s.loss, s.weight)
     error_of_resample = partial(_standard_error_of_resample, metric, s, draws.cluster)
     standard_error = error_of_resample(s, np.ones(s.n_rows))
@@ -359,7 +362,7 @@ def _studentized_interval(
 def _standard_error_of_resample(
     metric: Metric, s: Scored, cluster: IntArray | None, resample: Scored | None, count: Array
 ) -> float:
-    """Return the standard error of the metric in a resample of `s`; NaN if it is undefined."""
+    """Return the standard error of the metric in a resample of `s`, or NaN if undefined."""
     if resample is None or metric.compute(resample).reason:
         return float("nan")
     influence = influence_of(metric, resample)

@@ -1,4 +1,4 @@
-"""Areas under ROC and precision-recall curves, from the weights at each rank."""
+"""Areas under ROC and precision-recall curves, computed from the weights at each rank."""
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from abstain.typing import AnyArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
-    """Return the probability that a positive ranks above a negative; ties count half.
+    """Return the probability that a positive ranks above a negative; a tie counts half.
 
-    Takes the weights of both classes at each rank, highest score first. Neither may sum to 0.
+    The arrays contain the weights of positives and negatives at each rank, highest score first. The
+    sum of each array must be positive.
     """
     xp = namespace(positive)
     positive_above = xp.cumulative_sum(positive) - positive
@@ -23,9 +24,10 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
 def average_precision(
     positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> float:
-    """Return the mean of the precision at each rank over the positives; there must be a positive.
+    """Return the mean over the positives of the precision at their rank.
 
-    With `groups`, each sample of a merged group has a separate rank.
+    The sum of `positive` must be above 0. If `groups` is passed, each sample of a merged group has
+    a separate rank.
     """
     xp = namespace(positive)
     positive_through = xp.cumulative_sum(positive)
@@ -34,7 +36,8 @@ def average_precision(
         positive * positive_through / xp.where(weight_through > 0, weight_through, 1.0)
     )
     if groups is not None and groups.is_merged_without_unknown_ties is not None:
-        # With N negatives before the group, the precision at rank k is 1 - N/k; sum it over k.
+        # If N negatives rank above the group, the precision at rank k is 1 - N/k. The sum over k
+        # uses harmonic numbers.
         merged = np.flatnonzero(groups.is_merged_without_unknown_ties)
         negative_before = (weight_through - positive_through).take(merged)
         lost_precision = negative_before * harmonic_sums_of_merged_groups(groups)
@@ -45,14 +48,14 @@ def average_precision(
 def success_and_failure_weights(s: Scored) -> tuple[FloatArray, FloatArray]:
     """Return the weights of successes and failures in each merged group, most confident first.
 
-    They are counts, so they have no gradient.
+    The weights are counts and have no gradient.
     """
     failures = without_gradient(s.merged_groups.loss)
     return clip_negative(s.merged_groups.weight - failures), failures
 
 
 def clip_negative(values: FloatArray) -> AnyArray:
-    """Replace negative rounding errors by 0; differences of non-integer sums may have them."""
+    """Replace negative rounding errors, which differences of sums may have, by 0."""
     return namespace(values).clip(values, 0.0, None)
 
 
@@ -64,7 +67,7 @@ def has_nonzero(values: FloatArray) -> bool:
 def reason_without_both_kinds(
     successes: FloatArray | None = None, failures: FloatArray | None = None
 ) -> str:
-    """Return why a metric is undefined if there are no successes or no failures, or ""."""
+    """Return the reason if the weights of successes or of failures are all 0, or ""."""
     if failures is not None and not has_nonzero(failures):
         return "there are no failures"
     return "there are no successes" if successes is not None and not has_nonzero(successes) else ""
@@ -73,9 +76,10 @@ def reason_without_both_kinds(
 def hanley_mcneil_variance(auroc: float, positives: float, negatives: float) -> float:
     """Return the variance of an AUROC in (0, 1) for exponentially distributed scores.
 
-    Hanley and McNeil (1982), equation 2, https://doi.org/10.1148/radiology.143.1.7063747. As in
-    method 5 of Newcombe (2006), https://doi.org/10.1002/sim.2324, both factors n - 1 are replaced
-    by the mean of both class sizes minus 1, which makes the variance symmetric in the classes.
+    The formula is equation 2 of Hanley and McNeil (1982),
+    https://doi.org/10.1148/radiology.143.1.7063747. As in method 5 of Newcombe (2006),
+    https://doi.org/10.1002/sim.2324, the mean of both class sizes minus 1 replaces both factors n -
+    1. The variance is therefore symmetric in the classes.
     """
     mean_n = (positives + negatives) / 2 - 1
     pair_term = mean_n * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))

@@ -1,4 +1,4 @@
-"""The confusion matrix of a classifier that may abstain, with a column for abstentions."""
+"""Confusion matrix of a classifier that may abstain."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -21,18 +21,19 @@ _NORMALIZERS = ("true", "pred", "all")
 
 @dataclass(frozen=True, eq=False)
 class SelectiveConfusion:
-    """Counts of samples by true class and answer: a predicted class, or abstention.
+    """Confusion matrix with an additional column for abstentions.
 
     Attributes
     ----------
     classes : tuple
         The classes, in the order of rows and columns.
     counts : ndarray of shape (K, K + 1)
-        Rows are true classes, columns are predicted classes; the last column contains abstentions.
-        Integers, or sums of weights if there are weights, or shares if normalized (NaN in a row or
-        column without samples).
+        Rows are true classes and columns are predicted classes. The last column contains
+        abstentions. The entries are integers, or sums of weights if weights are passed, or shares
+        if normalized. Shares of a row or column without samples are NaN.
     normalize : {"true", "pred", "all"} or None
-        Whether each row ("true"), each column ("pred") or the whole matrix ("all") sums to 1.
+        The part of the matrix that sums to 1: each row ("true"), each column ("pred") or the entire
+        matrix ("all"). None for counts.
 
     Examples
     --------
@@ -52,21 +53,22 @@ class SelectiveConfusion:
 
     @property
     def abstained(self) -> Array:
-        """Abstentions by true class, shape (K,)."""
+        """Abstentions in each true class, shape (K,)."""
         return self.counts[:, -1]
 
     @property
     def by_class(self) -> Array:
-        """Shares of each true class, shape (K, K + 1); the counts if normalized by prediction."""
+        """Shares of each true class, shape (K, K + 1), or `counts` if normalized by prediction."""
         return self.counts if self.normalize == "pred" else _normalized(self.counts, "true")
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return one row per cell: label, prediction (null for abstentions), value.
+        """Return a data frame with one row for each cell of the matrix.
 
         Returns
         -------
         DataFrame
-            Columns `label`, `prediction`, `abstained`, `value`; classes as text.
+            The columns are `label`, `prediction`, `abstained` and `value`. Classes are text, and
+            the prediction of an abstention is null.
         """
         import polars as pl
 
@@ -93,31 +95,32 @@ def selective_confusion_matrix(
     weight: AnyArray | None = None,
     normalize: Normalize | None = None,
 ) -> SelectiveConfusion:
-    """Count samples by true class and answer: a predicted class, or abstention.
+    """Compute a confusion matrix with an additional column for abstentions.
 
-    Answers: which classes are confused with each other, and on which does the classifier abstain?
+    Answers: which classes are confused with each other, and on which classes does the classifier
+    abstain?
 
     Parameters
     ----------
     labels : array of shape (n,)
-        True classes, by name.
+        Names of the true classes.
     prediction : array of shape (n,)
-        Predicted classes, by name. Values of samples that are not accepted are ignored, such as the
-        abstain label of a selective classifier.
+        Names of the predicted classes. The function ignores the values of samples that are not
+        accepted, which may be the abstain label of a selective classifier.
     accepted : array of shape (n,)
-        Whether the prediction is accepted: booleans, or 0 and 1.
+        Whether each prediction is accepted, as booleans or as 0 and 1.
     classes : iterable, optional
-        The classes in the order of rows and columns. By default, all classes in the labels and the
-        accepted predictions, sorted.
+        The classes in the order of rows and columns. The default is the sorted list of all classes
+        in the labels and the accepted predictions.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
     normalize : {"true", "pred", "all"}, optional
         Whether to return shares of the true class, of the answer, or of all samples.
 
     Returns
     -------
     SelectiveConfusion
-        Counts of shape (K, K + 1), the last column for abstentions.
+        Counts of shape (K, K + 1), whose last column contains abstentions.
 
     Raises
     ------
@@ -132,7 +135,8 @@ def selective_confusion_matrix(
     Notes
     -----
     If all samples are accepted, the first K columns are the usual confusion matrix and the last
-    column is 0. Shares of a row or column without samples are NaN. Cost: one pass.
+    column is 0. Shares of a row or column without samples are NaN. The cost is one pass over the
+    samples.
 
     References
     ----------
@@ -158,11 +162,10 @@ def selective_confusion_matrix(
     if w is not None and rows is not None:
         w, is_accepted = w[rows], is_accepted[rows]
         true_names, predicted_names = true_names[rows], predicted_names[rows]
-    class_list = (
-        _observed_classes(true_names, predicted_names[is_accepted])
-        if classes is None
-        else check_class_names(classes)
-    )
+    if classes is None:
+        class_list = _observed_classes(true_names, predicted_names[is_accepted])
+    else:
+        class_list = check_class_names(classes)
     counts = _counts(
         _codes(true_names, class_list, "labels"),
         _column_of_samples(predicted_names, is_accepted, class_list),
@@ -190,6 +193,7 @@ def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
 
 
 def _observed_classes(true_names: Array, predicted_names: Array) -> tuple[Hashable, ...]:
+    """Return the sorted names of all classes in the labels and predictions."""
     observed = {
         *distinct_names(true_names, "labels"),
         *distinct_names(predicted_names, "prediction"),
@@ -203,11 +207,8 @@ def _observed_classes(true_names: Array, predicted_names: Array) -> tuple[Hashab
 
 
 def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
-    unknown = [
-        name_in_values
-        for name_in_values in distinct_names(values, name)
-        if name_in_values not in classes
-    ]
+    """Return the index of each name in `classes`; raise an error for other names."""
+    unknown = [value for value in distinct_names(values, name) if value not in classes]
     if unknown:
         listed = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({listed}); got {unknown[0]!r}")
@@ -217,7 +218,7 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
 def _column_of_samples(
     predicted_names: Array, is_accepted: BoolArray, classes: tuple[Hashable, ...]
 ) -> IntArray:
-    """Return the column of each sample; the last column contains abstentions."""
+    """Return the column of each sample, which is the last column for abstentions."""
     columns = np.full(predicted_names.size, len(classes), dtype=np.int64)
     if is_accepted.any():
         columns[is_accepted] = _codes(predicted_names[is_accepted], classes, "prediction")

@@ -1,16 +1,17 @@
-"""Intervals for few failures, and effective sample sizes.
+"""Confidence intervals for few failures, and effective sample sizes.
 
-Without failures, without successes, or if all failures rank below all successes, the influences do
-not vary. The intervals in this module then follow from a proportion with its exact (Clopper-
-Pearson) interval, and from the best and the worst value over all orders for an error rate R.
+The influences do not vary if no sample fails, if all samples fail, or if all failures rank below
+all successes. The intervals in this module then follow from the exact (Clopper-Pearson) interval of
+a proportion. If no sample fails or all samples fail, they also use the best and the worst value
+over all orders.
 
-The accepted samples at a threshold have effective sample sizes: one for a test of their risk, and
+The accepted samples at a threshold have two effective sample sizes, one for a test of the risk and
 one for a test of the coverage. A test of the risk r compares the sum of weight x (loss - r) over
 the accepted samples with 0. The variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's
 effective sample size, (sum w)^2 / sum w^2, yields this variance only if weights and losses are
-independent: if failures have larger weights than successes, the risk is less certain. In this
-module, failures and successes therefore have separate mean weights. The variance is then also
-known for a risk other than the observed one, as in the score test of a proportion.
+independent. If failures have larger weights than successes, the risk estimate is less precise. In
+this module, failures and successes therefore have separate mean weights. With these weights, the
+variance is available for every hypothetical risk, as in the score test of a proportion.
 """
 
 from collections.abc import Callable
@@ -34,51 +35,67 @@ class AcceptedSamples(NamedTuple):
 
     #: Selective risk.
     risk: FloatArray
-    #: Typical size of a positive loss: its mean square divided by its mean.
+    #: Typical size of a positive loss, which is the mean of the squared losses divided by the mean
+    #: loss.
     loss: FloatArray
-    #: Effective number of accepted samples, for a test of the risk.
+    #: Effective number of accepted samples for a test of the risk.
     n_for_risk: FloatArray
-    #: Effective number of all samples, for a test of the coverage.
+    #: Effective number of all samples for a test of the coverage.
     n_for_coverage: FloatArray
-    #: Correlation of the errors of risk and coverage; 0 if weights do not depend on the loss.
+    #: Correlation of the errors of risk and coverage, which is 0 if weights do not depend on the
+    #: loss.
     correlation: FloatArray
 
 
 def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> AcceptedSamples:
     """Return the statistics of the accepted samples for a test of this risk."""
     groups = s.groups
-    size = groups.cumulative_weight
-    attained, zero = groups.cumulative_loss / size, np.zeros(size.size)
-    everyone = np.full(size.size, groups.total_weight)
-    is_plain = s.has_unit_weights and cluster is None
-    if is_plain and s.is_binary:
-        return AcceptedSamples(attained, np.ones(size.size), size, everyone, zero)
+    accepted_weight = groups.cumulative_weight
+    n_thresholds = accepted_weight.size
+    selective_risk = groups.cumulative_loss / accepted_weight
+    if s.has_unit_weights and cluster is None:
+        # Only the size of the losses differs from a plain count of samples.
+        n_samples = np.full(n_thresholds, groups.total_weight)
+        loss_size = np.ones(n_thresholds)
+        if not s.is_binary:
+            loss_size = LossEvents.from_rows(AcceptedRows.from_samples(s, cluster)).loss
+        no_correlation = np.zeros(n_thresholds)
+        return AcceptedSamples(
+            selective_risk, loss_size, accepted_weight, n_samples, no_correlation
+        )
     rows = AcceptedRows.from_samples(s, cluster)
     events = LossEvents.from_rows(rows)
-    if is_plain:
-        return AcceptedSamples(attained, events.loss, size, everyone, zero)
-    n_for_risk = size / events.mean_weight(risk)
-    share = size / groups.total_weight
-    alone = rows.sum_through(rows.weight**2)
-    square, ends = (alone, alone) if cluster is None else rows.squared_weight_of_clusters(alone)
-    spread = np.maximum(square - 2 * share * ends + share**2 * square[-1], 1e-300)
-    n_for_coverage = np.maximum(share * (1 - share) * groups.total_weight**2 / spread, 1.0)
+    n_for_risk = accepted_weight / events.mean_weight(risk)
+    coverage = accepted_weight / groups.total_weight
+    squared_weight = rows.sum_through(rows.weight**2)
+    # Sums over clusters: accepted weight squared, and accepted weight x weight of the cluster.
+    squared_accepted, accepted_by_total = squared_weight, squared_weight
     if cluster is not None:
-        by_sample, by_cluster = rows.squared_residuals(attained, alone, square)
-        inflation = np.divide(
-            by_cluster, by_sample, out=np.ones_like(by_sample), where=by_sample > 0
+        squared_accepted, accepted_by_total = rows.squared_weight_of_clusters(squared_weight)
+    coverage_variance = np.maximum(
+        squared_accepted - 2 * coverage * accepted_by_total + coverage**2 * squared_accepted[-1],
+        1e-300,
+    )
+    n_for_coverage = np.maximum(
+        coverage * (1 - coverage) * groups.total_weight**2 / coverage_variance, 1.0
+    )
+    if cluster is not None:
+        sample_variance, cluster_variance = rows.squared_residuals(
+            selective_risk, squared_weight, squared_accepted
         )
+        inflation = np.ones_like(sample_variance)
+        np.divide(cluster_variance, sample_variance, out=inflation, where=sample_variance > 0)
         n_for_risk /= np.maximum(inflation, 1.0)
     # An accepted failure of large weight increases both the risk and the coverage.
     probability = event_probability(events.loss, risk)
-    covariance = (1 - share) * (events.weight - events.other_weight)
-    scale = np.sqrt(probability * (1 - probability) * n_for_risk / spread)
+    covariance = (1 - coverage) * (events.weight - events.other_weight)
+    scale = np.sqrt(probability * (1 - probability) * n_for_risk / coverage_variance)
     correlation = np.clip(covariance * scale, -0.99, 0.99)
-    return AcceptedSamples(attained, events.loss, n_for_risk, n_for_coverage, correlation)
+    return AcceptedSamples(selective_risk, events.loss, n_for_risk, n_for_coverage, correlation)
 
 
 def event_probability(loss: FloatArray, risk: float) -> FloatArray:
-    """Return the probability of a loss of this size at which the mean loss is the risk."""
+    """Return the probability of a loss of this size that yields the risk as mean loss."""
     return np.minimum(risk / loss, 1 - 1e-12)
 
 
@@ -90,35 +107,39 @@ def n_effective(s: Scored, risk: float) -> float:
     return float(s.groups.total_weight / events.mean_weight(risk)[-1])
 
 
-#: Number of pseudo-observations that are added to the accepted samples at each threshold, because
-#: few losses are accepted at a high threshold. They have the mean loss and weight of all samples.
+#: Number of pseudo-observations that are added to the accepted samples at each threshold. High
+#: thresholds accept few losses, so a ratio of sums would be unstable there. A pseudo-observation
+#: has the mean loss and weight of all samples.
 _N_PSEUDO = 2.0
 
 
 class LossEvents(NamedTuple):
     """Losses and weights of the accepted samples at each threshold, arrays of shape (g,).
 
-    A loss is counted as events of size `loss`; a smaller loss is a fraction of an event. The mean
-    weights are weighted by the weights.
+    The model replaces losses by events of equal size `loss`. A smaller loss counts as a fraction of
+    an event. The mean weights are averages weighted by the weights themselves.
     """
 
     loss: FloatArray
     #: Mean weight of the events.
     weight: FloatArray
-    #: Mean weight of the samples (or their fractions) that are not events.
+    #: Mean weight of the samples, or fractions of samples, that are not events.
     other_weight: FloatArray
 
     @classmethod
     def from_rows(cls, rows: "AcceptedRows") -> "LossEvents":
         """Compute the means over the accepted samples at each threshold."""
         weight, mass = rows.weight, rows.weight * rows.loss
-        total, mass_through = rows.sum_through(weight), rows.sum_through(mass)
-        square, cross = rows.sum_through(weight * weight), rows.sum_through(weight * mass)
+        total = rows.sum_through(weight)
+        mass_through = rows.sum_through(mass)
+        square = rows.sum_through(weight * weight)
+        cross = rows.sum_through(weight * mass)
         if mass_through[-1] <= 0:
-            equal = np.full(total.size, square[-1] / total[-1])
-            return cls(np.ones(total.size), equal, equal)
+            mean_weight = np.full(total.size, square[-1] / total[-1])
+            return cls(np.ones(total.size), mean_weight, mean_weight)
         loss_square = rows.sum_through(mass * mass)
-        usual_loss, usual_weight = loss_square[-1] / cross[-1], cross[-1] / mass_through[-1]
+        usual_loss = loss_square[-1] / cross[-1]
+        usual_weight = cross[-1] / mass_through[-1]
         loss = _smoothed(loss_square, cross, usual_weight**2 * usual_loss)
         event_weight = _smoothed(cross, mass_through, usual_weight * usual_loss)
         other_total = np.maximum(total - mass_through / loss, 0.0)
@@ -129,17 +150,17 @@ class LossEvents(NamedTuple):
         return cls(loss, event_weight, _smoothed(other_square, other_total, usual_other))
 
     def mean_weight(self, risk: float) -> FloatArray:
-        """Return the weight per effective sample for a test of a risk.
+        """Return the weight of one effective sample for a test of a risk.
 
-        The sum of weight x (loss - risk) has the variance of a binomial count of samples of this
-        weight.
+        With samples of this weight, a binomial count has the same variance as the sum of weight x
+        (loss - risk).
         """
         probability = event_probability(self.loss, risk)
         return (1 - probability) * self.weight + probability * self.other_weight
 
 
 def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> FloatArray:
-    """Return a ratio of cumulative sums with pseudo-observations, which have the overall ratio.
+    """Return a ratio of cumulative sums after adding pseudo-observations with the overall ratio.
 
     `usual` is the denominator of one pseudo-observation.
     """
@@ -150,14 +171,14 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
 
 @dataclass(frozen=True, eq=False)
 class AcceptedRows:
-    """The samples with positive weight, and sums over earlier accepted samples of the cluster."""
+    """Samples with positive weight, and sums over samples of the same cluster."""
 
     #: Shape (n,). The tie group of each sample.
     group_index: IntArray
     weight: FloatArray
     loss: FloatArray
-    #: Shape (n,). Sums of weight and of weight x loss over the samples accepted earlier in the same
-    #: cluster.
+    #: Shape (n,). Sums of weight and of weight x loss over the samples of the same cluster that are
+    #: accepted earlier.
     weight_before: FloatArray
     loss_before: FloatArray
     #: Shape (n,). Weight of all samples in the same cluster.
@@ -174,7 +195,7 @@ class AcceptedRows:
             zeros = np.zeros(loss.size)
             return cls(group_index, weight, loss, zeros, zeros, weight)
         codes = cluster[has_weight]
-        # Sort by cluster, and within each cluster by tie group.
+        # Samples are sorted by cluster, and within each cluster by tie group.
         order = np.argsort(codes * (int(group_index.max()) + 1) + group_index)
         cluster_weight: FloatArray = np.bincount(codes, weights=weight).astype(np.float64)
         return cls(
@@ -193,18 +214,20 @@ class AcceptedRows:
     def squared_weight_of_clusters(
         self, squared_weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return sums over clusters: accepted weight squared, and accepted weight x total weight.
+        """Return two sums over clusters at each threshold.
 
-        `squared_weight` is the sum of squared weights of the accepted samples.
+        The first sum is over the squared accepted weight of a cluster. The second sum is over the
+        accepted weight times the total weight of a cluster. `squared_weight` is the sum of squared
+        weights of the accepted samples.
         """
-        # (a + w)^2 - a^2 = w^2 + 2 a w, where a is the weight accepted earlier.
+        # If a is the weight accepted earlier, a sample adds (a + w)^2 - a^2 = w^2 + 2 a w.
         square = squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
         return square, self.sum_through(self.weight * self.weight_of_cluster)
 
     def squared_residuals(
         self, risk: FloatArray, squared_weight: FloatArray, squared_weight_of_clusters: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of squares of weight x (loss - risk), over samples and over clusters.
+        """Return the sums of squared weight x (loss - risk), over samples and over clusters.
 
         The square is expanded as w^2 risk^2 - 2 risk w x + x^2, where x = weight x loss.
         """
@@ -219,7 +242,7 @@ class AcceptedRows:
 
 
 def _sum_before_in_cluster(values: FloatArray, cluster: IntArray, order: IntArray) -> FloatArray:
-    """Return the sum of values over the samples of the same cluster that are accepted earlier."""
+    """Return the sum of values over samples of the same cluster that are accepted earlier."""
     sorted_values = values[order]
     sum_before = np.cumsum(sorted_values) - sorted_values
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
@@ -232,7 +255,7 @@ def _sum_before_in_cluster(values: FloatArray, cluster: IntArray, order: IntArra
 def interval_without_variation(
     metric: Metric, s: Scored, measured: MetricValue, *, level: float, cluster: IntArray | None
 ) -> Interval | None:
-    """Return an exact interval if the influences do not vary; None in other cases."""
+    """Return an exact interval if the influences do not vary, and None otherwise."""
     if not s.is_binary:
         return None
     n = n_independent(s, cluster)
@@ -242,8 +265,8 @@ def interval_without_variation(
         return _interval_without_overlap(metric.measurement.from_auroc, s, measured.value, level)
     if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
         return None
-    # A risk of 0 at a working point, with its threshold fixed. An unobserved failure may have the
-    # weight of the other samples.
+    # The risk at the working point is 0, and its threshold is fixed. The limit assumes that an
+    # unobserved failure has the weight of the other samples.
     n *= n_effective(s, 0.0) / n_independent(s, None)
     high = metric.measurement.upper_limit_of_zero(n, level)
     note = "no accepted sample fails: one-sided, for a fixed threshold"
@@ -251,14 +274,14 @@ def interval_without_variation(
 
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
-    """Return Kish's effective number of samples, or of clusters."""
+    """Return Kish's effective number of samples, or of clusters if `cluster` is passed."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_samples)
     return kish_sample_size(sample_weights(s), cluster)
 
 
 def _n_of_rarer_kind(s: Scored) -> int:
-    """Return the smaller of the numbers of failures and of successes that have a weight."""
+    """Return the smaller number of failures and successes with positive weight."""
     n_failures = count_failures(s)
     n_samples = s.n_samples if s.has_unit_weights else int(np.count_nonzero(sample_weights(s)))
     return min(n_failures, n_samples - n_failures)
@@ -267,15 +290,18 @@ def _n_of_rarer_kind(s: Scored) -> int:
 def _interval_without_both_kinds(
     metric: Metric, s: Scored, n: float, value: float, *, level: float
 ) -> Interval | None:
-    """Return the interval if all samples fail or none: the values within the error-rate limits."""
+    """Return the range of values within the limits of the error rate.
+
+    This interval is for data in which all samples fail or no sample fails.
+    """
     if metric.measurement.extremes is None:
         return None
     failed = s.merged_groups.risk > 0
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
     extremes = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
     description = "every sample fails" if failed else "no failures"
-    # The extremes are those of large samples, so include the value. The declared range removes
-    # rounding errors.
+    # The extremes are limits for large samples, so the interval is extended to the value. The
+    # declared range removes rounding errors.
     return Interval(
         max(min(*extremes, value), metric.measurement.low),
         min(max(*extremes, value), metric.measurement.high),
@@ -288,10 +314,10 @@ def _interval_without_both_kinds(
 def _interval_without_overlap(
     value_from_auroc: Callable[[float, float], float], s: Scored, value: float, level: float
 ) -> Interval | None:
-    """Return the interval if all failures rank below all successes, so that AUROC_f is 1.
+    """Return the interval if all failures rank below all successes.
 
-    If the true AUROC is a, and m is the smaller of the numbers of failures and successes, the
-    probability of this order is at most a^m.
+    The failure AUROC is then 1. Let a be the true AUROC and m the smaller number of failures and
+    successes. The probability of an order with AUROC 1 is at most a^m.
     """
     n_rarer, risk = float(_n_of_rarer_kind(s)), s.merged_groups.risk
     best = value_from_auroc(1.0, risk)
@@ -306,20 +332,20 @@ def _interval_without_overlap(
 
 
 def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
-    """Return the maximum degrees of freedom, from the smaller of the two numbers of samples."""
+    """Return the maximum degrees of freedom, which the rarer kind of samples determines."""
     if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
     return _n_of_rarer_kind(s) - 1.0
 
 
-#: Degrees of freedom assigned to the variance of Hanley and McNeil: the smallest number with a
-#: coverage of at least 93% for 10 failures in every simulated population (docs/validation.md).
+#: Degrees of freedom of the variance of Hanley and McNeil. With this number, the smallest possible,
+#: the coverage for 10 failures is at least 93% in every simulated population (docs/validation.md).
 _MODEL_DEGREES_OF_FREEDOM = 3.0
 
 
 def _auroc_formula(metric: Metric, s: Scored) -> Callable[[float, float], float] | None:
-    """Return the function of the AUROC that yields a metric of the ranking only; else None."""
-    # The models of the AUROC do not apply if the value also depends on the error rate.
+    """Return the function of the AUROC that yields the metric, or None if none exists."""
+    # The model of the AUROC does not apply to a value that also depends on the error rate.
     applies = metric.measurement.is_two_sample and s.is_binary
     return metric.measurement.from_auroc if applies else None
 
@@ -327,10 +353,10 @@ def _auroc_formula(metric: Metric, s: Scored) -> Callable[[float, float], float]
 def expected_variance(
     metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
 ) -> ModelVariance | None:
-    """Return the variance of the value under a model of the scores; None if no model applies.
+    """Return the variance of the value under a model of the scores, or None without a model.
 
-    If a good score ranks all of the few failures low, their influences hardly vary. Weights and
-    clusters are included by effective sample sizes.
+    The influences hardly vary if a good score gives all of the few failures a low rank. Effective
+    sample sizes account for weights and clusters.
     """
     from_auroc = _auroc_formula(metric, s)
     if from_auroc is None:
@@ -340,7 +366,7 @@ def expected_variance(
     else:
         failures = kish_sample_size(sample_weights(s) * (s.loss > 0), cluster)
         successes = kish_sample_size(sample_weights(s) * (s.loss <= 0), cluster)
-    # The value is linear in the AUROC, and 1 at an AUROC of 1.
+    # The value is linear in the AUROC and equals 1 at an AUROC of 1.
     slope = from_auroc(1.0, s.merged_groups.risk) - from_auroc(0.0, s.merged_groups.risk)
     auroc = (value + slope - 1) / slope
     if not 0 < auroc < 1 or min(failures, successes) < 1:
@@ -352,10 +378,11 @@ def expected_variance(
 def unbiased_influence(
     metric: Metric, s: Scored, influence: FloatArray, cluster: IntArray | None = None
 ) -> FloatArray:
-    """Scale influences so that the variances of failures and of successes have separate n - 1.
+    """Scale influences so that failures and successes have separate bias corrections n/(n - 1).
 
-    Applies to metrics that are linear in the AUROC, whose influences have mean 0 among the failures
-    and among the successes. The result is DeLong's variance. A single failure is not scaled.
+    The function scales only metrics that are linear in the AUROC. Their influences have mean 0
+    among the failures and among the successes. The scaled influences yield DeLong's variance. The
+    influence of a single failure is not scaled.
     """
     if _auroc_formula(metric, s) is None:
         return influence
@@ -366,9 +393,9 @@ def unbiased_influence(
 
 
 def _bias_correction(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
-    """Return n/(n - 1), the bias correction of a variance; 1 for n = 1.
+    """Return the bias correction n/(n - 1) of a variance, or 1 for n = 1.
 
-    n is the number of samples in the mask, or of clusters that contain such samples.
+    The number n counts the samples in the mask, or the clusters that contain samples in the mask.
     """
     if s.row_counts is not None:
         n = float(s.row_counts[kind].sum())
@@ -389,8 +416,9 @@ def proportion_interval(
     """Return the score interval of a proportion of samples.
 
     `residual` is the indicator of each sample minus the proportion. Kish's effective sample size
-    assumes that weights and indicators are independent, so it is scaled to the variance of the
-    weighted residuals, also for clusters. It is not increased for clusters whose samples differ.
+    assumes that weights and indicators are independent. The function therefore scales the effective
+    sample size to the variance of the weighted residuals, with and without clusters. Negative
+    correlation within clusters does not increase the effective sample size.
     """
     n = kish_sample_size(weight, cluster)
     if 0 < proportion < 1:
@@ -415,7 +443,7 @@ def auroc_interval(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    """Return the interval of an AUROC of two classes of samples, either of which may be rare."""
+    """Return the interval of an AUROC of two classes of samples, of which one may be rare."""
     n_positive, n_negative = (kish_sample_size(weight * kind, cluster) for kind in kinds)
     fewer = min(n_positive, n_negative)
     if auroc in {0.0, 1.0}:
@@ -434,7 +462,7 @@ def auroc_interval(
 
 
 def kish_sample_size(weight: FloatArray, cluster: IntArray | None) -> float:
-    """Return Kish's effective sample size of these weights; 0 if all weights are 0."""
+    """Return Kish's effective sample size of these weights, or 0 if all weights are 0."""
     if cluster is not None:
         weight = np.bincount(cluster, weights=weight).astype(np.float64)
     square = inner(weight, weight)

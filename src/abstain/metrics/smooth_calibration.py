@@ -1,4 +1,4 @@
-"""Calibration error without bins: the smooth ECE, whose kernel width equals the error."""
+"""The smooth ECE, a calibration error without bins."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _CELLS = 1 << 14
 #: Minimum width of the kernel, as in the authors' code.
 _MIN_WIDTH = 1e-3
 
-#: Maximum number of Newton steps; a step outside the bracket is replaced by bisection.
+#: Maximum number of Newton steps. Bisection replaces a step outside the bracket.
 _MAX_NEWTON_STEPS = 60
 
 
@@ -35,7 +35,7 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -52,13 +52,15 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    The residuals (correctness - confidence) are smoothed by a Gaussian kernel that is reflected at
-    0 and 1. The mean absolute value of the smoothed residuals decreases with the width of the
-    kernel. The smooth ECE is the value that equals the width, computed to machine precision; the
-    authors' code stops within 0.001 of it. In both, the width is at least 0.001. The value is a
-    continuous function of the confidences, in contrast to the ECE of bins. Never NaN. The value of
-    a finite sample is almost never 0, even for a calibrated confidence. Cost: one pass and several
-    cosine transforms, about 10 ms; arrays on a device are copied to the host.
+    A Gaussian kernel that is reflected at 0 and 1 smooths the residuals (correctness - confidence).
+    The mean absolute value of the smoothed residuals decreases with the width of the kernel. The
+    smooth ECE is the mean absolute value at the width that equals this value. This function
+    computes the value to machine precision, whereas the authors' code stops within 0.001 of the
+    value. The minimum width is 0.001, as in the authors' code. The smooth ECE is a continuous
+    function of the confidences, in contrast to the binned ECE. The value is never NaN. The value of
+    a finite sample is almost never 0, even for a calibrated confidence. The cost is one pass over
+    the samples and several cosine transforms, which take about 10 ms. Arrays on a device are copied
+    to the host.
 
     References
     ----------
@@ -79,21 +81,27 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 
 @dataclass(frozen=True, eq=False)
 class _SmoothedResiduals:
-    """Cosine series of the residuals on the grid; a reflected kernel multiplies its amplitudes."""
+    """Cosine series of the residuals on the grid.
+
+    A reflected kernel multiplies the amplitudes of the series.
+    """
 
     #: Shape (_CELLS + 1,). Mean of residual x cos(pi k confidence) for each k.
     amplitude: FloatArray
 
     @classmethod
     def from_samples(cls, s: Scored) -> "_SmoothedResiduals":
+        """Distribute the residuals over the grid and compute their cosine series."""
         p = to_numpy(without_gradient(s.probability_or_confidence), "confidence").astype(np.float64)
         loss = to_numpy(without_gradient(s.loss), "loss").astype(np.float64)
         cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
-        position_in_cell, residual = p * _CELLS - cell, 1.0 - loss - p
+        position_in_cell = p * _CELLS - cell
+        residual = 1.0 - loss - p
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
         mass = sum_by_index(cell, w * residual * (1.0 - position_in_cell), _CELLS + 1)
         mass = mass + sum_by_index(cell + 1, w * residual * position_in_cell, _CELLS + 1)
-        # The sums of mass x cos(pi k t) over the grid.
+        # With halved inner entries, the cosine series yields the sums of mass x cos(pi k t) over
+        # the grid.
         mass[1:-1] /= 2
         return cls(_cosine_series(mass) / w.sum())
 
@@ -105,7 +113,7 @@ class _SmoothedResiduals:
         """Return the mean absolute value of the smoothed residuals."""
         y = self.smoothed(width)
         left, right = y[:-1], y[1:]
-        # The residuals are linear in each cell.
+        # The smoothed residuals are linear within each cell.
         changes_sign = left * right < 0
         absolute_sum = np.abs(left) + np.abs(right)
         safe_sum = np.where(changes_sign, absolute_sum, 1.0)
@@ -115,11 +123,11 @@ class _SmoothedResiduals:
 
     def error_derivative(self, width: float) -> float:
         """Return the derivative of the error with respect to the width."""
-        falling = -width * np.square(np.pi * np.arange(_CELLS + 1)) * _kernel_factors(width)
-        return float(
-            _mean_absolute_value_gradient(self.smoothed(width))
-            @ _cosine_series(self.amplitude * falling)
-        )
+        frequency = np.pi * np.arange(_CELLS + 1)
+        factor_derivative = -width * np.square(frequency) * _kernel_factors(width)
+        smoothed_derivative = _cosine_series(self.amplitude * factor_derivative)
+        gradient = _mean_absolute_value_gradient(self.smoothed(width))
+        return float(gradient @ smoothed_derivative)
 
 
 def _kernel_factors(width: float) -> FloatArray:
@@ -128,13 +136,13 @@ def _kernel_factors(width: float) -> FloatArray:
 
 
 def _cosine_series(amplitude: FloatArray) -> FloatArray:
-    """Return a_0 + 2 sum_k a_k cos(pi k t) at the points t of the grid; the last k counts once."""
+    """Return a_0 + 2 sum_k a_k cos(pi k t) at the grid points t, with a factor 1 for the last k."""
     even = np.concatenate((amplitude, amplitude[-2:0:-1]))
     return np.asarray(np.fft.rfft(even).real)
 
 
 def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
-    """Return the derivative of the area under |y| with respect to y at each point."""
+    """Return the derivatives of the area under |y| with respect to y at each grid point."""
     left, right = y[:-1], y[1:]
     changes_sign = left * right < 0
     squared_difference = np.where(changes_sign, np.square(left - right), 1.0)
@@ -149,14 +157,17 @@ def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
 
 
 def _solve_width(smoothed: _SmoothedResiduals) -> float:
-    """Return the width at which the error equals the width, but at least the minimum width."""
+    """Return the width that equals the error at this width, or the minimum width if larger."""
     low, high = _MIN_WIDTH, 1.0
     width = smoothed.error(low)
     if width <= low:
         return low
     for _ in range(_MAX_NEWTON_STEPS):
         gap = smoothed.error(width) - width
-        low, high = (width, high) if gap > 0 else (low, width)
+        if gap > 0:
+            low = width
+        else:
+            high = width
         # The error decreases with the width, so the slope of the gap is at most -1.
         step = width + gap / (1.0 - smoothed.error_derivative(width))
         if abs(step - width) <= np.finfo(np.float64).eps * width:

@@ -1,4 +1,4 @@
-"""The range of a metric over all orders of tied samples."""
+"""Range of a metric over all orders of tied samples."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +17,9 @@ class TieBounds:
     Attributes
     ----------
     low, high : float
-        The smallest and the largest value over all orders of the tied samples.
+        The smallest and the largest value of the metric over all orders of the tied samples.
     value : float
-        The value with ties.
+        The value of the metric with ties.
     tied_share : float
         Share of the samples whose confidence equals the confidence of another sample.
     """
@@ -35,7 +35,7 @@ def tie_bounds(
 ) -> TieBounds:
     """Compute the smallest and the largest value of a metric over all orders of tied samples.
 
-    Answers: how different could this value be if the confidence were not rounded or saturated?
+    Answers: how much could this value change if the confidence were not rounded or saturated?
 
     Parameters
     ----------
@@ -44,27 +44,27 @@ def tie_bounds(
     metric : str, default="augrc"
         Name of a rank metric that needs only confidence and loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     TieBounds
-        The bounds, with ``low <= high``. Without ties they are equal.
+        The bounds, with ``low <= high``. Without ties, both bounds are equal.
 
     Raises
     ------
     ShapeError, DomainError
         As in `augrc`.
     InputError
-        If the metric is not a rank metric, or has a vertex at each confidence and the weights are
-        unequal.
+        If the metric is not a rank metric, or if the weights are unequal and the metric does not
+        average over ties.
 
     Notes
     -----
-    A rank metric improves with every failure that moves below a success. The bounds are therefore
-    the values with each tie group sorted by loss, in ascending and in descending order. For metrics
-    that average over ties, the value with ties lies between the bounds. The trapezoid AURC has
-    fewer vertices with ties and may lie outside. Cost: two sorts.
+    A rank metric improves with every failure that moves below a success. Sorting each tie group by
+    loss therefore yields the bounds, in ascending and in descending order. For metrics that average
+    over ties, the value with ties lies between the bounds. The trapezoid AURC has fewer vertices
+    with ties, so its value may lie outside the bounds. The cost is two sorts.
 
     References
     ----------
@@ -91,9 +91,9 @@ def tie_bounds(
 
 
 def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
-    """Return whether sorting tie groups by loss yields the bounds of a metric.
+    """Return whether sorting each tie group by loss yields the bounds of a metric.
 
-    With unequal weights, the order of samples with equal loss also moves the vertices.
+    With unequal weights, the vertices also depend on the order of samples with equal loss.
     """
     only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
     has_equal_weights = (
@@ -107,10 +107,10 @@ def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
 
 
 class BrokenTies:
-    """The samples with each tie group sorted by loss, in both directions.
+    """Samples in which each tie group is sorted by loss, in ascending and in descending order.
 
-    The two orders are computed at the first use and shared by several metrics. They take as much
-    memory as the samples, so delete this object after use.
+    The object computes both orders at the first use and shares them between metrics. The orders
+    take as much memory as the samples, so delete the object after use.
     """
 
     def __init__(self, s: Scored) -> None:
@@ -118,7 +118,7 @@ class BrokenTies:
 
     @cached_property
     def best_and_worst(self) -> tuple[Scored, Scored]:
-        """The best and the worst order."""
+        """The samples in the best and in the worst order."""
         return self._samples.with_ties_broken(best=True), self._samples.with_ties_broken(best=False)
 
     def bounds(self, metric: Metric) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Bias, variance and mean squared error of the rank weight of a sample, given its rank."""
+"""Bias, variance and mean squared error of the rank weight of a sample at a given rank."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
 from abstain.typing import FloatArray, IntArray
 
-#: The neglected tail probability is below exp(-60), by Bernstein's inequality.
+#: By Bernstein's inequality, the neglected tail probability is below exp(-60).
 _EXPONENT = 60.0
 #: Maximum number of values that are summed at once.
 _MAX_VALUES = 1 << 17
@@ -25,22 +25,22 @@ class BinomialRanks:
     rank: FloatArray
     #: Number of other samples, shape (k,).
     n_others: FloatArray
-    #: The n of the estimator, `n_others` or `n_others` + 1, shape (k,).
+    #: Number of samples n of the estimator, which is `n_others` or `n_others` + 1, shape (k,).
     n: FloatArray
 
     @property
     def probability_above(self) -> FloatArray:
-        """Probability that another sample is above."""
+        """Probability that another sample has a higher confidence."""
         return 1.0 - self.rank
 
     @property
     def mean_above(self) -> FloatArray:
-        """Expected number of samples above."""
+        """Expected number of samples with a higher confidence."""
         return self.n_others * self.probability_above
 
     @property
     def target(self) -> FloatArray:
-        """Population weight -ln(1 - u), also exact for small ranks."""
+        """Population weight -ln(1 - u), which is also accurate for small ranks."""
         return -np.log1p(-self.rank)
 
     def select(self, rows: IntArray) -> "BinomialRanks":
@@ -50,13 +50,13 @@ class BinomialRanks:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The numbers of samples above with non-negligible probability, one row per case."""
+    """Counts of more confident samples with non-negligible probability, one row per case."""
 
     #: The cases, arrays of shape (k, 1).
     ranks: BinomialRanks
-    #: Number of samples above, from 0 to `n_others`, shape (k, w).
+    #: Number of more confident samples, from 0 to `n_others`, shape (k, w).
     n_above: FloatArray
-    #: Number of samples above minus its mean, shape (k, w).
+    #: Number of more confident samples minus its mean, shape (k, w).
     deviation: FloatArray
     #: Probabilities, shape (k, w). Each row sums to 1.
     probability: FloatArray
@@ -67,11 +67,16 @@ class Window:
 
 
 def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
-    """Yield blocks of cases of similar width, which need about equal memory, and their windows."""
-    count, chance = trials.n_others, trials.probability_above
-    center = np.minimum(np.floor((count + 1.0) * chance), count)
-    variance = count * chance * trials.rank
-    # Solve exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT); add 1 for the rounded center.
+    """Yield the rows and the window of blocks of cases.
+
+    The cases of a block have windows of similar width, and all blocks need about equal memory.
+    """
+    count = trials.n_others
+    probability = trials.probability_above
+    center = np.minimum(np.floor((count + 1.0) * probability), count)
+    variance = count * probability * trials.rank
+    # The distance x solves exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT). The additional 1 is
+    # for the rounded center.
     a = _EXPONENT / 3.0
     max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
     n_below_mode = np.minimum(max_distance, center)
@@ -84,14 +89,18 @@ def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
     while start < order.size:
         block_sizes = width[start:] * np.arange(1, order.size - start + 1)
         stop = start + max(int(np.count_nonzero(block_sizes <= _MAX_VALUES)), 1)
-        rows, mode = order[start:stop], int(max_below[stop - 1])
+        rows = order[start:stop]
+        mode = int(max_below[stop - 1])
         above = center[rows, None] + np.arange(-mode, max_above[stop - 1] + 1.0)
         yield rows, _window(trials.select(rows), above, mode)
         start = stop
 
 
 def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
-    """Return the binomial probabilities, from ratios of neighboring terms, starting at the mode."""
+    """Return the binomial probabilities, computed from ratios of neighboring probabilities.
+
+    The products of ratios start at the mode, which is in the column `mode`.
+    """
     u, v, count = trials.rank, trials.probability_above, trials.n_others
     in_range = (above >= 0) & (above <= count)
     log_p = np.zeros_like(above)
@@ -106,7 +115,8 @@ def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
     p = np.exp(log_p)
     p /= p.sum(axis=1, keepdims=True)
     above = np.clip(above, 0.0, count)
-    # Subtract on the side with the smaller mean, so that small ranks keep their digits.
+    # The deviation is computed from the smaller of the two counts, so that small ranks keep their
+    # digits.
     deviation_from_below = count * u - (count - above)
     deviation = np.where(u < 0.5, deviation_from_below, above - trials.mean_above)
     return Window(trials, above, deviation, p)
@@ -121,7 +131,7 @@ class Moments(NamedTuple):
 
 
 def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
-    """Return the moments of the error of an estimator; `draws` applies to "monte-carlo"."""
+    """Return the moments of the error of an estimator; only "monte-carlo" uses `draws`."""
     moments = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
         return moments
@@ -137,7 +147,7 @@ def _moments_of_linear_weight(
 ) -> Moments:
     """Return the moments of the weight factor x (r + shift)/n in closed form."""
     u, n, m = trials.rank, trials.n, trials.n_others
-    # The mean of r - n u: 1 - u if the sample itself is one of the n, else 0.
+    # The mean of r - n u is 1 - u if the sample itself is one of the n samples, and 0 otherwise.
     mean_offset = (n - m) * trials.probability_above
     bias = factor * (mean_offset + shift) / n
     if not of_augrc:
@@ -147,7 +157,7 @@ def _moments_of_linear_weight(
 
 
 def _log_minus_linear(u: FloatArray) -> FloatArray:
-    """Return -ln(1 - u) - u, from its series for small u, where the difference would cancel."""
+    """Return -ln(1 - u) - u, computed from its series for small u to avoid cancellation."""
     clipped = np.minimum(u, 0.05)
     series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
@@ -156,10 +166,10 @@ def _log_minus_linear(u: FloatArray) -> FloatArray:
 
 
 def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
-    """Return the moments of a weight that is nonlinear in r, by summation over r.
+    """Return the moments of a weight that is nonlinear in the rank r by summation over r.
 
-    Before averaging, a linear term in the deviation, which has mean 0, is removed from the error.
-    The remaining terms have the size of the bias, so the sum does not lose digits.
+    Before averaging, the function removes from the error a term that is linear in the deviation and
+    has mean 0. The remaining terms have the size of the bias, so the sum does not lose digits.
     """
     bias, variance, mse = np.empty((3, trials.rank.size))
     for rows, window in _windows(trials):
@@ -172,7 +182,7 @@ def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], Float
 
 
 def _log_error(window: Window) -> FloatArray:
-    """Return ln((n + 1)/(n_above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
+    """Return ln((n + 1)/(n_above + 1)) + ln(1 - u) as the logarithm of a ratio near 1."""
     ranks = window.ranks
     mean_position = (ranks.n + 1.0) * ranks.probability_above
     offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
@@ -180,7 +190,7 @@ def _log_error(window: Window) -> FloatArray:
 
 
 def _plugin_error(window: Window) -> FloatArray:
-    """Return H_n - H_{n_above} + ln(1 - u), from asymptotic series for large numbers."""
+    """Return H_n - H_{n_above} + ln(1 - u), computed from asymptotic series for large counts."""
     ranks = window.ranks
     small_above = np.minimum(window.n_above, MIN_ASYMPTOTIC)
     exact: FloatArray = harmonic(ranks.n) - ranks.target - harmonic(small_above)
@@ -197,7 +207,7 @@ def _plugin_error(window: Window) -> FloatArray:
 
 
 def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
-    """Return the sum of 1/k^2 for k = above + 1, ..., n: the variance of -ln(1 - beta)."""
+    """Return the variance of -ln(1 - beta), the sum of 1/k^2 over k = above + 1, ..., n."""
     small_above = np.minimum(above, MIN_ASYMPTOTIC)
     exact = special.polygamma(1, small_above + 1.0) - special.polygamma(1, n + 1.0)
     x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
@@ -212,7 +222,7 @@ def _trigamma_tail(x: FloatArray) -> FloatArray:
 
 
 def _moments_of_plugin(trials: BinomialRanks) -> Moments:
-    # H_n minus the mean of H_{n_above} is a power series without its first terms.
+    # H_n minus the mean of H_{n_above} is a power series from which the first terms are omitted.
     tail = log_series_tail(trials.rank, trials.n_others)
     exact_bias = (trials.n - trials.n_others) / trials.n - tail
     return _moments_by_summation(trials, _plugin_error)._replace(bias=exact_bias)
@@ -222,14 +232,15 @@ def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
     """Return the sum of u^j/j over j > m, for 0 <= u < 1 and integer m >= 0."""
     v, b = 1.0 - u, m + 1.0
     is_near_one = (b * v < 2.0) & (u > 0.5)
-    # If the tail is most of -ln(1 - u), subtract the first m terms, an alternating series.
+    # If the tail is most of -ln(1 - u), the first m terms are subtracted as an alternating series.
     clipped = np.where(is_near_one, v, 0.0)
     term, alternating_sum = np.ones_like(clipped), np.zeros_like(clipped)
     for i in range(1, 33):
         term = -term * (m - i + 1.0) * clipped / i
         alternating_sum -= term / i
     tail_near_one = -np.log1p(-np.where(is_near_one, u, 0.0)) - harmonic(m) + alternating_sum
-    # Elsewhere u^b/(b v) 2F1(1, 1; b + 1; -u/v) as a continued fraction of positive terms.
+    # Otherwise, the tail is u^b/(b v) 2F1(1, 1; b + 1; -u/v), computed as a continued fraction of
+    # positive terms.
     x, fraction = np.where(is_near_one, 0.0, u / v), np.ones_like(v)
     for j in range(60, 0, -1):
         fraction = 1.0 + j * (b + j - 1.0) / ((b + 2 * j - 1.0) * (b + 2 * j)) * x / fraction
@@ -238,7 +249,7 @@ def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
     return np.where(is_near_one, tail_near_one, u**b / (b * v * fraction))
 
 
-#: Functions by estimator. The target is u for "augrc", and -ln(1 - u) for the others.
+#: Function of each estimator. The target is u for "augrc" and -ln(1 - u) for other estimators.
 MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
     "plugin": _moments_of_plugin,
     "log": partial(_moments_by_summation, error=_log_error),
@@ -250,13 +261,14 @@ MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
 
 
 def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
-    """Return the mean squared error of the weight of rank r among n samples.
+    """Return the mean squared error of the weight at rank r among n samples.
 
-    The population rank has the distribution Beta(r, n + 1 - r), under which -ln(1 - u) has mean
-    H_n - H_{n-r}.
+    The population rank u has the distribution Beta(r, n + 1 - r), and the mean of -ln(1 - u) is H_n
+    - H_{n-r}.
     """
     above = n - r
-    mean, variance = harmonic(n) - harmonic(above), sum_of_inverse_squares(above, n)
+    mean = harmonic(n) - harmonic(above)
+    variance = sum_of_inverse_squares(above, n)
     if estimator == "monte-carlo":
         return variance * (1.0 + 1.0 / draws)
     if estimator == "augrc":

@@ -1,8 +1,8 @@
 """Exact bias, variance and mean squared error of the weights of the AURC estimators.
 
-The weight of a sample with population rank u is -ln(1 - u) (AURC) or u (AUGRC). An estimator uses a
-weight of its rank r among n samples, which is random given u. The functions of this module compute
-the moments of this weight without simulation.
+In the population, a sample of rank u has the weight -ln(1 - u) for the AURC and u for the AUGRC. An
+estimator uses a function of the rank r among n samples as weight. For a given u, the rank r is
+random. The functions of this module compute the moments of the weight without simulation.
 """
 
 from typing import Literal, TypeAlias, get_args
@@ -27,22 +27,22 @@ def weight_bias(
 ) -> AnyArray:
     r"""Compute the bias of an estimator's weight for a sample of known population rank.
 
-    Answers: by how much does the weight that this sample gets among n miss, on average, the weight
-    that the population gives it?
+    Answers: how much does the mean weight of this sample among n samples differ from its weight in
+    the population?
 
     Parameters
     ----------
     rank : array of any shape
         Population rank u = P(confidence of another sample <= confidence of this sample), in [0, 1).
     n : array of int
-        Number of samples of the estimator, at least 1; broadcast with `rank`.
+        Number of samples n of the estimator, at least 1. The array is broadcast with `rank`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
-        As in `rank_weights`. The target is -ln(1 - u) for all but "augrc", whose target is u.
+        As in `rank_weights`. The target is u for "augrc" and -ln(1 - u) for all other estimators.
     counts_itself : bool, default=True
-        Whether the sample is one of the n, so that r = 1 + Bin(n - 1, u). Otherwise it is a new
-        sample in addition to the n, and r = Bin(n, u).
+        Whether the sample is one of the n samples, so that r = 1 + Bin(n - 1, u). If False, the
+        sample is a new sample in addition to the n samples, and r = Bin(n, u).
     draws : int, default=1000
-        Number of draws of "monte-carlo"; it does not affect the bias.
+        Number of draws of "monte-carlo", which does not affect the bias.
 
     Returns
     -------
@@ -54,16 +54,17 @@ def weight_bias(
     DomainError
         If a rank is not in [0, 1) or an n is not an integer of at least 1.
     InputError
-        If there is no such estimator.
+        If `estimator` is not one of these names.
 
     Notes
     -----
-    The bias of "plugin" is 1/n minus the sum of u^j/j over j >= n if the sample counts itself, and
-    minus the sum over j > n for a new sample: its weight is bounded, but -ln(1 - u) is not. The
-    bias of "sele" is u + (1 - u)/n + ln(1 - u), which does not vanish for large n. As an estimator
-    of the AUGRC, with target u, its bias is (1 - u)/n; that of "augrc" is (1/2 - u)/n. "log" has no
-    closed form. Expectations are sums over the ranks with non-negligible probability; the relative
-    error is below 1e-11, except near a sign change. Cost: about 11 sqrt(n) terms per rank.
+    If the sample counts itself, the bias of "plugin" is 1/n minus the sum of u^j/j over j >= n. For
+    a new sample, the bias is minus the sum over j > n, because the weight is bounded but -ln(1 - u)
+    is not. The bias of "sele" is u + (1 - u)/n + ln(1 - u), which does not vanish for large n. As
+    an estimator of the AUGRC, with target u, "sele" has the bias (1 - u)/n. The bias of "augrc" is
+    (1/2 - u)/n. The bias of "log" has no closed form. Expectations are sums over the ranks with
+    non-negligible probability. Their relative error is below 1e-11, except near a sign change. The
+    cost is about 11 sqrt(n) terms per rank.
 
     References
     ----------
@@ -101,13 +102,13 @@ def weight_variance(
     counts_itself : bool, default=True
         As in `weight_bias`.
     draws : int, default=1000
-        Number of draws of "monte-carlo": its variance is that of "plugin" plus that of one draw
-        divided by `draws`.
+        Number of draws of "monte-carlo". The variance of "monte-carlo" is the variance of "plugin"
+        plus the variance of one draw divided by `draws`.
 
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if both inputs are numbers.
+        At least 0; **lower is better**. A float if both inputs are numbers.
 
     Raises
     ------
@@ -116,10 +117,11 @@ def weight_variance(
 
     Notes
     -----
-    (n - 1) u (1 - u)/n^2 for "sele" and "augrc" if the sample counts itself, else u (1 - u)/n;
-    four times that for "2sele". A draw of "monte-carlo" at rank r has the variance sum of 1/k^2
-    over k = n - r + 1, ..., n. In [1]_, this sum is the squared error of a plug-in weight, for a
-    given *sample* rank and a random population rank. Cost: as in `weight_bias`.
+    The variance of "sele" and "augrc" is (n - 1) u (1 - u)/n^2 if the sample counts itself, and u
+    (1 - u)/n otherwise. The variance of "2sele" is four times as large. The variance of a draw of
+    "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. In [1]_, this sum is the
+    squared error of a plug-in weight for a given *sample* rank and a random population rank. The
+    cost is that of `weight_bias`.
 
     References
     ----------
@@ -156,7 +158,7 @@ def weight_mse(
     counts_itself : bool, default=True
         As in `weight_bias`.
     draws : int, default=1000
-        Number of draws of "monte-carlo", as in `weight_variance`.
+        Number of draws of "monte-carlo", with the effect described in `weight_variance`.
 
     Returns
     -------
@@ -170,14 +172,14 @@ def weight_mse(
 
     See Also
     --------
-    weight_error_scale : Its order of magnitude for "plugin" and "log", in closed form.
+    weight_error_scale : Closed form of the order of magnitude for "plugin" and "log".
 
     Notes
     -----
-    For "plugin" and "log", the error decreases like 1/n at a fixed rank, but is unbounded for u to
-    1 at a fixed n, because -ln(1 - u) is. The MSE in [1]_ is a different quantity: it is for a
-    given *sample* rank and averages over the population rank (`weight_mse_given_rank`). Cost: as in
-    `weight_bias`.
+    At a fixed rank, the error of "plugin" and "log" decreases in proportion to 1/n. At a fixed n,
+    the error is unbounded as u approaches 1, because -ln(1 - u) is unbounded. The MSE in [1]_ is a
+    different quantity, which `weight_mse_given_rank` computes. It is for a given *sample* rank and
+    averages over the population rank. The cost is that of `weight_bias`.
 
     References
     ----------
@@ -215,10 +217,10 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    This is a scale, **not a bound**. For "plugin" and "log", n from 32 to 10^6 and
-    5/n <= u <= 1 - 5/n, the exact `weight_mse` is 1.0 to 1.4 times this scale; the ratio is near 1
-    if n(1 - u) is large. For u < 5/n, a sample that counts itself adds the squared bias 1/n^2. For
-    u to 1, the scale is below n, but the error is unbounded. The documentation of the estimators
+    The value is a scale, **not a bound**. For "plugin" and "log", n from 32 to 10^6 and 5/n <= u <=
+    1 - 5/n, the exact `weight_mse` is 1.0 to 1.4 times this scale. The ratio is near 1 if n(1 - u)
+    is large. For u < 5/n, a sample that counts itself adds the squared bias 1/n^2. As u approaches
+    1, the scale stays below n, but the error is unbounded. The documentation of the estimators
     contains a table.
 
     References
@@ -250,13 +252,14 @@ def weight_mse_given_rank(
     Parameters
     ----------
     sample_rank : array of int
-        Rank r of the sample among the n, from 1 (least confident) to n.
+        Rank r of the sample among the n samples, from 1 (least confident) to n.
     n : array of int
-        Number of samples, at least 1; broadcast with `sample_rank`.
+        Number of samples, at least 1. The array is broadcast with `sample_rank`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
         As in `weight_bias`, with the same targets.
     draws : int, default=1000
-        Number of draws of "monte-carlo", whose error is that of "plugin" times 1 + 1/draws.
+        Number of draws of "monte-carlo". The error of "monte-carlo" is the error of "plugin" times
+        1 + 1/draws.
 
     Returns
     -------
@@ -276,11 +279,12 @@ def weight_mse_given_rank(
 
     Notes
     -----
-    For "plugin", the error is psi'(n + 1 - r) - psi'(n + 1), the sum of 1/k^2 over
-    k = n - r + 1, ..., n, at most pi^2/6. For the other estimators, the squared difference of their
-    weight from H_n - H_{n-r} is added, so no weight that depends only on r has a smaller error than
-    "plugin". The mean over r = 1, ..., n is H_n/n; `mean_weight_error_scale` is the limit in the
-    paper. Samples are assumed to have no ties. All values are in closed form.
+    The error of "plugin" is psi'(n + 1 - r) - psi'(n + 1), which is the sum of 1/k^2 over k = n - r
+    + 1, ..., n. This error is at most pi^2/6. The error of another estimator also includes the
+    squared difference of its weight from H_n - H_{n-r}. Therefore no weight that depends only on r
+    has a smaller error than "plugin". The mean error of "plugin" over r = 1, ..., n is H_n/n. The
+    function `mean_weight_error_scale` computes the limit in the paper. The formulas assume that
+    samples have no ties. All values are in closed form.
 
     References
     ----------
@@ -296,7 +300,7 @@ def weight_mse_given_rank(
     """
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
-    # Imported here, so that importing the package is fast.
+    # The import is here, so that importing the package is fast.
     from abstain.metrics.weight_moments import mse_given_sample_rank
 
     r, size = _check_integers(sample_rank, "sample_rank"), _check_integers(n, "n")
@@ -328,9 +332,9 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    This is the mean of `weight_error_scale` over u, a scale and **not a bound**. The mean of
-    `weight_mse_given_rank` over the ranks is H_n/n for "plugin", which is larger by 1.58/n for
-    large n.
+    The value is the mean of `weight_error_scale` over u. The value is a scale, **not a bound**. For
+    "plugin", the mean of `weight_mse_given_rank` over the ranks is H_n/n, which exceeds the scale
+    by 1.58/n for large n.
 
     References
     ----------
@@ -347,8 +351,9 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 
 
 def _statistic(
-    field: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
+    moment: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
+    """Return one of the moments of the weight error for each rank and n."""
     # Imported here, so that importing the package is fast.
     from abstain.metrics.weight_moments import BinomialRanks, error_moments
 
@@ -358,7 +363,7 @@ def _statistic(
     n_trials = size - 1.0 if counts_itself else size
     trials = BinomialRanks(u.ravel(), n_trials.ravel(), size.ravel())
     moments = error_moments(trials, estimator, draws)
-    return _like_input(getattr(moments, field).reshape(u.shape), rank)
+    return _like_input(getattr(moments, moment).reshape(u.shape), rank)
 
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
@@ -387,7 +392,7 @@ def _check_integers(x: AnyArray, name: str) -> FloatArray:
 
 
 def double_array(x: AnyArray, name: str) -> FloatArray:
-    """Return numbers of any type as a NumPy array in double precision."""
+    """Return numbers of any type as a NumPy array of double precision."""
     values = to_numpy(x, name)
     if values.dtype.kind not in "iuf":
         raise DomainError(f"`{name}` must contain numbers; got {values.dtype}")

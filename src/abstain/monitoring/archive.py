@@ -1,4 +1,4 @@
-"""Conversion of a monitor to JSON values and arrays, for `abstain.tables.save` and `load`.
+"""Convert a monitor to JSON values and arrays, for `abstain.tables.save` and `load`.
 
 The keys of files are those of released versions. Some attributes have other names, such as
 `MonitorPlan.risk_kind` for the key `kind`.
@@ -44,11 +44,12 @@ from abstain.thresholds import DecisionRule
 from abstain.typing import Array, Scale
 
 KIND: Final = "monitor"
-#: Version of new archives, and versions that can be read. Version 2 has no inodes and file hashes.
+#: Version of new archives, and all versions that can be read. Version 2 has no inodes or file
+#: hashes.
 FORM: Final = 3
 _FORMS: Final = (2, FORM)
 
-#: Keys of files that differ from the name of the attribute of `MonitorPlan`.
+#: Keys of files that differ from the attribute names of `MonitorPlan`.
 _PLAN_ATTRIBUTES: Final = {"uncertain": "is_coverage_estimated", "kind": "risk_kind"}
 
 # ------------------------------------------------------------------------ types of the fields
@@ -62,7 +63,7 @@ _PLAN: Final[dict[str, Any]] = {
     "label_share": OpenFraction | None,
     "patience": PositiveInt,
     "remember": PositiveInt,
-    # msgspec does not support a bound of 2^64, so it is checked separately.
+    # msgspec does not support the bound 2^64, so the seed is validated separately.
     "seed": Annotated[int, Meta(ge=0)],
 }
 _WATCH: Final[dict[str, Any]] = {
@@ -90,7 +91,7 @@ _TOP_LEVEL: Final[dict[str, Any]] = {
     "stride": PositiveInt,
     "read": list[list[Any]],
 }
-#: See `FilePosition`. Some file systems number files with all of 64 bits.
+#: Types of the fields of `FilePosition`. Some file systems use all 64 bits of an inode number.
 _POSITION: Final = tuple[
     NonEmptyText, NonNegativeInt, NonNegativeInt, Annotated[int, Meta(ge=0)], str
 ]
@@ -117,14 +118,14 @@ _REFERENCE: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
 
 
 def check_fields(plain: Mapping[str, Any]) -> None:
-    """Validate the JSON values; an InputError names the invalid field."""
+    """Validate the JSON values. An invalid field raises an InputError that names the field."""
     _check_mapping(plain, _TOP_LEVEL, "")
     _check_mapping(plain["plan"], _PLAN, "plan.")
     if plain["plan"]["seed"] >= 2**64:
         raise_error(f"`plan.seed` must be below 2^64; got {short_repr(plain['plan']['seed'])}")
     _check_mapping(plain["counts"], _COUNTS, "counts.")
     for i, position in enumerate(plain["read"]):
-        # Positions have three values in version 2.
+        # Positions have three values in version 2 of the format.
         kind = _POSITION_FORM_2 if len(position) == 3 else _POSITION
         records.check_value(position, kind, f"read[{i}]")
     for name, kinds in (("watches", _WATCH), ("alarms", _ALARM)):
@@ -133,7 +134,7 @@ def check_fields(plain: Mapping[str, Any]) -> None:
 
 
 def check_arrays(arrays: Mapping[str, Array]) -> None:
-    """Validate types, shapes and values of the arrays; an InputError names the array."""
+    """Validate types, shapes and values of the arrays. An InputError names an invalid array."""
     _check_types_and_shapes(arrays)
     for name in ("sums", "edges", "breaks"):
         _check_values(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")
@@ -161,6 +162,7 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
 
 
 def _check_types_and_shapes(arrays: Mapping[str, Array]) -> None:
+    """Validate the data type and the shape of each array."""
     required = dict(_ARRAYS)
     if "edges" in arrays:
         required |= _REFERENCE
@@ -171,7 +173,7 @@ def _check_types_and_shapes(arrays: Mapping[str, Array]) -> None:
         array = arrays[name]
         is_valid = array.dtype == dtype and array.ndim == len(axes)
         for axis, n in zip(axes, array.shape, strict=False):
-            # The first array with an axis of this name determines its length.
+            # The first array with an axis of this name determines the length of the axis.
             length = axis if isinstance(axis, int) else lengths.setdefault(axis, n)
             is_valid = is_valid and n == length
         if not is_valid:
@@ -196,7 +198,7 @@ def _check_history(arrays: Mapping[str, Array]) -> None:
     is_on = np.array([f"held_{watch}" in arrays for watch in WATCHES])
     active_capitals, other_capitals = capitals[:, is_on], capitals[:, ~is_on]
     is_valid = (active_capitals >= 0).all() and np.isfinite(active_capitals).all()
-    # The capital of a watch that is off is NaN.
+    # The capital of an inactive watch is NaN.
     is_valid = is_valid and np.isnan(other_capitals).all()
     _check_values(
         "history", arrays, is_valid, "a finite capital of at least 0 for each watch that is on"
@@ -204,6 +206,7 @@ def _check_history(arrays: Mapping[str, Array]) -> None:
 
 
 def _check_reference(arrays: Mapping[str, Array]) -> None:
+    """Validate the summary of the calibration data."""
     edges, gaps, urn = arrays["edges"], arrays["gaps"], arrays["urn"]
     _check_values("edges", arrays, (np.diff(edges) >= 0).all(), "non-decreasing")
     is_valid = gaps.size == edges.size + 1 and (gaps > 0).all()
@@ -215,7 +218,7 @@ def _check_reference(arrays: Mapping[str, Array]) -> None:
 
 
 def _check_mapping(fields: Any, kinds: Mapping[str, Any], path: str) -> None:
-    """Check that a JSON object has all fields, with values of the right type."""
+    """Validate that a JSON object has all fields with values of the right types."""
     if not isinstance(fields, Mapping):
         raise_error(f"`{path[:-1]}` must be an object with its fields; got {short_repr(fields)}")
     for name, kind in kinds.items():
@@ -235,8 +238,8 @@ def to_arrays(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the JSON values and arrays from which `from_arrays` restores a monitor.
 
-    The remembered predictions are limited to `plan.remember`, so that the result does not depend on
-    how the stream was split into calls.
+    At most `plan.remember` predictions are stored, so that the result does not depend on how the
+    stream was split into calls.
     """
     ledger = state.ledger.last(plan.remember)
     plain = {
@@ -296,12 +299,12 @@ def to_arrays(
 def from_arrays(
     plain: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
-    """Restore the parts of a monitor from the result of `to_arrays`.
+    """Restore the parts of a monitor from the dictionaries that `to_arrays` returned.
 
     Raises
     ------
     FileFormatError
-        If the version is unsupported, or a part is missing or inconsistent with the others.
+        If the version is unsupported, or if a part is missing or contradicts other parts.
     """
     json_records.pop_version(dict(plain), "form", _FORMS)
     with json_records.invalid_file_errors("state of a monitor"):
@@ -318,6 +321,7 @@ def from_arrays(
 def _build_monitor(
     plain: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
+    """Build the plan, the state and the read positions from validated values and arrays."""
     plan = _build_plan(plain, arrays)
     watches = zip(plan.initial_watches(), plain["watches"], strict=True)
     owners, losses, labels = (arrays[f"early_{name}"] for name in ("keys", "loss", "label"))
@@ -351,6 +355,7 @@ def _build_monitor(
 
 
 def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
+    """Build the plan from validated values and arrays."""
     options = {_PLAN_ATTRIBUTES.get(key, key): value for key, value in plain["plan"].items()}
     if options["coverage"] is not None:
         options["coverage"] = tuple(options["coverage"])
@@ -365,6 +370,7 @@ def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Monito
 
 
 def _restore_watch(watch: Watch, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> Watch:
+    """Restore the bets and the counts of a watch."""
     wager = watch.wager
     if wager is not None:
         money = arrays[f"held_{watch.name}"]

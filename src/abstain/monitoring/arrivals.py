@@ -1,4 +1,4 @@
-"""Predictions and labels of one batch, with everything that is computed for all of them at once."""
+"""Prepare the predictions and labels of a batch, with all values computed for the whole batch."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -16,35 +16,35 @@ _NAN: Final = float("nan")
 
 
 class ArrivedLabel(NamedTuple):
-    """A label: a loss, or the hash of a true class."""
+    """A label, which is a loss or the hash of a true class."""
 
     name: str
-    #: The hash of the id, see `hash_names`.
+    #: Hash of the id, see `hash_names`.
     key: int
-    #: NaN if the label is a class.
+    #: Loss, or NaN if the label is a class.
     loss: float
-    #: 0 if the label is a loss.
+    #: Hash of the true class, or 0 if the label is a loss.
     class_hash: int
 
 
 class Prediction(NamedTuple):
-    """A prediction with the numbers that are drawn for it."""
+    """A prediction with the random numbers and quantities that were computed for it."""
 
     name: str
-    #: The hash of the id, see `hash_names`.
+    #: Hash of the id, see `hash_names`.
     key: int
-    #: Uniform numbers: for the position among ties, and for whether the label is requested.
+    #: Uniform random numbers for the position among ties and for the request of the label.
     tie_break: float
     draw: float
     is_answered: bool
-    #: The block of the calibration data that the confidence falls into.
+    #: Block of the calibration data that contains the confidence.
     block: int
-    #: The expected failure, and the probability that the label is requested.
+    #: Predicted probability of a failure, and probability that the label is requested.
     predicted: float
     label_probability: float
-    #: The hash of the predicted class; 0 if there is none.
+    #: Hash of the predicted class, or 0 if there is no class.
     answer: int
-    #: The label that came in the same line, if one did.
+    #: Label in the same line, or None.
     label: ArrivedLabel | None
 
 
@@ -55,7 +55,7 @@ def build_predictions(
     classes: Sequence[object] | None = None,
     labels: Iterable[ArrivedLabel | None] | None = None,
 ) -> list[Prediction]:
-    """Return the predictions of a batch; invalid values raise an InputError."""
+    """Return the predictions of a batch. Invalid values raise an InputError."""
     n = len(ids)
     if not n:
         return []
@@ -87,7 +87,7 @@ def build_labels(
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
 ) -> list[ArrivedLabel]:
-    """Return the labels of a batch; losses are NaN and classes None where there is none."""
+    """Return the labels of a batch. A label has a NaN loss or the class None."""
     keys = hash_names(ids, plan.seed)[:, 0].tolist()
     hashes = _hashes(classes, len(ids), plan.seed).tolist()
     losses = np.asarray(loss, np.float64).tolist()
@@ -95,7 +95,7 @@ def build_labels(
 
 
 def build_arrivals(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
-    """Return a prediction or a label for each line, in their order."""
+    """Return a prediction or a label for each line, in the order of the lines."""
     labeled = [i for i, line in enumerate(lines) if line.has_label]
     labels = build_labels(
         plan,
@@ -120,7 +120,7 @@ def build_arrivals(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction 
 
 
 def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
-    """Return a hash of each class; 0 for None."""
+    """Return the hash of each class, or 0 for None."""
     hashes = np.zeros(n, np.uint64)
     if classes is None:
         return hashes

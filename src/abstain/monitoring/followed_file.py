@@ -1,4 +1,4 @@
-"""Files that grow and are renamed when they are full: one file, and a folder of them."""
+"""Read growing files that are renamed when they are full, from a folder."""
 
 import hashlib
 import os
@@ -15,18 +15,18 @@ from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 
 class FilePosition(NamedTuple):
-    """How far a file was read, and how it is recognized.
+    """The position up to which a file was read, and values that identify the file.
 
     Attributes
     ----------
     name : str
-        Its name in the folder when it was last read.
+        Name of the file in its folder when it was last read.
     size, lines : int
-        How many of its bytes and lines were read.
+        Numbers of bytes and lines that were read.
     inode : int
-        Its number in the file system, which stays when it is renamed; 0 if unknown.
+        Number of the file in the file system, which renaming does not change. It is 0 if unknown.
     digest : str
-        A hash of the bytes that were read; empty in states of earlier versions.
+        Hash of the bytes that were read, or an empty text in states of earlier versions.
     """
 
     name: str
@@ -36,21 +36,21 @@ class FilePosition(NamedTuple):
     digest: str = ""
 
 
-#: A position for each file of a watched folder.
+#: The position in each file of a watched folder.
 ReadPositions: TypeAlias = tuple[FilePosition, ...]
 
 
-#: So many bytes are read at once: the longest line and its end.
+#: Number of bytes that are read in one step: the longest line and its line break.
 BLOCK: Final = MAX_LINE + 1
-#: So many of the first and of the last bytes that were read are compared before reading goes on.
+#: Number of first bytes and of last bytes that are compared before reading continues.
 _WINDOW: Final = 1 << 12
 
 
 class FollowedFile:
     """A file whose lines are read as they are added.
 
-    A position of an earlier run is checked against all bytes that were read, by their hash. During
-    a run, the first and last bytes are compared.
+    The position of an earlier run is validated by the hash of all bytes that were read. During a
+    run, only the first and last bytes are compared.
     """
 
     def __init__(self, position: FilePosition) -> None:
@@ -60,29 +60,29 @@ class FollowedFile:
         self._is_checked = position.size == 0
         self._hash = hashlib.blake2b(digest_size=16)
         self._head = self._tail = b""
-        #: Inode, size and time of the file when it was last read to its end.
+        #: Inode, size and modification time of the file when it was last read to its end.
         self._last_status: tuple[int, int, int] | None = None
-        #: How far the end of a line that is too long was searched for; 0 if there is none.
+        #: Position up to which the end of an overlong line was searched, or 0 without such a line.
         self._searched = 0
 
     @property
     def position(self) -> FilePosition:
-        """How far the file was read."""
+        """Position up to which the file was read."""
         if not self._is_checked:
             return self._saved._replace(name=self.name)
         digest = self._hash.hexdigest()
         return FilePosition(self.name, self._size, self._n_lines, self.inode, digest)
 
     def is_unchanged(self, status: os.stat_result) -> bool:
-        """Return whether nothing was written since the file was last read to its end."""
+        """Return whether the file is unchanged since it was last read to its end."""
         return self._last_status == _identity(status)
 
     def has_more(self, status: os.stat_result) -> bool:
-        """Return whether the file holds bytes that were not read: a line without its end."""
+        """Return whether the file contains unread bytes, which are a line without its end."""
         return status.st_size > self._size
 
     def matches(self, path: Path) -> bool:
-        """Return whether a file begins with the bytes that were read of this one."""
+        """Return whether another file begins with the bytes that were read from this file."""
         with open_regular_file(path) as file:
             if os.fstat(file.fileno()).st_size < self._size:
                 return False
@@ -95,7 +95,7 @@ class FollowedFile:
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare the file with the saved position; restore its hash if they agree."""
+        """Compare a file with the saved position, and restore the hash if they match."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
         while copy._size < self._size and (block := file.read(min(BLOCK, self._size - copy._size))):
             copy._advance(block, 0)
@@ -108,10 +108,10 @@ class FollowedFile:
         return True
 
     def batches(self, path: Path, inode: int) -> Iterator[LineBatch]:
-        """Yield the complete lines behind those that were read.
+        """Yield the complete lines after the lines that were read.
 
-        The position moves on when a batch is accepted. There are no lines if another file, or an
-        emptied one, has taken the place of the one with this inode since it was found.
+        The position advances when a batch is accepted. No line is yielded if the inode at `path`
+        has changed, or if the file was emptied, since the file was identified.
         """
         with open_regular_file(path) as file:
             status = os.fstat(file.fileno())
@@ -122,6 +122,7 @@ class FollowedFile:
             self._last_status = _identity(status)
 
     def _complete_lines(self, file: BinaryIO) -> Iterator[LineBatch]:
+        """Yield batches of complete lines, and an empty text for each overlong line."""
         while block := self._read_at(file, self._size, BLOCK):
             end = block.rfind(b"\n") + 1
             if end:
@@ -144,7 +145,7 @@ class FollowedFile:
         return LineBatch.from_bytes(lines, self._n_lines, self.name, accept)
 
     def _skip_long_line(self, file: BinaryIO) -> bool:
-        """Move behind a line that is too long; return False if its end is not yet written."""
+        """Skip an overlong line. Return False if its end has not been written yet."""
         position = max(self._searched, self._size)
         while block := self._read_at(file, position, BLOCK):
             length = block.find(b"\n") + 1
@@ -179,29 +180,29 @@ def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-#: The files of a folder that are read.
+#: Pattern for the names of the files in a folder that are read.
 PATTERN: Final = "*.jsonl"
-#: What rotation adds to the name of a file: ".1", "-20261123".
+#: Pattern for names of rotated files, to which rotation added ".1" or "-20261123".
 _ROTATED: Final = re.compile(r"(?P<name>.*\.jsonl)[.-][0-9][0-9T:._-]*")
 
-#: So often is a folder listed anew if files are renamed meanwhile.
+#: Maximum number of times that a folder is listed again because files were renamed meanwhile.
 _MAX_LISTINGS: Final = 5
 
-#: The names of the files in a folder, with what the system knows of each.
+#: Status of each file in a folder, by name.
 Listing: TypeAlias = dict[str, os.stat_result]
 
 
 class Folder:
-    """The `*.jsonl` files of a folder, each followed under the name that it has now.
+    """The `*.jsonl` files of a folder, which are followed even if they are renamed.
 
     Parameters
     ----------
     folder : Path
-        Folders within it are not read.
+        Folder with the files. Its subfolders are not read.
     read : tuple of FilePosition
-        How far an earlier run has read.
+        Positions up to which an earlier run has read.
     warn : callable
-        Gets a sentence about each file that is no longer the one that was read.
+        Function that receives a sentence about each file that was replaced or changed.
     """
 
     def __init__(self, folder: Path, read: ReadPositions, warn: Callable[[str], None]) -> None:
@@ -210,14 +211,14 @@ class Folder:
 
     @property
     def read(self) -> ReadPositions:
-        """How far each file was read."""
+        """Position up to which each file was read."""
         return tuple(self._files[name].position for name in sorted(self._files))
 
     def batches(self) -> Iterator[LineBatch]:
-        """Yield the complete lines that were added since the last look.
+        """Yield the complete lines that were added since the last call.
 
-        Renamed files come first, the oldest at the beginning; then the others in the order of
-        their names.
+        Rotated files come first, sorted by age with the oldest first. The other files are sorted by
+        name.
         """
         listing = self._follow()
         for name in sorted(self._files, key=lambda name: _reading_order(name, listing)):
@@ -229,17 +230,18 @@ class Folder:
         try:
             yield from self._files[name].batches(path, inode)
         except InputError:
-            # It may have been renamed or deleted since the folder was listed.
+            # The file may have been renamed or deleted since the folder was listed.
             if path.exists() or path.is_symlink():
                 raise
 
     def unfinished(self) -> list[str]:
-        """Return the names of the files whose last line has no end."""
+        """Return the names of the files whose last line has no line break."""
         listing = self._list()
         names = sorted(self._files.keys() & listing.keys())
         return [name for name in names if self._files[name].has_more(listing[name])]
 
     def _list(self) -> Listing:
+        """Return the status of each regular file and each followed file in the folder."""
         check_exists(self._folder)
         if not self._folder.is_dir():
             raise InputError(
@@ -251,7 +253,7 @@ class Folder:
             try:
                 status = path.stat()
             except FileNotFoundError:
-                # A link that leads nowhere; else it was deleted in this moment.
+                # A missing file is a broken link, or it was deleted in this moment.
                 if path.is_symlink() and _is_followed(path.name):
                     check_exists(path)
                 continue
@@ -260,7 +262,7 @@ class Folder:
         return listing
 
     def _follow(self) -> Listing:
-        """Find each known file under its present name, add the new ones, and return the listing."""
+        """Find the current name of each known file, add new files, and return the listing."""
         for n_left in reversed(range(_MAX_LISTINGS)):
             listing = self._list()
             try:
@@ -269,7 +271,7 @@ class Folder:
                 if not n_left or self._is_current(listing):
                     raise
                 continue
-            # A file may have been renamed while others were compared.
+            # A file may have been renamed while other files were compared.
             if self._is_current(listing):
                 break
         identified = set(files.values())
@@ -287,7 +289,7 @@ class Folder:
         return listing
 
     def _find_all(self, listing: Listing) -> dict[str, FollowedFile]:
-        """Return the known files that are still there, by their present names."""
+        """Return the known files that still exist, by their current names."""
         files: dict[str, FollowedFile] = {}
         for file in self._files.values():
             present_name = self._find(file, listing, files)
@@ -310,9 +312,9 @@ class Folder:
     def _find(
         self, file: FollowedFile, listing: Listing, identified: dict[str, FollowedFile]
     ) -> str | None:
-        """Return the present name of a file; None if no file begins with what was read of it."""
+        """Return the current name of a file, or None if no file begins with its read bytes."""
         same_inode = [name for name, status in listing.items() if status.st_ino == file.inode]
-        # Rotation may also copy a file and empty it.
+        # Rotation may also copy a file and then empty the original file.
         copies = [name for name in listing if _rotated_from(name) == file.name]
         for name in dict.fromkeys([*same_inode, file.name, *sorted(copies)]):
             if name not in listing or name in identified:
@@ -327,15 +329,15 @@ def _is_followed(name: str) -> bool:
 
 
 def _rotated_from(name: str) -> str | None:
-    """Return the name that a file had before rotation; None if it has no such name."""
+    """Return the original name of a rotated file, or None if the name is not a rotated name."""
     match = _ROTATED.fullmatch(name)
     return None if match is None else match["name"]
 
 
 def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
-    """Return the files that were created and renamed while nobody was looking.
+    """Return the rotated files that were created since the folder was last read.
 
-    They have a name of rotation, and are newer than the renamed file that was read last.
+    Such files have a rotated name and are newer than the newest rotated file that was read.
     """
     newest: dict[str, int] = {}
     for name in files:

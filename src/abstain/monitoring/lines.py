@@ -1,4 +1,4 @@
-"""JSON lines of predictions and labels: their fields, their errors, and lines of a pipe."""
+"""Parse JSON lines of predictions and labels, and read lines from standard input."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 from abstain._foundation.json_records import parse_object, short_repr
 from abstain.errors import FileFormatError, InputError
 
-#: The longest line that is read, in bytes; a longer one is a bad line.
+#: Maximum length of a line in bytes. A longer line is invalid.
 MAX_LINE: Final = 1 << 20
 
 
@@ -23,15 +23,15 @@ def _ignore(_: int) -> None:
 
 @dataclass(frozen=True)
 class LineBatch:
-    """Lines that were read together; none if nothing arrived for a while.
+    """Lines that were read together, or no lines if nothing arrived for a while.
 
     Attributes
     ----------
     lines : list of (location, text)
-        The text of a line that is longer than `MAX_LINE` is None.
+        Location and text of each line. The text of a line longer than `MAX_LINE` is None.
     accept : callable
-        Call it with the number of processed lines, from the first on. After a restart, reading
-        continues after these lines.
+        Function to call with the number of processed lines. After a restart, reading continues
+        after these lines.
     """
 
     lines: list[tuple[str, str | None]]
@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines that follow `n_before` others of the file, and add their locations."""
+        """Decode lines that follow `n_before` other lines of the file, and add their locations."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -54,36 +54,36 @@ class LineBatch:
 def _decode(line: bytes) -> str | None:
     if len(line) > MAX_LINE:
         return None
-    # Bytes that are not UTF-8 make the line invalid, or are kept as surrogates within an id.
+    # Bytes that are not UTF-8 make the line invalid, or they become surrogates within an id.
     return line.decode("utf-8", "surrogateescape")
 
 
-#: Fields with the outcome of a prediction; a label line has one of them.
+#: Fields that contain the outcome of a prediction. A label has one of these fields.
 OUTCOME_FIELDS: Final = ("correct", "loss", "label")
 
 
-#: Takes the index of an invalid line and the error; returns whether to continue with the next one.
+#: Function from the index of an invalid line and the error to whether parsing continues.
 OnBadLine: TypeAlias = Callable[[int, FileFormatError], bool]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that was read: a prediction, a label, or both.
+    """A parsed line, which contains a prediction, a label, or both.
 
     Attributes
     ----------
     location : str
-        Line number and file, as in "line 7" and "part-2.jsonl, line 7".
+        Line number, after the file name if there is one, such as "part-2.jsonl, line 7".
     id : str
-        The id of the prediction.
+        Id of the prediction.
     confidence : float or None
-        None for a line with only a label.
+        Confidence of the prediction, or None if the line contains only a label.
     prediction : str or None
-        The predicted class.
+        Predicted class.
     loss : float or None
-        The loss of the answer, in [0, 1].
+        Loss of the prediction, in [0, 1].
     label : str or None
-        The true class.
+        True class.
 
     Examples
     --------
@@ -101,21 +101,21 @@ class Line:
 
     @property
     def has_label(self) -> bool:
-        """Whether the line has a loss or a true class."""
+        """Whether the line contains a loss or a true class."""
         return self.loss is not None or self.label is not None
 
 
 def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line:
-    """Parse one line.
+    """Parse and validate a line.
 
     Parameters
     ----------
     text : str or None
-        A JSON object with an `id`. A prediction has `confidence`, a label one of `correct`, `loss`
-        and `label`. A line may be both, and may have other fields. None if the line is longer than
-        `MAX_LINE`.
+        A JSON object with an `id`. A prediction has the field `confidence`. A label has one of the
+        fields `correct`, `loss` and `label`. A line may contain both, and other fields. None stands
+        for a line longer than `MAX_LINE`.
     location : str
-        Line number and file for error messages.
+        Location of the line for error messages.
     scale : str
         Scale of the confidences.
 
@@ -127,7 +127,7 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     Raises
     ------
     FileFormatError
-        If the line is invalid. The message has the location, the rule and the value.
+        If the line is invalid. The message contains the location, the rule and the value.
     """
     if text is None:
         raise FileFormatError(f"{location}: the line is longer than {MAX_LINE:,} bytes")
@@ -138,6 +138,7 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
 
 
 def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line:
+    """Validate the fields of a line, and return the line."""
     outcomes = [name for name in OUTCOME_FIELDS if name in fields]
     if len(outcomes) > 1:
         raise InputError(
@@ -162,7 +163,7 @@ def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line
 def parse_lines(
     texts: Sequence[tuple[str, str | None]], scale: str, on_bad_line: OnBadLine
 ) -> tuple[list[Line], list[int]]:
-    """Parse lines, and return them with the index of each; empty lines are ignored."""
+    """Parse lines, except empty lines. Return the valid lines and their indices."""
     lines: list[Line] = []
     indices: list[int] = []
     for i, (location, text) in enumerate(texts):
@@ -190,6 +191,7 @@ def _parse_name(fields: dict[str, Any], field: str) -> str:
 
 
 def _parse_confidence(fields: dict[str, Any], scale: str) -> float:
+    """Return the confidence of a line, which must be valid on the scale."""
     value = fields["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise InputError(f"`confidence` must be a finite number; got {short_repr(value)}")
@@ -216,24 +218,24 @@ def _finite(value: float) -> bool:
         return False
 
 
-#: Largest number of bytes in a block, and of blocks that are read ahead. These are still processed
-#: after a request to stop.
+#: Maximum number of bytes in a block, and of blocks that are read in advance. Blocks that were read
+#: are processed even after a request to stop.
 BLOCK: Final = 1 << 18
 _N_BLOCKS: Final = 2
-#: Seconds without a block after which a pipe counts as empty, after a request to stop.
+#: Time in seconds without a block after which a pipe counts as empty, after a request to stop.
 _EMPTY_AFTER: Final = 0.2
 
 
 class LineSplitter:
-    """Split blocks of bytes into lines, with bounded work and memory for lines of any length."""
+    """Split blocks of bytes into lines. Time and memory do not depend on the length of a line."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
-        #: Whether the remaining bytes of a line that is too long are being dropped.
+        #: Whether the remaining bytes of an overlong line are being dropped.
         self._is_dropping = False
 
     def add(self, block: bytes) -> list[bytes]:
-        """Return the lines that this block completes, and a line that has become too long."""
+        """Return the lines that this block completes, and a line that became too long."""
         if self._is_dropping:
             _, newline, block = block.partition(b"\n")
             if not newline:
@@ -254,31 +256,31 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bytes:
-        """The last line, whose line break has not arrived."""
+        """Last line, whose line break has not arrived."""
         return bytes(self._pending)
 
 
 class Pipe:
-    """Standard input, read by a thread so that waiting for it can end at any time.
+    """Standard input, which a thread reads, so that waiting for input can end at any time.
 
     Parameters
     ----------
     descriptor : int
-        The open file.
+        Descriptor of the open file.
     events : SimpleQueue
-        The thread adds the blocks. Another thread may add None to end reading; the data that have
-        arrived by then are still read.
+        Queue to which the thread adds blocks. Another thread may add None to end reading. Blocks
+        that have arrived by then are still read.
     """
 
     def __init__(self, descriptor: int, events: "SimpleQueue[bytes | OSError | None]") -> None:
-        # A duplicate, because the caller may close the descriptor while the thread waits.
+        # The descriptor is duplicated, because the caller may close it while the thread waits.
         self._descriptor, self._events = os.dup(descriptor), events
         self._free_blocks = Semaphore(_N_BLOCKS)
         #: Whether the input ended in the middle of a line, which was not read.
         self.is_cut = self._is_at_end = False
 
     def batches(self, timeout: float) -> Iterator[LineBatch]:
-        """Yield lines as they arrive, and an empty batch after `timeout` seconds of silence."""
+        """Yield lines as they arrive, and an empty batch after `timeout` seconds without input."""
         Thread(target=self._read, name="abstain-pipe", daemon=True).start()
         splitter, n_lines = LineSplitter(), 0
         for block in self._blocks(timeout):
@@ -291,7 +293,7 @@ class Pipe:
         self.is_cut = bool(splitter.unfinished) and not self._is_at_end
 
     def _blocks(self, timeout: float) -> Iterator[bytes]:
-        """Yield blocks of bytes, and an empty one after `timeout` seconds of silence."""
+        """Yield blocks of bytes, and an empty block after `timeout` seconds without input."""
         while True:
             try:
                 event = self._events.get(timeout=timeout)
@@ -310,9 +312,10 @@ class Pipe:
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield the blocks that have already arrived, at most `MAX_LINE` bytes.
+        """Yield the blocks that have already arrived, up to about `MAX_LINE` bytes.
 
-        A last line without a line break may be incomplete, because its writer may be stopped.
+        A last line without a line break may be incomplete, because its writer may have been
+        stopped.
         """
         n_bytes = 0
         while n_bytes <= MAX_LINE:
@@ -329,12 +332,13 @@ class Pipe:
             self._free_blocks.release()
 
     def _is_block(self, event: bytes | OSError) -> TypeGuard[bytes]:
-        """Return whether bytes arrived, and not the end of the input."""
+        """Return whether the event is a block of bytes, not the end of the input."""
         if isinstance(event, OSError):
             raise InputError(f"standard input cannot be read: {event.strerror or event}") from event
         return bool(event)
 
     def _read(self) -> None:
+        """Read blocks of standard input, and put them into the queue."""
         event: bytes | OSError = b"first"
         with os.fdopen(self._descriptor, "rb", buffering=0) as file:
             while event and not isinstance(event, OSError):
@@ -347,7 +351,7 @@ class Pipe:
 
 
 def _next_block(file: FileIO) -> bytes:
-    """Wait for bytes, even if another program has made the pipe non-blocking."""
+    """Wait for bytes and return them, even if another program made the pipe non-blocking."""
     while (block := file.read(BLOCK)) is None:
         select([file], [], [])
     return block

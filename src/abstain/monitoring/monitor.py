@@ -1,5 +1,6 @@
-"""Monitor of a decision rule in use (`Monitor`)."""
+"""`Monitor`, the monitor of a decision rule in use."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from abstain.monitoring.followed_file import ReadPositions
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.running import RunningMonitor
-from abstain.monitoring.state import WATCHES, Alarm, MonitorState, Watch, WatchName
+from abstain.monitoring.state import RECENT, WATCHES, Alarm, MonitorState, Watch, WatchName
 from abstain.tables import save
 from abstain.typing import AnyArray, Array
 
@@ -26,18 +27,19 @@ _NAN: Final = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class Monitor(NotebookDisplay):
-    """A decision rule in use: what is watched, the observations, and the alarms.
+    """The monitor of a decision rule in use, with its observations and alarms.
 
-    `start` creates a monitor. It is immutable: `update`, `labels` and `reset` return a new one.
+    `start` creates a monitor. A monitor is immutable, so `update`, `labels` and `reset` return a
+    new monitor.
 
     Attributes
     ----------
     plan : MonitorPlan
-        The watches and their limits.
+        Plan with the watches and their limits.
     state : MonitorState
-        The observations and alarms.
+        Observations and alarms.
     read_positions : tuple of FilePosition
-        Read position of each file of a watched folder.
+        Position up to which each file of a watched folder was read.
 
     Examples
     --------
@@ -56,26 +58,26 @@ class Monitor(NotebookDisplay):
     state: MonitorState
     read_positions: ReadPositions = ()
 
-    # ------------------------------------------------------------------------ what comes in
+    # ------------------------------------------------------------------------ observations
     def update(
         self, ids: Sequence[object], confidence: AnyArray, *, prediction: AnyArray | None = None
     ) -> "Monitor":
-        """Return the monitor after more predictions.
+        """Return the monitor after further predictions.
 
         Parameters
         ----------
         ids : sequence of length n
-            Id of each prediction, to which its label refers. A prediction with a known id is not
+            Id of each prediction, which labels refer to. A prediction with a known id is not
             counted again.
         confidence : array of shape (n,)
             Finite confidences on the scale that was passed to `start`.
         prediction : sequence of length n, optional
-            Predicted classes, required if labels are classes.
+            Predicted classes, which are required if labels are classes.
 
         Returns
         -------
         Monitor
-            The result does not depend on how the predictions are split into calls.
+            A new monitor. It does not depend on how the predictions are split into calls.
 
         Raises
         ------
@@ -94,21 +96,21 @@ class Monitor(NotebookDisplay):
     def labels(
         self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
     ) -> "Monitor":
-        """Return the monitor after more labels, which may arrive late, early and in any order.
+        """Return the monitor after further labels, in any order, early or late.
 
         Parameters
         ----------
         ids : sequence of length n
             Ids of the predictions.
         loss : array of shape (n,), optional
-            Losses in [0, 1]; 1 for a wrong prediction.
+            Losses in [0, 1]. The loss of a wrong prediction is 1.
         label : sequence of length n, optional
-            Alternatively the true classes, if the predictions have classes.
+            True classes, as an alternative to losses if the predictions have classes.
 
         Returns
         -------
         Monitor
-            A second label of a prediction is counted but not used.
+            A new monitor. A second label of the same prediction is counted but not used.
 
         Raises
         ------
@@ -130,10 +132,10 @@ class Monitor(NotebookDisplay):
         return self._add(build_labels(self.plan, ids, losses, label))
 
     def reset(self, *names: WatchName) -> "Monitor":
-        """Return the monitor with acknowledged alarms; the watches start again.
+        """Return the monitor with acknowledged alarms and restarted watches.
 
-        By default all watches with an active alarm are reset. Each gets a new probability of a
-        false alarm.
+        By default, all watches with an active alarm are reset. Each restarted watch has a new
+        probability of a false alarm.
         """
         reset_names = names or tuple(w.name for w in self.watches if w.has_alarm)
         for name in reset_names:
@@ -153,9 +155,9 @@ class Monitor(NotebookDisplay):
     def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
         """Return the monitor after lines of `abstain.monitoring.lines`, in their order.
 
-        A line that is invalid after the lines before it raises an error with its location. An
-        example is a class as the label of a prediction without a class. With a list `skipped`, the
-        message is appended to it instead.
+        A line can be invalid because of earlier lines, such as a class as the label of a prediction
+        without a class. Such a line raises an error with its location. If `skipped` is a list, the
+        message is appended to the list instead.
         """
 
         def on_bad_line(_: int, error: FileFormatError) -> bool:
@@ -174,32 +176,32 @@ class Monitor(NotebookDisplay):
 
     @classmethod
     def from_arrays(cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Monitor":
-        """Restore a monitor from the result of `to_arrays`; all parts are validated."""
+        """Restore and validate a monitor from the dictionaries that `to_arrays` returned."""
         return cls(*from_arrays(plain, arrays))
 
     def with_read_positions(self, read: ReadPositions) -> "Monitor":
-        """Return the monitor with the read positions of the files of a folder."""
+        """Return the monitor with other read positions of the files of a folder."""
         return replace(self, read_positions=read)
 
     def save(self, path: str | Path) -> "Monitor":
-        """Write the monitor to a file (.npz) in one atomic step, and return it."""
+        """Write the monitor atomically to a file (.npz), and return the monitor."""
         save(self, path)
         return self
 
-    # ------------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------------ results
     @property
     def watches(self) -> tuple[Watch, ...]:
-        """The watches of the coverage, the confidences and the risk."""
+        """Watches of the coverage, the confidences and the risk."""
         return self.state.watches
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """All alarms, including those that were reset."""
+        """All alarms, including acknowledged alarms."""
         return self.state.alarms
 
     @property
     def active_alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that were not reset."""
+        """Alarms that were not acknowledged."""
         return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
 
     @property
@@ -209,13 +211,13 @@ class Monitor(NotebookDisplay):
 
     @property
     def requested_ids(self) -> tuple[str, ...]:
-        """Ids of the predictions whose requested labels have not arrived, the oldest first."""
+        """Ids of the predictions whose requested labels have not arrived, oldest first."""
         return tuple(item.name for item in self.state.requests.iter_items() if item.is_waiting)
 
     def label_requests(self) -> list[dict[str, Any]]:
         """Return a row for each requested label that has not arrived.
 
-        The row contains the probability of the request and the predicted failure.
+        A row contains the probability of the request and the predicted probability of a failure.
         """
         return [
             {"id": item.name, "chance": item.probability, "predicted": item.predicted}
@@ -226,8 +228,9 @@ class Monitor(NotebookDisplay):
     def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
         """Estimate the risk from the requested labels, with and without predictions.
 
-        None if no labels are requested or none is settled. If some labels never arrive, the arrived
-        labels represent them. Both estimates are then biased if the missing labels differ.
+        The result is None if no labels are requested or if no answer is settled. If some labels
+        never arrive, the estimates use the labels that arrived. Both estimates are then biased if
+        the missing labels differ from the others.
         """
         requests = self.state.requests
         has_only_missing = requests.missing and not requests.labeled
@@ -238,15 +241,40 @@ class Monitor(NotebookDisplay):
         )
 
     def points(self) -> list[dict[str, float]]:
-        """Return a row for each point of the history, and one for the present state."""
-        rows = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
-        return [self.plan.history_row(row) for row in rows if row[0] > 0]
+        """Return a row for each point of the history, and one for the present state.
+
+        `coverage_recent` and `risk_recent` are means over the shortest window of the history with
+        at least 200 values.
+        """
+        all_points = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
+        history = [point for point in all_points if point[0] > 0]
+        rows = [self.plan.history_row(point) for point in history]
+        # Columns of `RunningMonitor.point`.
+        n_answers, answered, n_losses, total_loss = ([p[i] for p in history] for i in range(2, 6))
+        coverage = _window_means(n_answers, answered)
+        risk = _window_means(n_losses, total_loss)
+        for row, recent_coverage, recent_loss in zip(rows, coverage, risk, strict=True):
+            row["coverage_recent"] = recent_coverage
+            row["risk_recent"] = recent_loss / self.plan.min_label_probability
+        return rows
+
+    def alarm_positions(self) -> list[float]:
+        """Return the number of events at each alarm, to the precision of the history."""
+        points = self.points()
+        positions = []
+        for alarm in self.alarms:
+            later = [p for p in points if p["predictions"] >= alarm.n_predictions]
+            with_evidence = [p for p in later if p[f"{alarm.watch}_evidence"] >= 1]
+            if candidates := with_evidence or later:
+                positions.append(candidates[0]["events"])
+        return positions
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each watch: its counts, its limits and its state."""
+        """Return a row for each watch, with its counts, limits and state."""
         return [self._row(watch) for watch in self.watches]
 
     def _row(self, watch: Watch) -> dict[str, Any]:
+        """Return the row of one watch."""
         plan = self.plan
         has_limits = watch.name != "confidence"
         low, high = plan.limits(watch) if has_limits else (_NAN, _NAN)
@@ -256,6 +284,9 @@ class Monitor(NotebookDisplay):
             "risk": (_NAN, _NAN if plan.max_risk is None else plan.max_risk),
         }[watch.name]
         counts_requests = watch.name == "risk" and plan.label_share is not None
+        recent, evidence = plan.recent_mean(watch), _NAN
+        if watch.capital > 0:
+            evidence = math.log(watch.capital) / math.log(watch.alarm_capital)
         return {
             "watch": watch.name,
             "n": self.state.requests.labeled if counts_requests else watch.tally.n,
@@ -264,9 +295,13 @@ class Monitor(NotebookDisplay):
             "high": high,
             "allowed_low": allowed_low,
             "allowed_high": allowed_high,
-            "recent": plan.recent_mean(watch),
+            "recent": recent,
+            "is_recent_outside": bool(
+                has_limits and (recent < allowed_low or recent > allowed_high)
+            ),
             "capital": watch.capital,
             "alarm_capital": watch.alarm_capital,
+            "evidence": evidence,
             "state": watch.state,
             "since": watch.since,
         }
@@ -274,6 +309,22 @@ class Monitor(NotebookDisplay):
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return frame_from_rows(self.rows(), backend)
+
+
+def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
+    """Return the mean of the values in a window before each point, or since a reset."""
+    means = []
+    # The window begins after the point `start`; before the first point there are no values.
+    counts, totals, start = [0.0, *n], [0.0, *total], 0
+    for i in range(1, len(counts)):
+        if counts[i] < counts[i - 1]:
+            # The watch was reset, so its counts began again at 0.
+            counts[i - 1], totals[i - 1], start = 0.0, 0.0, i - 1
+        while counts[i] - counts[start + 1] >= RECENT and start + 1 < i:
+            start += 1
+        n_values = counts[i] - counts[start]
+        means.append((totals[i] - totals[start]) / n_values if n_values else _NAN)
+    return means
 
 
 json_records.ARCHIVE_READERS[KIND] = Monitor.from_arrays

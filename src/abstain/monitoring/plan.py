@@ -1,4 +1,4 @@
-"""The plan of a monitor: its watches and their limits, and the summary of the calibration data."""
+"""The plan of a monitor, with its watches and limits, and the summary of calibration data."""
 
 import math
 from collections.abc import Sequence
@@ -21,16 +21,17 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Summary of the calibration data in at most 64 blocks.
+    """A summary of the calibration data in at most 64 blocks.
 
     Attributes
     ----------
     blocks : RankBlocks
         Blocks of the confidences.
     risk : ndarray of shape (blocks,) or None
-        Mean loss of each block, decreasing with the confidence; None without losses.
+        Mean loss of each block, which decreases with the confidence, or None without losses.
     spread : float
-        Mean standard deviation of the loss over the accepted calibration samples; NaN if unknown.
+        Mean standard deviation of the loss over the accepted calibration samples, or NaN if it is
+        unknown.
 
     Examples
     --------
@@ -58,21 +59,21 @@ def build_reference(
     predicted: AnyArray | None = None,
     seed: int = 0,
 ) -> Reference:
-    """Summarize calibration data for a monitor.
+    """Summarize the calibration data for a monitor.
 
     Parameters
     ----------
     confidence : array of shape (n,)
         Finite confidences on the scale of the stream.
     loss : array of shape (n,), optional
-        Losses in [0, 1]. With losses, labels are requested where failures are likely, for
-        confidences on any scale.
+        Losses in [0, 1]. With losses, labels are requested where failures are likely, whatever the
+        scale of the confidences.
     threshold : float
         Threshold on the scale of the stream.
     predicted : array of shape (n,), optional
-        If `loss` is None: the probabilities of a failure according to the confidences.
+        Predicted probabilities of a failure, which are used if `loss` is None.
     seed : int
-        Seed of the random tie-breaking.
+        Seed of the random order of ties.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def build_reference(
     Raises
     ------
     ShapeError, DomainError
-        If lengths differ or values are not finite.
+        If lengths differ or if values are not finite.
     """
     values = checks.confidence(confidence, "calibration").astype(np.float64)
     blocks = rank_blocks(values, rng=seed)
@@ -103,15 +104,15 @@ def build_reference(
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
-    """Return the standard deviation of 0/1 losses with these risks."""
+    """Return the standard deviation of 0/1 losses with these risks, shape (n,)."""
     return np.sqrt(np.maximum(risk * (1 - risk), 0.0))
 
 
 def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
-    """Return the isotonic risk of each block, smoothed by one additional sample of mean risk."""
+    """Return the isotonic risk of each block, smoothed by an additional sample of mean risk."""
     count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
     total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
-    # The risk decreases with the confidence, so it increases in the reversed order.
+    # The risk decreases with the confidence, so it increases in reversed order.
     count, total = count[::-1].copy(), total[::-1].copy()
     ends = isotonic_block_ends(total, count)
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -120,12 +121,12 @@ def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatA
     return np.repeat(pooled_risk, sizes)[::-1].copy()
 
 
-#: The risks for which a rule may have a guarantee.
+#: Risks for which a rule may have a guarantee.
 RiskKind = Literal["selective risk", "generalized risk"]
 RISKS: Final[tuple[RiskKind, ...]] = get_args(RiskKind)
 
-#: The share of the label requests that is spread uniformly over the answers. Request probabilities
-#: are at least this share of their mean, so that no single label dominates an estimate.
+#: Share of the label requests that is spread uniformly over the answers. Each request probability
+#: is at least this share of the mean probability, so that no single label dominates an estimate.
 UNIFORM_SHARE: Final = 0.5
 
 
@@ -136,30 +137,30 @@ class MonitorPlan:
     Attributes
     ----------
     rule : DecisionRule
-        The rule in use.
+        Decision rule in use.
     delta : float
-        Probability that any of the watches ever raises a false alarm.
+        Probability that any watch ever raises a false alarm.
     scale : {"log-odds", "probability", "score"}
-        Scale of the confidences of the stream.
+        Scale of the confidences in the stream.
     coverage : tuple of float or None
-        Allowed range of the coverage; None if it is unknown.
+        Allowed range of the coverage, or None if it is unknown.
     is_coverage_estimated : bool
-        Whether the range was estimated from the calibration data, which uses half of the share of
-        `delta` of this watch.
+        Whether the range of the coverage was estimated from the calibration data. The estimate uses
+        half of the share of `delta` that belongs to this watch.
     max_risk : float or None
-        The largest allowed risk; None without a target.
+        Maximum allowed risk, or None without a target.
     risk_kind : {"selective risk", "generalized risk"}
-        The risk to which `max_risk` refers.
+        Risk to which `max_risk` refers.
     label_share : float or None
-        Mean share of the answers whose labels are requested; None if labels are not requested.
+        Mean share of the answers whose labels are requested, or None if no labels are requested.
     patience : int
-        Number of later predictions after which a requested label is given up.
+        Number of later predictions after which a requested label counts as missing.
     remember : int
         Number of predictions whose ids are remembered.
     seed : int
         Seed of all random numbers.
     reference : Reference or None
-        Summary of the calibration data, if they were passed.
+        Summary of the calibration data, or None.
 
     Examples
     --------
@@ -195,7 +196,7 @@ class MonitorPlan:
         return tuple(name for name in WATCHES if is_active[name])
 
     def false_alarm_probability(self, name: WatchName) -> float:
-        """Return the probability of a false alarm of the bets of a watch."""
+        """Return the probability that the bets of a watch ever raise a false alarm."""
         share = self.delta / max(len(self.watched), 1)
         return share / 2 if name == "coverage" and self.is_coverage_estimated else share
 
@@ -207,30 +208,30 @@ class MonitorPlan:
         )
 
     def wager(self, name: WatchName) -> Wager | None:
-        """Return the initial bets of a watch; None if it is off."""
+        """Return the initial bets of a watch, or None if the watch is inactive."""
         if name not in self.watched:
             return None
         if name == "coverage" and self.coverage is not None:
             return wager(*self.coverage)
         if name == "risk" and self.max_risk is not None:
             return wager(high=self.max_risk * self.min_label_probability)
-        # Two streams: the p-value of the rank, and its distance from 0.5.
+        # There are two streams of bets: the p-value of the rank, and its distance from 0.5.
         return wager(0.5, 0.5, streams=(2,))
 
     @property
     def urn(self) -> IntArray | None:
-        """The initial counts of the calibration blocks."""
+        """Initial counts of the calibration blocks."""
         return None if self.reference is None else self.reference.blocks.n_gaps
 
     # ------------------------------------------------------------------------ single predictions
     def answered(self, confidence: Array) -> BoolArray:
-        """Return a mask of the confidences that the rule accepts."""
+        """Return a mask of the confidences that the rule accepts, shape (n,)."""
         mask: BoolArray = np.asarray(self.rule.apply(confidence, scale=self.scale), np.bool_)
         return mask
 
     @property
     def threshold(self) -> float:
-        """The threshold on the scale of the stream; NaN if there is none."""
+        """Threshold on the scale of the stream, or NaN without a threshold."""
         threshold = self.rule.threshold_on(self.scale)
         return math.nan if threshold is None else threshold
 
@@ -261,13 +262,13 @@ class MonitorPlan:
 
     @property
     def min_label_probability(self) -> float:
-        """The smallest probability of a label request; 1 if labels are not requested."""
+        """Smallest probability of a label request, or 1 if no labels are requested."""
         share = 1.0 if self.label_share is None else self.label_share
         return share * UNIFORM_SHARE if self._has_uneven_probabilities else share
 
     @property
     def _has_uneven_probabilities(self) -> bool:
-        """Whether labels are requested with higher probability if failures are more likely."""
+        """Whether labels are requested with a higher probability if failures are more likely."""
         has_spread = self.reference is not None and self.reference.spread > 0
         return self.label_share is not None and has_spread
 
@@ -275,8 +276,8 @@ class MonitorPlan:
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
         """Return confidence limits of the coverage or the risk that hold at all times.
 
-        The probability that they ever fail is the share of `delta` of the watch. `tally` replaces
-        the counts of the watch. The watch of the confidences has no limits.
+        The probability that the limits ever fail is at most the false-alarm probability of the
+        watch. `tally` replaces the counts of the watch. The watch of the confidences has no limits.
         """
         counts = tally or watch.tally
         scale = self.min_label_probability if watch.name == "risk" else 1.0
@@ -297,7 +298,7 @@ class MonitorPlan:
         )
 
     def alarm_reason(self, watch: Watch, n_labels: int) -> str:
-        """Return the sentence with the numbers of an alarm."""
+        """Return a sentence that explains an alarm with its numbers."""
         mean, recent = self.mean(watch), self.recent_mean(watch)
         probability = self.delta / len(self.watched)
         error = f"(probability of a false alarm: at most {probability:.4g})"
@@ -326,8 +327,8 @@ class MonitorPlan:
     def history_row(self, point: Sequence[float]) -> dict[str, float]:
         """Return a point of the history with its confidence limits, as a row of a table.
 
-        `evidence` is the logarithm of the capital divided by the logarithm of the alarm capital: 0
-        at the start, 1 at the alarm.
+        `evidence` is the logarithm of the capital divided by the logarithm of the alarm capital, so
+        0 at the start and 1 at the alarm.
         """
         events, n_predictions, n_answers, answered, n_losses, total_loss, *capitals = point
         watches = dict(zip(WATCHES, self.initial_watches(), strict=True))
@@ -348,7 +349,7 @@ class MonitorPlan:
 
 
 def risk_from_confidence(confidence: FloatArray, scale: str) -> FloatArray | None:
-    """Return the failure probabilities according to the confidences; None if they have none."""
+    """Return the failure probabilities that the confidences imply, or None on the scale "score"."""
     if scale == "score":
         return None
     p = confidence if scale == "probability" else special.expit(confidence)

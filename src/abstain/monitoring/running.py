@@ -1,4 +1,4 @@
-"""A monitor at work: predictions and labels one after the other, until it is a record again."""
+"""Process predictions and labels one after the other, and update the state of a monitor."""
 
 import math
 from collections import deque
@@ -32,15 +32,15 @@ from abstain.monitoring.state import (
 )
 from abstain.typing import Array
 
-#: Points of the history that are kept; then every second one is.
+#: Maximum number of points in the history. If there are more, every second point is removed.
 POINTS: Final = 400
-#: Numbers of such a point: events, predictions; values and their sum of the coverage and of the
-#: risk; the capital of each watch.
+#: Number of values of a point: events, predictions, the count and the sum of the coverage and of
+#: the risk, and the capital of each watch.
 COLUMNS: Final = 9
 
 
 class RunningWatch:
-    """A watch at work."""
+    """A mutable watch, which counts values and bets on them."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.alarmed = watch, watch.has_alarm
@@ -49,7 +49,7 @@ class RunningWatch:
         self._wager = None if watch.wager is None else RunningWager(watch.wager)
 
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
-        """Count a value and bet on it, or on `bet_on`; return whether this raises an alarm."""
+        """Count a value and bet on it or on `bet_on`. Return whether this raises an alarm."""
         self._n += 1
         self._total += value
         self._recent += (value - self._recent) / min(self._n, RECENT)
@@ -64,16 +64,16 @@ class RunningWatch:
 
     @property
     def tally(self) -> WatchTally:
-        """What the watch counted."""
+        """Counts of the watch."""
         return WatchTally(self._n, self._total, self._recent)
 
     @property
     def capital(self) -> float:
-        """What it owns; NaN if the watch is off."""
+        """Capital of the bets, or NaN if the watch is inactive."""
         return math.nan if self._wager is None else self._wager.capital
 
     def done(self) -> Watch:
-        """Return the watch as a record."""
+        """Return the watch as an immutable record."""
         wager = self.watch.wager
         if wager is not None and self._wager is not None:
             money = read_only(self._wager.money.copy())
@@ -82,9 +82,10 @@ class RunningWatch:
 
 
 class RunningMonitor:
-    """A monitor at work: it changes in place, so that a line costs the same after any number."""
+    """A mutable monitor, whose cost per line does not depend on the number of earlier lines."""
 
     def __init__(self, plan: MonitorPlan, state: MonitorState) -> None:
+        """Copy the state of a monitor into mutable objects."""
         self.plan = plan
         self.ledger = LedgerWriter(state.ledger)
         self.counts = asdict(state.counts)
@@ -93,11 +94,9 @@ class RunningMonitor:
         self._rank_bets = np.empty((2, 1))
         requests = state.requests
         self.sums = requests.sums.tolist()
-        self.n_settled, self.n_labeled, self.n_missing = (
-            requests.n,
-            requests.labeled,
-            requests.missing,
-        )
+        self.n_settled = requests.n
+        self.n_labeled = requests.labeled
+        self.n_missing = requests.missing
         self.items = deque(requests.iter_items())
         self.awaited = {item.number: item for item in self.items if item.is_waiting}
         self.early = dict(state.early)
@@ -112,9 +111,9 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ batches
     def take_lines(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Take lines in their order, up to one after which `on_bad_line` says to stop.
+        """Process lines in their order, until `on_bad_line` returns that processing should stop.
 
-        A line that does not fit those before it is bad too, and changes nothing.
+        A line that contradicts earlier lines is also invalid, and it changes nothing.
         """
         try:
             arrivals = build_arrivals(self.plan, lines)
@@ -140,7 +139,7 @@ class RunningMonitor:
                 return
 
     def take(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> None:
-        """Take predictions and labels in their order; the first error is raised."""
+        """Process predictions and labels in their order, and raise the first error."""
         self._take(arrivals, _reraise)
 
     def _take(
@@ -148,6 +147,7 @@ class RunningMonitor:
         arrivals: Sequence[Prediction | ArrivedLabel],
         on_error: Callable[[int, InputError], bool],
     ) -> None:
+        """Process predictions and labels in their order. `on_error` returns whether to continue."""
         keys = np.array([arrival.key for arrival in arrivals], np.uint64)
         indexed = self.ledger.find_indexed(keys)
         for i, (arrival, number) in enumerate(zip(arrivals, indexed, strict=True)):
@@ -162,14 +162,14 @@ class RunningMonitor:
         self.ledger.maintain(self.plan.remember)
 
     def _find(self, key: int, indexed: int) -> int | None:
-        """Return the number of a prediction, counted from 0; None if it is not remembered."""
+        """Return the number of a prediction, counted from 0, or None if it is not remembered."""
         number = self.ledger.find(key, indexed)
         is_remembered = number >= max(self.n_predictions - self.plan.remember, 0)
         return number if is_remembered else None
 
     # ------------------------------------------------------------------------ predictions
     def _predict(self, arrival: Prediction, indexed: int) -> None:
-        """Take a prediction if it is new; count it if it is not."""
+        """Process a prediction if it is new. Otherwise, count the repetition."""
         key = arrival.key
         if self._find(key, indexed) is not None:
             self.counts["replayed"] += 1
@@ -178,7 +178,7 @@ class RunningMonitor:
             return
         early = self.early.get(key)
         label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
-        # Before the state changes, because a class may be invalid.
+        # The loss is computed before the state changes, because a class may be invalid.
         loss = None if label is None else self._loss(label, arrival.answer)
         number = self.n_predictions
         flags = ANSWERED * arrival.is_answered + LABELED * (loss is not None)
@@ -190,6 +190,7 @@ class RunningMonitor:
         self._note()
 
     def _watch(self, arrival: Prediction, number: int) -> None:
+        """Update the watches of coverage and confidences, and request the label if it is drawn."""
         is_answered = arrival.is_answered
         if self.coverage.add(float(is_answered)):
             self._alarm(self.coverage)
@@ -211,12 +212,12 @@ class RunningMonitor:
             if is_requested:
                 self.awaited[number] = item
         elif self.plan.risk_kind == "generalized risk":
-            # A sample that is not answered has no loss, and no label is needed to know it.
+            # A rejected sample has loss 0, so its label is not needed.
             self.items.append(RequestItem(number, 0.0, 1.0, is_requested=False, loss=math.nan))
         self._settle()
 
     def _note(self) -> None:
-        """Count an event, and keep a point of the history at every so many."""
+        """Count an event, and add a point to the history after every `stride` events."""
         self.events += 1
         if self.events % self.stride:
             return
@@ -226,7 +227,7 @@ class RunningMonitor:
             self.history = [row for row in self.history if row[0] % self.stride == 0]
 
     def point(self) -> tuple[float, ...]:
-        """Return where everything stands now."""
+        """Return the current point of the history."""
         tallies = (counter.tally for counter in (self.coverage, self.risk))
         sums = (float(x) for tally in tallies for x in (tally.n, tally.total))
         capitals = (c.capital for c in (self.coverage, self.confidence, self.risk))
@@ -234,7 +235,7 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ labels
     def _label(self, label: ArrivedLabel, indexed: int) -> None:
-        """Take the label of a prediction, or keep it until its prediction comes."""
+        """Process the label of a prediction, or store it until its prediction arrives."""
         number = self._find(label.key, indexed)
         if number is None:
             self._keep(label)
@@ -249,7 +250,7 @@ class RunningMonitor:
         self._note()
 
     def _keep(self, label: ArrivedLabel) -> None:
-        """Keep a label whose prediction was not seen yet."""
+        """Store a label whose prediction has not arrived."""
         if label.key in self.early:
             self.counts["repeated"] += 1
             return
@@ -258,6 +259,7 @@ class RunningMonitor:
             del self.early[next(iter(self.early))]
 
     def _loss(self, label: ArrivedLabel, answer: int) -> float:
+        """Return the loss that a label implies, given the hash of the predicted class."""
         if not math.isnan(label.loss):
             return label.loss
         if not answer:
@@ -268,6 +270,7 @@ class RunningMonitor:
         return float(label.class_hash != answer)
 
     def _count_loss(self, number: int, loss: float, *, is_answered: bool) -> None:
+        """Count the loss of a prediction for the risk, if its label is used."""
         if self.plan.label_share is not None:
             item = self.awaited.pop(number, None)
             if item is None:
@@ -282,7 +285,7 @@ class RunningMonitor:
             self.counts["abstained"] += 1
 
     def _settle(self) -> None:
-        """Count the answers whose labels are available or given up, in their order."""
+        """Count the answers, in their order, whose labels arrived or count as missing."""
         items, late = self.items, self.n_predictions - 1 - self.plan.patience
         min_probability = self.plan.min_label_probability
         while items and not (items[0].is_waiting and items[0].number > late):
@@ -299,7 +302,7 @@ class RunningMonitor:
                 self.n_labeled += item.is_requested
             terms = sum_terms(item.predicted, mass - predicted_mass, mass)
             self.sums = [x + term for x, term in zip(self.sums, terms, strict=True)]
-            # A missing label counts as correct, which causes no false alarm.
+            # A missing label counts as a correct answer, which causes no false alarm.
             if self.risk.add(mass * min_probability):
                 self._alarm(self.risk)
 
@@ -311,11 +314,11 @@ class RunningMonitor:
 
     @property
     def labeled(self) -> int:
-        """Labels behind the risk."""
+        """Number of labels from which the risk is computed."""
         return self.risk.tally.n if self.plan.label_share is None else self.n_labeled
 
     def done(self) -> MonitorState:
-        """Return what was seen by now."""
+        """Return the state of the monitor as an immutable record."""
         items, names = items_to_array([*self.items])
         sums = read_only(np.array(self.sums, np.float64))
         settled = self.n_settled, self.n_labeled, self.n_missing
@@ -334,7 +337,7 @@ class RunningMonitor:
 
 
 def _at_line(line: Line, error: InputError) -> FileFormatError:
-    """Return the error with the position of the line."""
+    """Return the error with the location of the line."""
     located = FileFormatError(f"{line.location}: {error}")
     located.__cause__ = error
     return located

@@ -1,4 +1,4 @@
-"""Create a monitor for a decision rule (`start`)."""
+"""`start`, which creates a monitor for a decision rule."""
 
 import math
 from typing import Final, get_args
@@ -48,40 +48,40 @@ def start(
 ) -> Monitor:
     """Create a monitor of a decision rule in use.
 
-    Answers: does the guarantee of the rule still hold, and how soon is a violation detected?
+    The monitor detects whether the guarantee of the rule no longer holds.
 
     Parameters
     ----------
     rule : DecisionRule
-        A decision rule with one threshold.
+        Decision rule with one threshold.
     calibration : Predictions or array of shape (n,), optional
-        The calibration data of the rule, or their confidences. Without them, the distribution of
-        the confidences is not watched, and labels are requested with equal probabilities.
+        Calibration data of the rule, or their confidences. Without them, the distribution of the
+        confidences is not watched, and labels are requested with equal probabilities.
     delta : float, default=0.05
         Probability that *any* watch ever raises a false alarm. The watches share it evenly.
     coverage : tuple of float, optional
-        Allowed range of the coverage. By default the range that is compatible with the calibration
-        data, which uses half of the share of `delta` of this watch.
+        Allowed range of the coverage. The default is the range that is compatible with the
+        calibration data. This default uses half of the share of `delta` that belongs to the watch.
     max_risk : float, optional
-        The largest allowed risk; by default the target of the rule.
+        Maximum allowed risk. The default is the target of the rule.
     label_share : float, optional
-        Request the labels of this share of the answers, with higher probability if a failure is
-        likely. By default labels are not requested; all labels that arrive are treated as a random
-        sample of the answers.
+        Share of the answers whose labels are requested, with a higher probability if a failure is
+        likely. By default, no labels are requested, and all labels that arrive are treated as a
+        random sample of the answers.
     patience : int, default=10_000
-        Number of later predictions after which a requested label is given up.
+        Number of later predictions after which a requested label counts as missing.
     remember : int, default=1_000_000
-        Number of predictions whose ids are remembered, with 17 bytes each. It must be at least
-        `patience` if labels are requested. The label of an older prediction is not counted.
+        Number of predictions whose ids are remembered, with 17 bytes each. If labels are requested,
+        it must be at least `patience`. The label of an older prediction is not counted.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of the confidences of the stream; required for a rule in log-odds.
+        Scale of the confidences in the stream, which is required for a rule in log-odds.
     seed : int, default=0
-        Seed of the label requests and of the tie-breaking.
+        Seed of the label requests and of the random order of ties.
 
     Returns
     -------
     Monitor
-        A monitor without observations. Its methods `update` and `labels` add them.
+        A monitor without observations, which `update` and `labels` add.
 
     Raises
     ------
@@ -89,13 +89,13 @@ def start(
         If the rule has no threshold, if there is nothing to watch, or if the threshold cannot be
         converted to the scale.
     DomainError
-        If a probability, share or range is invalid.
+        If a probability, a share or a range is invalid.
 
     Notes
     -----
-    The coverage and the risk are tested by betting [1]_, the confidences by conformal p-values
+    The coverage and the risk are tested by betting [1]_, and the confidences by conformal p-values
     [2]_. Labels are requested as in [3]_. docs/monitoring.md describes the assumptions of each
-    watch, and how long it takes to detect a change.
+    watch, and the time that it needs to detect a change.
 
     References
     ----------
@@ -146,7 +146,7 @@ def start(
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
-    """Return the scale of the stream; raise InputError if it must be passed explicitly."""
+    """Return the scale of the stream. An unknown scale that is not passed raises an InputError."""
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:
@@ -166,11 +166,11 @@ def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
 def coverage_limits(
     rule: DecisionRule, coverage: tuple[float, float] | None, share: float
 ) -> tuple[float, float] | None:
-    """Return the range of the coverage that contains the true one with probability 1 - share.
+    """Return a range that contains the true coverage with probability 1 - share.
 
     A range that the user passes as `coverage` is validated and returned. Otherwise, the range
-    follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. It holds uniformly over
-    thresholds, because the threshold was chosen on the same data.
+    follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. The inequality holds uniformly
+    over thresholds, which is required because the threshold was chosen on the same data.
     """
     if coverage is not None:
         low, high = (checks.fraction(x, "coverage") for x in coverage)
@@ -193,14 +193,14 @@ def coverage_limits(
 
 
 def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:
-    """Return the largest allowed risk, if any, and the kind of the risk."""
+    """Return the maximum allowed risk, or None, and the kind of risk."""
     kind: RiskKind = "generalized risk" if rule.quantity == "generalized risk" else "selective risk"
     if max_risk is None and rule.quantity in RISKS:
         max_risk = rule.target
     if max_risk is None:
         return None, kind
     value = checks.fraction(max_risk, "max_risk")
-    # Nearer to 0 or 1 the stakes of the bets are not representable.
+    # Closer to 0 or 1, the stakes of the bets cannot be represented.
     if not _MIN_DISTANCE <= value <= 1 - _MIN_DISTANCE:
         raise DomainError(
             "`max_risk` must lie strictly between 0 and 1, and not closer to them than "
@@ -212,9 +212,10 @@ def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float 
 def check_matches_state(
     monitor: Monitor, rule: DecisionRule, calibration: object = None, **options: object
 ) -> None:
-    """Raise InputError if a state belongs to another rule or was created with other options.
+    """Raise an InputError if a state belongs to another rule or was created with other options.
 
-    `options` are options of `start` that were passed again; other options stay unchanged.
+    `options` contains options of `start` that were passed again. Options that were not passed again
+    stay unchanged.
     """
     plan = monitor.plan
     if rule != plan.rule:
@@ -239,18 +240,18 @@ def check_matches_state(
 
 
 def _have_same_blocks(first: Reference, second: Reference) -> bool:
-    # The edges are not sufficient: with many ties, other data can have the same edges.
+    # The edges are not sufficient, because with many ties other data can have the same edges.
     return np.array_equal(first.blocks.edges, second.blocks.edges) and np.array_equal(
         first.blocks.n_gaps, second.blocks.n_gaps
     )
 
 
 def _check_watches_and_memory(plan: MonitorPlan) -> None:
-    """Check that a watch is active and that predictions are remembered while labels are awaited."""
+    """Check that a watch is active, and that awaited predictions are remembered long enough."""
     if not plan.watched:
         raise InputError(_NOTHING_TO_WATCH)
     if plan.label_share is not None and plan.remember < plan.patience:
-        # Otherwise the prediction of an awaited label could be forgotten, and never count.
+        # Otherwise, the prediction of an awaited label could be forgotten, so it would never count.
         raise DomainError(
             f"`remember` must be at least `patience` ({plan.patience:,}) if labels are requested; "
             f"got {plan.remember:,}: increase `remember`, or decrease `patience` "
@@ -259,7 +260,7 @@ def _check_watches_and_memory(plan: MonitorPlan) -> None:
 
 
 def _check_rule(rule: object) -> None:
-    """Check that the rule is a decision rule with one threshold."""
+    """Raise an InputError unless the rule is a decision rule with one threshold."""
     if not isinstance(rule, DecisionRule):
         raise InputError(
             f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"
@@ -274,7 +275,7 @@ def _check_rule(rule: object) -> None:
 
 
 def _check_seed(seed: int) -> int:
-    """Check that the seed fits into the key of the hash of the ids."""
+    """Validate that the seed is an integer that fits into the key of the hash of ids."""
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise DomainError(
             f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(seed)}"

@@ -1,4 +1,4 @@
-"""Observations of a monitor: counted predictions, watches, requested labels, and all of them."""
+"""The observations of a monitor: counted predictions, watches, requested labels and alarms."""
 
 import hashlib
 import math
@@ -13,34 +13,34 @@ from abstain.errors import DomainError
 from abstain.inference.wager import Wager
 from abstain.typing import Array, FloatArray, IntArray
 
-#: Bits of a flag: the prediction is answered; its label was seen.
+#: Bits of a flag, which mean that the prediction is answered and that its label arrived.
 ANSWERED: Final = 1
 LABELED: Final = 2
 
-#: What is no name, though it can be written as a text.
+#: Types that are rejected as names, although they can be converted to text.
 _NO_NAMES: Final = (bool, np.bool_, float, np.floating)
 
-#: At least so many rows are added before all are sorted again, and reserved at a time.
+#: Minimum number of new rows before the index is rebuilt, and minimum number of reserved rows.
 _MAX_RECENT: Final = 4096
 _MIN_ROOM: Final = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """The most recent predictions: their ids and what is known of each.
+    """The most recent predictions, with their ids, flags and classes.
 
     Attributes
     ----------
     keys : ndarray of shape (n,)
-        A 64-bit hash of each id, in order of arrival.
+        Hash of each id, with 64 bits, in order of arrival.
     flags : ndarray of shape (n,)
-        Sums of `ANSWERED` and `LABELED`.
+        Sums of the bits `ANSWERED` and `LABELED`.
     answers : ndarray of shape (n,)
-        A hash of each predicted class; 0 if the prediction has no class.
+        Hash of each predicted class, or 0 if the prediction has no class.
     first : int
-        Number of predictions that arrived before the first remembered one.
+        Number of predictions that arrived before the first remembered prediction.
     index : SortedKeys or None
-        The sorted keys of the first rows. It is derived from `keys`, and not saved.
+        Sorted keys of the first rows. The index is derived from `keys`, and it is not saved.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Ledger:
         return self.first + int(self.keys.size)
 
     def last(self, count: int) -> "Ledger":
-        """Return the ledger of the last `count` predictions."""
+        """Return a ledger that contains only the last `count` predictions."""
         if self.keys.size <= count:
             return self
         cut = self.keys.size - count
@@ -79,19 +79,19 @@ class Ledger:
 
 @dataclass(frozen=True, eq=False)
 class SortedKeys:
-    """Keys in ascending order, with the row of each."""
+    """Keys in ascending order, and the row of each key."""
 
     keys: Array
     rows: IntArray
 
     @classmethod
     def from_keys(cls, keys: Array) -> "SortedKeys":
-        """Sort the keys; equal keys stay in order of arrival."""
+        """Sort the keys. Equal keys stay in order of arrival."""
         rows = np.argsort(keys, kind="stable")
         return cls(read_only(keys[rows]), read_only(rows))
 
     def find_rows(self, keys: Array) -> IntArray:
-        """Return the row of each key, the last of equal ones; -1 if there is none."""
+        """Return the last row with each key, or -1 if no row has the key."""
         if not self.keys.size:
             return np.full(keys.size, -1, np.int64)
         position = np.searchsorted(self.keys, keys, "right") - 1
@@ -100,10 +100,11 @@ class SortedKeys:
 
 
 class LedgerWriter:
-    """A ledger that grows in place, with a constant cost per row.
+    """A ledger that grows in place, so that the cost per row does not depend on its length.
 
-    Rows in the sorted index are found by binary search, rows added later by a dictionary. The index
-    is rebuilt if a sixteenth of the rows are newer, so that its cost per row is constant.
+    Binary search finds rows in the sorted index, and a dictionary finds rows that were added later.
+    The index is rebuilt when a sixteenth of the rows are newer, so that its cost per row is
+    constant.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -125,13 +126,13 @@ class LedgerWriter:
         return self._first + self._n_rows
 
     def find_indexed(self, keys: Array) -> list[int]:
-        """Return the number of each prediction in the sorted index, from 0 on; -1 if not there."""
+        """Return the number of each prediction in the sorted index, from 0, or -1 if absent."""
         rows = self._index.find_rows(keys)
         numbers: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
         return numbers
 
     def find(self, key: int, indexed: int) -> int:
-        """Return the number of a prediction, from 0 on; -1 if unknown.
+        """Return the number of a prediction, from 0, or -1 if it is unknown.
 
         `indexed` is its number in the sorted index, see `find_indexed`.
         """
@@ -160,7 +161,7 @@ class LedgerWriter:
         self._columns[1][number - self._first] |= LABELED
 
     def maintain(self, remember: int) -> None:
-        """Forget all but the last `remember` predictions and rebuild the index, if it is due."""
+        """If due, drop all but the last `remember` predictions, or rebuild the index."""
         if self._n_rows > remember + remember // 4:
             self._load(self.freeze().last(remember))
         elif len(self._recent) > _MAX_RECENT + self._n_rows // 16:
@@ -168,14 +169,14 @@ class LedgerWriter:
             self._recent = {}
 
     def freeze(self) -> Ledger:
-        """Return a ledger that does not change."""
+        """Return an immutable ledger."""
         keys, flags, answers = (column[: self._n_rows] for column in self._columns)
         if not self._is_shared:
             keys, flags, answers = (read_only(x.copy()) for x in (keys, flags, answers))
         return Ledger(keys, flags, answers, self._first, self._index)
 
     def _reserve(self) -> None:
-        """Copy the rows into arrays with room for more."""
+        """Copy the rows into larger arrays."""
         size = self._n_rows + max(self._n_rows // 8, _MIN_ROOM)
         larger = tuple(np.zeros(size, column.dtype) for column in self._columns)
         for column, copy in zip(self._columns, larger, strict=True):
@@ -184,10 +185,11 @@ class LedgerWriter:
 
 
 def hash_names(names: Sequence[object], seed: int) -> Array:
-    """Return four numbers of 64 bits for each name: a key, and three to draw uniform numbers of.
+    """Return four 64-bit numbers for each name: a key, and three numbers for random draws.
 
-    They depend on the name and the seed alone, so that a restart draws the same. A number with a
-    point is refused: 1.0 and 1 would be two names, and NaN the class of all that is not known.
+    The numbers depend only on the name and the seed, so that a restart draws equal numbers. Floats
+    are rejected, because 1.0 and 1 would be different names, and NaN would be the class of all
+    unknown entries.
     """
     for i, name in enumerate(names):
         if isinstance(name, _NO_NAMES) or name is None or name == "":
@@ -202,7 +204,7 @@ def hash_names(names: Sequence[object], seed: int) -> Array:
 
 
 def to_uniform(numbers: Array) -> FloatArray:
-    """Return numbers of 64 bits as numbers in [0, 1)."""
+    """Convert 64-bit numbers to numbers in [0, 1)."""
     return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -216,7 +218,7 @@ RECENT: Final = 200
 
 @dataclass(frozen=True)
 class Alarm:
-    """An alarm of a watch.
+    """An alarm that a watch raised.
 
     Attributes
     ----------
@@ -225,7 +227,7 @@ class Alarm:
     n_predictions : int
         Number of predictions at the time of the alarm.
     reason : str
-        A sentence with the numbers.
+        Sentence that explains the alarm with its numbers.
     acknowledged : bool
         Whether the watch was reset after the alarm.
 
@@ -243,13 +245,13 @@ class Alarm:
 
     @property
     def line(self) -> str:
-        """The line that scripts can search for; it begins with ALARM."""
+        """Line for logs that begins with ALARM, so that scripts can search for it."""
         return f"ALARM {self.watch}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class WatchTally:
-    """Counts of a watch since its start or reset.
+    """Counts of a watch since its start or last reset.
 
     Attributes
     ----------
@@ -267,11 +269,11 @@ class WatchTally:
 
     @property
     def mean(self) -> float:
-        """Mean of the values; NaN without values."""
+        """Mean of the values, or NaN without values."""
         return self.total / self.n if self.n else float("nan")
 
     def after(self, value: float) -> "WatchTally":
-        """Return the counts with one more value."""
+        """Return the counts after one more value."""
         n = self.n + 1
         return WatchTally(
             n, self.total + value, self.recent_mean + (value - self.recent_mean) / min(n, RECENT)
@@ -280,23 +282,23 @@ class WatchTally:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """One watch since its start or reset.
+    """A watch since its start or last reset.
 
     Attributes
     ----------
     name : {"coverage", "confidence", "risk"}
-        The quantity that is tested.
+        Quantity that is tested.
     wager : Wager or None
-        State of the bets; None if the watch is off.
+        State of the bets, or None if the watch is inactive.
     alarm_capital : float
-        The capital at which the alarm is raised: one over the probability of a false alarm.
+        Capital at which an alarm is raised, the inverse of the probability of a false alarm.
     tally : WatchTally
-        Counts of the values: whether each prediction is answered, the p-values of the confidences,
-        or the losses.
+        Counts of the values, which are acceptance of predictions, p-values of confidences, or
+        losses.
     has_alarm : bool
-        Whether the watch has raised an alarm that was not reset.
+        Whether the watch has raised an alarm that was not acknowledged.
     since : int
-        Number of predictions before the start or reset.
+        Number of predictions before the start or last reset.
     """
 
     name: WatchName
@@ -308,12 +310,12 @@ class Watch:
 
     @property
     def capital(self) -> float:
-        """Capital of the bets, 1 at the start; NaN if the watch is off."""
+        """Capital of the bets, which is 1 at the start and NaN if the watch is inactive."""
         return float("nan") if self.wager is None else float(self.wager.capital.mean())
 
     @property
     def state(self) -> Literal["off", "quiet", "alarm"]:
-        """Whether the watch is off, quiet, or has an alarm."""
+        """Whether the watch is inactive ("off"), has no alarm ("quiet") or has an alarm."""
         if self.wager is None:
             return "off"
         return "alarm" if self.has_alarm else "quiet"
@@ -327,7 +329,7 @@ TERMS = 7
 
 @dataclass(slots=True)
 class RequestItem:
-    """One answer and the request of its label."""
+    """An answer and the request of its label."""
 
     #: Number of the prediction, counted from 0.
     number: int
@@ -336,9 +338,9 @@ class RequestItem:
     #: Probability with which the label is requested.
     probability: float
     is_requested: bool
-    #: Loss; NaN until the label arrives.
+    #: Loss, or NaN until the label arrives.
     loss: float
-    #: Id of the prediction if the label is requested, else empty.
+    #: Id of the prediction if its label is requested, otherwise an empty text.
     name: str = ""
 
     @property
@@ -349,23 +351,23 @@ class RequestItem:
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Answers from the first one that awaits its label on, and sums over all earlier answers.
+    """Answers from the first answer that awaits its label, and sums over all earlier answers.
 
     Answers are settled in the order of their predictions. The order in which labels arrive has no
-    effect, and no answer is settled because of its label.
+    effect, and the value of a label does not affect when an answer is settled.
 
     Attributes
     ----------
     items : ndarray of shape (k, 5)
-        Number, predicted failure, request probability, whether the label is requested, and loss of
-        each answer.
+        Number, predicted failure probability, request probability, whether the label is requested,
+        and loss of each answer.
     names : tuple of str
-        Ids of the answers; empty if the label is not requested.
+        Id of each answer, or an empty text if its label is not requested.
     sums : ndarray of shape (7,)
-        Sums of `sum_terms` over the earlier answers, which are settled or given up.
+        Sums of `sum_terms` over the earlier answers, which are settled or whose labels are missing.
     n, labeled, missing : int
-        Number of settled answers, of settled answers with a label, and of answers that were given
-        up.
+        Number of settled answers, number of settled answers with a label, and number of answers
+        with a missing label.
     """
 
     items: FloatArray
@@ -381,7 +383,7 @@ class Requests:
         return cls(np.zeros((0, COLUMNS)), (), np.zeros(TERMS))
 
     def iter_items(self) -> Iterator[RequestItem]:
-        """Yield the items as mutable records."""
+        """Yield the answers as mutable records."""
         for row, name in zip(self.items.tolist(), self.names, strict=True):
             yield RequestItem(int(row[0]), row[1], row[2], bool(row[3]), row[4], name)
 
@@ -393,9 +395,10 @@ class Requests:
     def mean_sums(self) -> FloatArray:
         """Return the arguments of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
 
-        They cover the settled and the given-up answers. If some labels never arrived, the arrived
-        labels are weighted by the inverse of their request probability and of the share that
-        arrived. This is unbiased if the arrival of a label is independent of its value.
+        The sums include settled answers and answers with missing labels. If labels are missing, the
+        other labels are weighted by the inverse of their request probability times the share of
+        labels that arrived. The estimates are unbiased if the arrival of a label is independent of
+        its value.
         """
         p, pp, d, dd, pd, m, mm = self.sums.tolist()
         share = self.labeled / (self.labeled + self.missing) if self.missing else 1.0
@@ -406,34 +409,34 @@ class Requests:
 def sum_terms(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
     """Return the terms of one answer in `Requests.sums`.
 
-    The terms are the predicted failure, its correction by the label and the
-    inverse-probability-weighted loss; their squares; and the product of the first two. The
-    estimates follow from their sums for any share of arrived labels.
+    The first three terms are the predicted failure probability, its correction by the label, and
+    the inverse-probability-weighted loss. The other terms are their squares and the product of the
+    first two. The estimates follow from the sums of all terms for any share of labels that arrived.
     """
     p, d, m = predicted, correction, mass
     return p, p * p, d, d * d, p * d, m, m * m
 
 
 def items_to_array(items: "list[RequestItem]") -> tuple[FloatArray, tuple[str, ...]]:
-    """Return items as an array and a tuple of their ids."""
+    """Return the answers as an array, and their ids as a tuple."""
     rows = [[i.number, i.predicted, i.probability, i.is_requested, i.loss] for i in items]
     return np.array(rows, np.float64).reshape(-1, COLUMNS), tuple(i.name for i in items)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of predictions and labels that are not evaluated.
+    """Counts of predictions and labels that do not affect the results.
 
     Attributes
     ----------
     replayed : int
-        Predictions whose id was already known.
+        Number of predictions whose id was already known.
     repeated : int
-        Labels of a prediction that already had one.
+        Number of labels of predictions that already had a label.
     abstained : int
-        Labels of rejected predictions, which have no effect on a selective risk.
+        Number of labels of rejected predictions, which have no effect on a selective risk.
     unasked : int
-        Labels that were not requested, if labels are requested.
+        Number of labels that arrived but were not requested, if labels are requested.
     """
 
     replayed: int = 0
@@ -444,30 +447,30 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class MonitorState:
-    """Observations of a rule in use.
+    """The observations of a monitor.
 
     Attributes
     ----------
     ledger : Ledger
-        The predictions that were counted.
+        Predictions that were counted.
     requests : Requests
-        The labels that were requested.
+        Labels that were requested.
     watches : tuple of Watch
         Watches of the coverage, the confidences and the risk.
     counts : Counts
-        Counts of predictions and labels that are not evaluated.
+        Counts of predictions and labels that do not affect the results.
     urn : ndarray or None
-        Number of confidences in each block of the calibration data.
+        Number of confidences in each block of the calibration data, including counted predictions.
     early : tuple
         Labels whose predictions have not arrived yet.
     history : tuple of tuple of float
-        Points of the history; see `abstain.monitoring.running.RunningMonitor.point`.
+        Points of the history. See `abstain.monitoring.running.RunningMonitor.point`.
     events : int
         Number of accepted predictions and labels.
     stride : int
         Number of events between two points of the history.
     alarms : tuple of Alarm
-        All alarms, including those that were reset.
+        All alarms, including acknowledged alarms.
     """
 
     ledger: Ledger

@@ -102,7 +102,7 @@ class Panels(Titled):
     def _split_axes(
         self, ax: "Axes", n_panels: int, *, share_x: bool = False, share_y: bool = False
     ) -> list["Axes"]:
-        """Replace axes by a grid of panels, row by row; a single panel uses the axes themselves."""
+        """Replace the axes by a grid of panels, row by row. One panel uses the axes themselves."""
         if n_panels == 1:
             return [ax]
         figure: Any = self.figure_
@@ -177,7 +177,7 @@ class RowPanels(Panels):
         """Draw the values of a panel, and add the legend handles of new names."""
 
     def _draw_row_panels(self, ax: "Axes", kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Draw all panels; return the legend handles by name."""
+        """Draw all panels, and return the legend handles by name."""
         handles: dict[str, Any] = {}
         axes = self._split_axes(ax, len(self._panel_names), share_y=True)
         rows = self._row_names

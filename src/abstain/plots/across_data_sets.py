@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-# Vertical distances: rows of names, bars, and the gap between them.
+# Vertical distance of rows of names, of bars, and of the names from the bars.
 _ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
 
 
@@ -35,7 +35,7 @@ class CriticalDifferenceDisplay(Titled):
     Attributes
     ----------
     mean_ranks : MeanRanks
-        Mean ranks, Friedman's test and Nemenyi's critical difference.
+        Mean ranks, Friedman's test, and the critical difference of Nemenyi's test.
     ranking_unit : str
         Units on which the methods are ranked: "data sets" or "runs".
 
@@ -70,17 +70,17 @@ class CriticalDifferenceDisplay(Titled):
         comparison : Comparison
             Result of `compare` for several data sets or runs.
         metric : str, optional
-            Name of the metric; the default is the first metric.
+            Name of the metric. The default is the first metric.
 
         Returns
         -------
         CriticalDifferenceDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
 
         Raises
         ------
         InputError
-            If there is only one data set and run.
+            If the comparison has only one data set and one run.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         across = comparison.mean_ranks_of(name)
@@ -114,6 +114,7 @@ class CriticalDifferenceDisplay(Titled):
         return pl.DataFrame({**columns, "not_significantly_different": groups})
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the axis of ranks, the critical difference, the bars and the names."""
         k = max(len(self.mean_ranks.methods), 2)
         axes.plot([1, k], [0, 0], color=INK, linewidth=1.2)
         for rank in range(1, k + 1):
@@ -139,7 +140,7 @@ class CriticalDifferenceDisplay(Titled):
         draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
 
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
-        """Draw the bars at levels without overlap; return the y position below them."""
+        """Draw the bars at levels without overlap, and return the y position below them."""
         rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
         ranks = [[rank_by_method[method] for method in c] for c in self.mean_ranks.cliques]
         style = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
@@ -178,8 +179,8 @@ class CriticalDifferenceDisplay(Titled):
 class PerformanceProfileDisplay(Titled):
     """Share of runs and data sets whose metric is at least as good as a threshold.
 
-    A method whose line is above the line of another method everywhere is better at every quantile,
-    not only in the mean.
+    If the line of one method is above the line of another everywhere, it is better at every
+    quantile, not only in the mean.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 
@@ -211,17 +212,17 @@ class PerformanceProfileDisplay(Titled):
         comparison : Comparison
             Result of `compare` for several data sets or runs.
         metric : str, optional
-            Name of the metric; the default is the first metric.
+            Name of the metric. The default is the first metric.
 
         Returns
         -------
         PerformanceProfileDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
 
         Raises
         ------
         InputError
-            If there is only one data set and run.
+            If the comparison has only one data set and one run.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         profiles = tuple(p for p in comparison.profiles if p.metric == name)
@@ -238,7 +239,7 @@ class PerformanceProfileDisplay(Titled):
         return f"Share of {self.unit} at least as good as a threshold of {metric}"
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table; the first column is the method."""
+        """Return the plotted data as a Polars table. The first column is the method."""
         import polars as pl
 
         columns = ["method", "threshold", "share", "low", "high"]
@@ -250,6 +251,7 @@ class PerformanceProfileDisplay(Titled):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the profile of each method with its band."""
         label_by_method = unique_labels([p.method for p in self.profiles])
         for index, profile in enumerate(self.profiles):
             label = label_by_method[profile.method]

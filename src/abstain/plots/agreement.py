@@ -88,7 +88,7 @@ class AgreementDisplay(Panels):
     is_relative_difference: bool = False
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one case."""
         if not self.pairs:
             raise InputError("`pairs` must hold at least one case; got none")
 
@@ -107,6 +107,7 @@ class AgreementDisplay(Panels):
         return table_of(self.pairs, ("panel", "group", "name", "x", "y", "difference"))
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw one panel per group of cases, with one legend."""
         axes = self._split_axes(ax, len(self.panels))
         _, columns = grid_shape(len(axes))
         handles: dict[str, Any] = {}

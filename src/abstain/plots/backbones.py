@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _ROW_HEIGHT = 0.36
 #: Vertical spread of the models of a row, as a share of its height.
 _MODEL_SPREAD = 0.5
-#: Markers of the models, so that they are recognizable without color.
+#: Markers of the models. They distinguish the models without color.
 _MARKERS = "osD^vP*X"
-#: Filled mark of the baseline, and hollow mark of the best method.
+#: Filled marker of the baseline, and hollow marker of the best method.
 _BASELINE_MARK: dict[str, Any] = {"markersize": 4.5}
 _BEST_MARK: dict[str, Any] = {"markersize": 6.5, "markerfacecolor": PAPER}
 
@@ -45,7 +45,7 @@ class BackboneValue:
 
 @dataclass(eq=False)
 class BackboneDisplay(RowPanels):
-    """Filled marks for the baseline and hollow marks for the best method, one color per model.
+    """Filled markers for the baseline and hollow markers for the best method, by model.
 
     `plot` passes additional options to each call of ``Axes.plot``.
 
@@ -73,7 +73,7 @@ class BackboneDisplay(RowPanels):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one value."""
         if not self.values:
             raise InputError("`values` must hold at least one value of a model; got none")
 
@@ -82,6 +82,7 @@ class BackboneDisplay(RowPanels):
         return table_of(self.values, ("metric", "data", "model", "baseline", "best", "best_method"))
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw all panels and one legend."""
         from matplotlib.lines import Line2D
 
         handles = self._draw_row_panels(ax, kwargs)
@@ -96,6 +97,7 @@ class BackboneDisplay(RowPanels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
+        """Draw the values of one metric, connected by a line for each model."""
         rows, models = self._row_names, distinct(self.values, "model")
         for row in range(len(rows)):
             draw_rule(ax, [0, 1], [row, row], transform=ax.get_yaxis_transform())

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Prefix of the id of all artists of a method; its index follows.
+#: Prefix of the id of all artists of a method. The index of the method follows.
 METHOD_CLASS_PREFIX = "method-"
 
 
-# Bands are wide at low coverage, so only values above this coverage determine the risk axis.
+# Bands are wide at low coverage. Only values above this coverage determine the risk axis.
 _MIN_COVERAGE_FOR_AXIS = 0.1
 
-#: A simultaneous band that starts at a higher coverage is not drawn.
+#: A simultaneous band is not drawn if it starts at a higher coverage.
 _MAX_SIMULTANEOUS_START = 0.8
 
 
@@ -36,7 +36,7 @@ _MAX_SIMULTANEOUS_START = 0.8
 class RiskCoverageBandDisplay(Titled):
     """Risk by coverage with two confidence bands for each method.
 
-    The inner band is pointwise. The outer band, with thin edges, is simultaneous for the complete
+    The inner band is pointwise. The outer band has thin edges, and is simultaneous for the complete
     curve.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
@@ -46,11 +46,11 @@ class RiskCoverageBandDisplay(Titled):
     bands : dict of str to RiskCoverageBand
         Band of each method.
     data_name : str
-        Name of the data set, or empty.
+        Name of the data set, or an empty string.
     index_by_method : dict of str to int
-        Color index of each method; the default is the order of `bands`.
+        Color index of each method. The default is the order of `bands`.
     n_methods : int
-        Number of methods of the comparison if not all are drawn, otherwise 0.
+        Number of methods of the comparison if not all are drawn, and 0 otherwise.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class RiskCoverageBandDisplay(Titled):
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         if not band:
             raise InputError("`band` must hold at least one curve; got an empty mapping")
@@ -112,23 +112,23 @@ class RiskCoverageBandDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         data : tuple of (column, value), optional
-            Data set; optional if there is only one.
+            Data set. It is optional if there is only one.
         kind : {"selective", "generalized"}, default="selective"
-            Kind of risk: mean loss of the accepted samples, or accepted loss per sample.
+            Kind of risk: the mean loss of the accepted samples, or the accepted loss per sample.
         methods : tuple of str, optional
-            Names of the methods; the default is all methods.
+            Names of the methods. The default is all methods.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         if kind not in RISK_TITLES:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = formatting.check_comparison(comparison).data_or_only(data)
         requested = comparison.methods if methods is None else methods
         band_by_method = {b.method: b for b in comparison.bands if b.data == split}
-        # Bands are computed on access, so only those of the requested methods are computed.
+        # A band is computed on access. Bands of other methods are therefore not computed.
         bands = {
             method: getattr(band_by_method[method], kind)
             for method in requested
@@ -156,7 +156,7 @@ class RiskCoverageBandDisplay(Titled):
         return f"{title}\n({subtitle})"
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table; the first column is the method."""
+        """Return the plotted data as a Polars table. The first column is the method."""
         import polars as pl
 
         tables = [
@@ -166,6 +166,7 @@ class RiskCoverageBandDisplay(Titled):
         return pl.concat(tables)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the curve and the bands of each method, and mark the artists with its id."""
         label_by_method = unique_labels(list(self.bands))
         index_by_method = self.index_by_method or {name: i for i, name in enumerate(self.bands)}
         ids = [f"{METHOD_CLASS_PREFIX}{index_by_method[name]}" for name in self.bands]
@@ -194,14 +195,14 @@ class RiskCoverageBandDisplay(Titled):
 
 
 def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
-    """Return the coverages at which the simultaneous band is drawn; none if it starts late."""
+    """Return where the simultaneous band is drawn: nowhere if it starts at a high coverage."""
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
 
 
 def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str) -> None:
-    """Draw a curve with its pointwise band and, if it has one, its simultaneous band."""
+    """Draw a curve with its pointwise band and its simultaneous band, if it has one."""
     x, color = band.coverage, style["color"]
     is_simultaneous = has_simultaneous_band(band)
     if is_simultaneous.any():
@@ -214,6 +215,6 @@ def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str)
 
 
 def _max_plotted_risk(band: RiskCoverageBand) -> float:
-    """Return the maximum of the drawn bands above the minimum coverage."""
+    """Return the maximum of the drawn bands from the minimum coverage."""
     upper = np.where(has_simultaneous_band(band), band.high_all, band.high)
     return float(np.nanmax(np.append(upper[band.coverage >= _MIN_COVERAGE_FOR_AXIS], 0.0)))

@@ -30,9 +30,10 @@ _STYLES: Mapping[str, dict[str, Any]] = {
 class CalibrationDisplay(ReliabilityDisplay):
     """Accuracy by mean confidence, before (gray) and after calibration.
 
-    On the dotted diagonal, accuracy equals confidence; below it, the score is overconfident. Larger
-    dots represent more samples. The light bars contain 95% of the dots of a perfectly calibrated
-    score, so a dot inside its bar does not indicate miscalibration.
+    On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
+    overconfident. Larger dots represent more samples. For a perfectly calibrated score, each light
+    bar contains its dot with a probability of 95%. A dot inside its bar therefore does not indicate
+    miscalibration.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         Returns
         -------
         CalibrationDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         ece = check_result_type(check, CalibrationCheck, "check", "calibration_check").ece
         curves: dict[str, ReliabilityCurve] = {}
@@ -81,7 +82,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         return cls(curves, {BEFORE: ece.before, AFTER: ece.after}, bars)
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table; the first column is "before" or "after"."""
+        """Return the plotted data as a Polars table. The first column is "before" or "after"."""
         import polars as pl
 
         table = super().frame()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Numbers of grid cells in each direction; each cell has at most one dot.
+#: Numbers of grid cells in each direction. Each cell has at most one dot.
 _GRID_SIZE: Final = (90, 60)
 #: Maximum of the risk axis, relative to the target.
 _MAX_RELATIVE_RISK: Final = 4.0
@@ -37,17 +37,17 @@ _LIGHT_GRAY: Final = "#c3cad1"
 class CascadeDisplay(Titled):
     """Mean cost by risk of all candidate thresholds on the calibration data.
 
-    Gray dots are candidate thresholds, blue dots are certified, and the diamond is selected. The
-    dotted line is the maximum risk. Thin lines are the best thresholds of each model with only the
-    person as second stage; the circle at the end of a line is the model that answers all samples.
-    The cross is the person who answers all samples.
+    Gray dots are candidate thresholds, and blue dots are certified thresholds. The diamond is the
+    selected choice of thresholds. The dotted line is the maximum risk. Each thin line shows the
+    best thresholds of one model with only the person as second stage. The circle at the end of the
+    line is the model that answers all samples. The cross is the person who answers all samples.
 
     `plot` passes additional options to the ``Axes.scatter`` of the certified choices (color, s).
 
     Attributes
     ----------
     checks : CascadeChecks
-        Result of `check_cascade`; with `calibration`, it contains all candidates.
+        Result of `check_cascade`. With `calibration`, it contains all candidates.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class CascadeDisplay(Titled):
         Returns
         -------
         CascadeDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 
@@ -91,14 +91,16 @@ class CascadeDisplay(Titled):
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table with one row per dot.
 
-        The column `kind` is "candidate", "certified", "selected", "alone" (the model of the stage
-        in `name` alone) or "data" (the cascade on the data set in `name`).
+        The column `kind` contains "candidate", "certified", "selected", "alone" or "data". "alone"
+        is the model of the stage in `name` with only the person as second stage. "data" is the
+        cascade on the data set in `name`.
         """
         import polars as pl
 
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the table: candidates, models, then data sets."""
         rows: list[dict[str, Any]] = []
         f = self.checks.frontier
         if f is not None:
@@ -137,6 +139,7 @@ class CascadeDisplay(Titled):
         return max(1.3 * target, max_risk)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the candidates, the models, the selected choice and the data sets."""
         f, plan = self.checks.frontier, self.checks.cascade.plan
         legend_entries: list[tuple[Any, str]] = []
         if f is not None:
@@ -167,6 +170,7 @@ class CascadeDisplay(Titled):
     def _draw_candidates(
         self, ax: "Axes", f: CascadeFrontier, kwargs: dict[str, Any]
     ) -> list[tuple[Any, str]]:
+        """Draw the candidates and the certified choices, and return the legend entries."""
         candidates, certified = self._distinct_points(f), f.certified
         style: Style = {"s": 7, "color": _LIGHT_GRAY, "linewidths": 0, "zorder": 1}
         dots = ax.scatter(f.risk[candidates], f.cost[candidates], **style)
@@ -178,6 +182,7 @@ class CascadeDisplay(Titled):
         return legend_entries
 
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
+        """Draw the best thresholds of each model, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, stage in enumerate(f.stages):
             efficient = f.efficient(f.only_stage(index))
@@ -190,6 +195,7 @@ class CascadeDisplay(Titled):
         return [*legend_entries, (cross, f"all samples to the {PERSON}")]
 
     def _draw_data(self, ax: "Axes") -> list[tuple[Any, str]]:
+        """Draw the cascade on each data set, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, check in enumerate(self.checks.checks):
             load = check.load
@@ -215,6 +221,6 @@ def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict
 
 
 def _draw_mark(ax: "Axes", f: CascadeFrontier, choice: int, **style: Any) -> Any:
-    """Draw a mark at the risk and the cost of one choice of thresholds."""
+    """Draw a marker at the risk and the cost of one choice of thresholds."""
     style = {"color": INK, "linestyle": "none", "zorder": 3, "clip_on": False, **style}
     return ax.plot([f.risk[choice]], [f.cost[choice]], **style)[0]

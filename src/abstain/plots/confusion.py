@@ -34,7 +34,7 @@ def abstention_column(k: int) -> tuple[float, float]:
 
 
 def mix_with_white(color: str, share: float) -> tuple[float, float, float]:
-    """Mix a color with white; a share of 0 is white, and small shares remain visible."""
+    """Mix a color with white. A share of 0 is white, and small shares remain visible."""
     from matplotlib.colors import to_rgb
 
     intensity = 0.0 if share <= 0 else 0.08 + 0.92 * min(share, 1.0)
@@ -43,7 +43,7 @@ def mix_with_white(color: str, share: float) -> tuple[float, float, float]:
 
 
 def format_cell(value: float) -> str:
-    """Format a count as an integer and a share with two digits.
+    """Format a count as an integer, and a share with two digits.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def format_cell(value: float) -> str:
 _MAX_NAME_LENGTH = 18
 #: Colors of correct answers, wrong answers and abstentions.
 _COLORS = (LIGHT[0], LIGHT[1], MUTED)
-#: With more classes, cells have no edges and are rasterized in vector formats.
+#: With more classes, cells have no edges, and are rasterized in vector formats.
 _MAX_CLASSES_WITH_LINES = 150
 #: Shares with different colors.
 _COLOR_LEVELS = np.linspace(0, 1, 257)
@@ -81,10 +81,11 @@ _TITLES = {
 
 @dataclass(eq=False)
 class SelectiveConfusionDisplay(Titled):
-    """Confusion matrix: blue is correct, orange is wrong, gray is no answer.
+    """Confusion matrix with correct answers (blue), wrong answers (orange) and abstentions (gray).
 
-    Cells with a larger share of the true class are darker (of the answer, if the matrix is
-    normalized by answer). Numbers are omitted if the cells are too small; `frame` contains all.
+    The color of a cell is darker for a larger share of the true class. If the matrix is normalized
+    by answer, it is the share of the answer. Numbers are omitted if the cells are too small.
+    `frame` returns all numbers.
 
     `plot` passes additional options to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
 
@@ -117,7 +118,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(confusion)
 
@@ -143,12 +144,13 @@ class SelectiveConfusionDisplay(Titled):
         weight : array of shape (n,), optional
             Frequency weights.
         normalize : {"true", "pred", "all"}, optional
-            Which entries add up to 1: of a true class, of an answer, or of the complete matrix.
+            Entries that add up to 1: those of a true class, of an answer, or of the complete
+            matrix.
 
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(
             selective_confusion_matrix(
@@ -179,17 +181,18 @@ class SelectiveConfusionDisplay(Titled):
         weight : array of shape (n,), optional
             Frequency weights.
         normalize : {"true", "pred", "all"}, optional
-            Which entries add up to 1: of a true class, of an answer, or of the complete matrix.
+            Entries that add up to 1: those of a true class, of an answer, or of the complete
+            matrix.
 
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
 
         Raises
         ------
         InputError
-            If the estimator has no `predict_or_abstain`.
+            If the estimator has no method `predict_or_abstain`.
         """
         if not hasattr(estimator, "predict_or_abstain"):
             raise InputError(
@@ -213,6 +216,7 @@ class SelectiveConfusionDisplay(Titled):
         return self.confusion.frame()
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the cells, their numbers and the names of the classes."""
         k = len(self.confusion.classes)
         cell = self._cell_size(axes)
         self._draw_cells(
@@ -226,6 +230,7 @@ class SelectiveConfusionDisplay(Titled):
         self._label_axes(axes, cell)
 
     def _draw_cells(self, ax: "Axes", style: Style) -> None:
+        """Draw the colored cells of the classes and of the abstentions."""
         shares = np.nan_to_num(self.confusion.by_class)
         k = shares.shape[0]
         hue = np.full(shares.shape, 1)
@@ -234,7 +239,7 @@ class SelectiveConfusionDisplay(Titled):
         colors = np.array(
             [[mix_with_white(name, share) for share in _COLOR_LEVELS] for name in _COLORS]
         )
-        # Rounded up, so that small shares are visible.
+        # Shares are rounded up, so that small shares are visible.
         level = np.ceil(np.minimum(shares, 1) * (_COLOR_LEVELS.size - 1)).astype(int)
         cells, edges = colors[hue, level], np.arange(k + 1) - 0.5
         style_options = {"edgecolors": GRID, "rasterized": k > _MAX_CLASSES_WITH_LINES, **style}
@@ -242,7 +247,7 @@ class SelectiveConfusionDisplay(Titled):
         ax.pcolormesh(abstention_column(k), edges, cells[:, -1:], **style_options)
 
     def _write_numbers(self, ax: "Axes", cell: float) -> None:
-        """Draw the number of each cell, if all numbers fit."""
+        """Draw the number of each cell if all numbers fit."""
         texts = [[format_cell(value) for value in row] for row in self.confusion.counts.tolist()]
         size = min(9.0, 72 * cell / (0.75 * max(2, *(len(text) for row in texts for text in row))))
         if size < _MIN_FONT_SIZE:
@@ -260,11 +265,12 @@ class SelectiveConfusionDisplay(Titled):
         return abstention_column(k) if column == k else (column - 0.5, column + 0.5)
 
     def _label_axes(self, ax: "Axes", cell: float) -> None:
+        """Draw the names of the classes and the titles of the axes."""
         classes = [str(name) for name in self.confusion.classes]
         k = len(classes)
         label_by_class = unique_labels(classes, _MAX_NAME_LENGTH)
         size = min(9.0, max(72 * cell * 0.8, _MIN_FONT_SIZE))
-        # If labels with the minimum font size overlap, only every second label or fewer are drawn.
+        # If labels of the minimum font size overlap, only every second label or fewer are drawn.
         step = max(1, math.ceil(_MIN_FONT_SIZE * 1.15 / (72 * cell)))
         labeled = range(0, k, step)
         names = [label_by_class[classes[i]] for i in labeled]

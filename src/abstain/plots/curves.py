@@ -47,9 +47,9 @@ _MAX_VERTICES = 2000
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
     """Risk by coverage, with marks at efficient working points.
 
-    Straight segments connect the vertices, as in the trapezoidal AURC and AUGRC. There is no
-    threshold between two vertices, so many tied samples lead to a long segment. Curves with more
-    than about 2,000 vertices are thinned in the figure and in the table.
+    Straight segments connect the vertices, as in the trapezoidal AURC and AUGRC. No threshold lies
+    between two vertices, so many tied samples lead to a long segment. Curves with more than about
+    2,000 vertices are thinned in the figure and in the table.
 
     Examples
     --------
@@ -76,18 +76,18 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
+            Confidence scores. A higher value is more confident. Pass a mapping for several scores.
         loss : array of shape (n,)
-            Loss of each sample, finite and non-negative; 1 for an error with 0/1 loss.
+            Loss of each sample, finite and non-negative. With 0/1 loss, an error has loss 1.
         kind : {"selective", "generalized"}, default="selective"
-            Kind of risk: mean loss of the accepted samples, or accepted loss per sample.
+            Kind of risk: the mean loss of the accepted samples, or the accepted loss per sample.
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         RiskCoverageDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         functions = {
             "selective": risk_coverage_curve,
@@ -105,19 +105,20 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; the default is a new figure.
+            Axes to draw on. The default is a new figure.
         usable : bool, default=True
-            Whether to mark the vertices for which no larger coverage has as low a selective risk.
+            Whether to mark the vertices for which no larger coverage has a selective risk at most
+            as high.
         steps : bool, default=False
-            Whether to draw steps instead of straight segments: the risk of a threshold between two
-            distinct confidences.
+            Whether to draw steps instead of straight segments. A step is the risk of a threshold
+            between two distinct confidences.
         **kwargs
             Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
 
         Returns
         -------
         RiskCoverageDisplay
-            With `ax_` and `figure_` set.
+            The display, with `ax_` and `figure_` set.
         """
         if steps:
             kwargs = {"drawstyle": "steps-post", **kwargs}
@@ -140,7 +141,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
     def _draw_curve(self, ax: "Axes", curve: RiskCoverageCurve, style: Style) -> None:
         super()._draw_curve(ax, curve, style)
-        # From the first vertex to coverage 0: the selective risk is taken as flat there, the
+        # From the first vertex to coverage 0, the selective risk is drawn as constant. The
         # generalized risk starts at the origin.
         first = curve.risk[0] if curve.kind == "selective" else 0.0
         lead = {**style, "linestyle": ":", "linewidth": 1.0, "label": "_lead", "gid": None}
@@ -153,9 +154,9 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
 
 class _LossCurveDisplay(Display[CurveT]):
-    """Curves that need nothing but confidences, losses and weights."""
+    """Display of a curve that is computed from confidences, losses and weights only."""
 
-    #: From confidences and losses to the curve.
+    #: Function that computes the curve from confidences and losses.
     compute: ClassVar[Callable[..., Any]]
 
     @classmethod
@@ -171,24 +172,24 @@ class _LossCurveDisplay(Display[CurveT]):
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
+            Confidence scores. A higher value is more confident. Pass a mapping for several scores.
         loss : array of shape (n,)
-            Finite and non-negative. 1 for a failure, 0 for a success in an ROC curve; in [0, 1]
-            where it is an accuracy that is drawn.
+            Loss of each sample, finite and non-negative. A failure ROC curve requires 1 for a
+            failure and 0 for a success. An accuracy-rejection curve requires losses in [0, 1].
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         Self
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(curves_by_name(cls.compute, confidence, loss, weight=weight))
 
 
 @dataclass(eq=False)
 class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
-    """Successes kept against failures let through; the dotted diagonal knows nothing.
+    """Share of accepted successes by share of accepted failures. The diagonal is chance level.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
 
 @dataclass(eq=False)
 class MetricCoverageDisplay(Display[MetricCoverageCurve]):
-    """A metric of a threshold (selective accuracy, CWSA) against the coverage it leaves.
+    """Metric by coverage, such as selective accuracy or CWSA at each threshold.
 
     Examples
     --------
@@ -240,21 +241,21 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
+            Confidence scores. A higher value is more confident. Pass a mapping for several scores.
         loss : array of shape (n,)
-            Finite and non-negative.
+            Loss of each sample, finite and non-negative.
         metric : "selective_accuracy" or callable, default="selective_accuracy"
-            What to sweep; a callable is called as ``metric(confidence, loss, threshold=t,
-            weight=weight)``, as `cwsa` and `cwsa_plus` are.
+            Metric to evaluate at each threshold. A callable is called as ``metric(confidence, loss,
+            threshold=t, weight=weight)``. `cwsa` and `cwsa_plus` are such callables.
         thresholds : array of shape (t,), optional
-            Where to evaluate; by default up to 200 distinct confidences.
+            Thresholds to evaluate. The default is up to 200 distinct confidences.
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         MetricCoverageDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         options = {"metric": metric, "thresholds": thresholds, "weight": weight}
         return cls(curves_by_name(metric_coverage_curve, confidence, loss, **options))
@@ -271,9 +272,10 @@ _MIN_DOT_AREA, _MAX_DOT_AREA = 8.0, 160.0
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display[ReliabilityCurve]):
-    """Accuracy by mean confidence; larger dots represent more samples.
+    """Accuracy by mean confidence. Larger dots represent more samples.
 
-    On the dotted diagonal, accuracy equals confidence; below it, the score is overconfident.
+    On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
+    overconfident.
 
     Examples
     --------
@@ -304,7 +306,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
             Confidence scores in [0, 1], interpreted as the probability of a correct answer. Pass a
             mapping for several scores.
         loss : array of shape (n,)
-            Loss of each sample in [0, 1]; 1 for an error with 0/1 loss.
+            Loss of each sample in [0, 1]. With 0/1 loss, an error has loss 1.
         bins : int, default=15
             Number of bins.
         binning : {"equal_width", "equal_mass"}, default="equal_width"
@@ -315,7 +317,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         Returns
         -------
         ReliabilityDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         options = {"bins": bins, "binning": binning, "weight": weight}
         return cls(curves_by_name(reliability_curve, confidence, loss, **options))
@@ -336,7 +338,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
 
 @dataclass(eq=False)
 class RetentionDisplay(_LossCurveDisplay[ErrorRetentionCurve]):
-    """Mean loss by retention, if an oracle answers the rejected samples.
+    """Mean loss by retention if an oracle answers the rejected samples.
 
     Examples
     --------
@@ -377,7 +379,7 @@ class AccuracyRejectionDisplay(_LossCurveDisplay[AccuracyRejectionCurve]):
 
 
 def display_of(curve: object) -> Display[Any]:
-    """Return the display for a curve."""
+    """Return the display for a curve of `abstain.curves`."""
     kinds: dict[type, type[Display[Any]]] = {
         RiskCoverageCurve: RiskCoverageDisplay,
         FailureRocCurve: FailureRocDisplay,

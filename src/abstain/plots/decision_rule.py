@@ -8,7 +8,13 @@ from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import add_legend_at_right, label_width
+from abstain.plots.formatting import format_percent
+from abstain.plots.labels import (
+    add_legend_at_right,
+    add_legend_below,
+    label_width,
+    n_legend_columns,
+)
 from abstain.plots.style import (
     COVERAGE_TITLE,
     CURVE_ID,
@@ -17,6 +23,7 @@ from abstain.plots.style import (
     RISK_TITLES,
     Style,
     error_bar,
+    line_style,
     reference_style,
     style_axes,
 )
@@ -31,15 +38,19 @@ if TYPE_CHECKING:
 _RISK_TARGETS = ("selective risk", "generalized risk")
 
 _MAX_VERTICES = 2000
+#: Maximum number of groups with a curve (one color each), and of vertices of their curves.
+_MAX_GROUP_CURVES, _MAX_GROUP_VERTICES = len(LIGHT), 400
+#: Width of a figure without other data, in inches.
+_COMPACT_WIDTH = 4.6
 #: Risks at a lower coverage vary strongly and do not determine the limit of the axis.
 _MIN_COVERAGE_FOR_AXIS = 0.05
-#: A data set with a larger risk relative to the others is an arrow at the upper edge.
+#: A data set with a larger risk relative to the others is drawn as an arrow at the upper edge.
 _MAX_RELATIVE_RISK = 3.0
-#: Markers of the data sets: with eight colors, 40 data sets can be distinguished.
+#: Markers of the data sets. With eight colors, they distinguish 40 data sets.
 _MARKERS = ("o", "s", "^", "v", "P")
 _LEGEND_ROW_HEIGHT = 0.2
 
-# Marks of data sets without a risk (on the axis) and with a risk out of range (upper edge).
+# Markers of data sets without a risk (on the axis), and with a risk out of range (upper edge).
 _NO_RISK_MARK: Final[dict[str, Any]] = {"marker": "|", "markersize": 14, "clip_on": False}
 _OUT_OF_RANGE_MARK: Final = {**_NO_RISK_MARK, "marker": "$\\uparrow$", "markersize": 11}
 _ARROW_HEIGHT = 0.965
@@ -50,11 +61,11 @@ class DecisionRuleDisplay(Titled):
     """Risk-coverage curve of the calibration data, selected working point, and other data.
 
     The dotted line is the target. The diamond is the selected working point, and its bar extends to
-    the certified bound. The other marks are the working points of the same threshold on other data,
-    with intervals of coverage and risk. If a risk is out of range, the mark is an arrow at the
-    upper edge, and the legend contains the risk. Consecutive data sets whose names differ only in a
-    number at the end are severities of one shift: they are connected, and the marks grow with the
-    severity.
+    the certified bound. The other markers are the working points of the same threshold on other
+    data, with intervals of coverage and risk. A risk out of range is drawn as an arrow at the upper
+    edge, and the legend contains its value. Consecutive data sets are severities of one shift if
+    their names differ only in a number at the end. A line connects them, and their markers grow
+    with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
@@ -62,6 +73,9 @@ class DecisionRuleDisplay(Titled):
     ----------
     checks : RuleChecks
         Result of `check_rule`; with `calibration`, it contains the curve.
+    shows_data : bool, default=True
+        Whether the working points on other data are drawn. A rule with a threshold for each group
+        has a curve and a dot for each group of the calibration data, and no other points.
 
     Examples
     --------
@@ -77,6 +91,7 @@ class DecisionRuleDisplay(Titled):
     """
 
     checks: RuleChecks
+    shows_data: bool = True
 
     @classmethod
     def from_checks(cls, checks: RuleChecks) -> Self:
@@ -90,7 +105,7 @@ class DecisionRuleDisplay(Titled):
         Returns
         -------
         DecisionRuleDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(check_rule_checks(checks))
 
@@ -98,6 +113,9 @@ class DecisionRuleDisplay(Titled):
     def title(self) -> str:
         """Title of the figure."""
         rule = self.checks.rule
+        if self.checks.group_curves or not self.shows_data:
+            risk = "Wrong answers" if self.checks.is_binary else "Mean loss"
+            return f"{risk} by coverage"
         if not rule.attainable:
             return "No threshold: risk-coverage curve of the calibration data and target"
         if not self.checks.checks:
@@ -119,35 +137,77 @@ class DecisionRuleDisplay(Titled):
         if (calibration := self.checks.calibration_values()) is not None:
             row = _row("calibration", calibration["coverage"], calibration[self.risk_name])
             rows.append({**row, "threshold": rule.threshold})
-        for c in self.checks.checks:
+        for c in self._shown_checks():
             intervals = c.coverage_interval, getattr(c, f"{self.risk_name}_interval")
             rows.append(_row("data", c.coverage, getattr(c, self.risk_name), c.name, intervals))
-        if (curve := self._curve()) is not None:
+        for name, curve in self._curves():
             rows += [
-                {**_row("curve", float(x), float(y)), "threshold": float(t)}
+                {**_row("curve", float(x), float(y), name), "threshold": float(t)}
                 for x, y, t in zip(curve.coverage, curve.risk, curve.thresholds, strict=True)
             ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        max_risk = self._max_plotted_risk()
+        rule, max_risk = self.checks.rule, self._max_plotted_risk()
+        is_compact = bool(self.checks.group_curves) or not self.shows_data
         legend_entries: list[tuple[Any, str]] = []
-        if (curve := self._curve()) is not None:
-            style = {"color": LIGHT[0], "linewidth": 1.6, **kwargs, "gid": CURVE_ID}
+        for index, (name, curve) in enumerate(self._curves()):
+            style = {**line_style(index), **kwargs, "gid": CURVE_ID}
             (line,) = axes.plot(curve.coverage, curve.risk, **style)
-            legend_entries.append((line, "calibration data"))
-        rule = self.checks.rule
+            if not is_compact or name:
+                legend_entries.append((line, name or "calibration data"))
         if rule.target is not None and rule.quantity in {*_RISK_TARGETS, "coverage"}:
             draw_line = axes.axvline if rule.quantity == "coverage" else axes.axhline
             style = {**reference_style(), "color": INK, "linewidth": 1.2}
-            legend_entries.append((draw_line(rule.target, **style), f"target {rule.target:g}"))
-        if rule.attainable:
+            target_text = f"target {rule.target:g}"
+            if is_compact:
+                noun = "target" if rule.quantity == "coverage" else "limit"
+                target_text = f"{noun} {format_percent(round(rule.target, 6))}"
+            legend_entries.append((draw_line(rule.target, **style), target_text))
+        if self.checks.group_curves:
+            self._draw_group_thresholds(axes)
+        elif rule.attainable:
             legend_entries += self._draw_working_point(axes)
             legend_entries += self._draw_data(axes, max_risk)
-        axes.set(xlabel=COVERAGE_TITLE, ylabel=RISK_TITLES[self.risk_name.removesuffix("_risk")])
+        risk_title = RISK_TITLES[self.risk_name.removesuffix("_risk")]
+        axes.set(xlabel=COVERAGE_TITLE, ylabel=risk_title)
         axes.set(xlim=(0, 1.02), ylim=(0, max_risk))
         style_axes(axes)
-        add_legend_at_right(axes, legend_entries)
+        if is_compact:
+            is_share = self.checks.is_binary and self.risk_name == "selective_risk"
+            y_title = "Wrong answers" if is_share else risk_title.split(" (")[0]
+            axes.set(xlabel="Coverage: share of samples answered", ylabel=y_title)
+            axes.xaxis.set_major_formatter(_format_tick)
+            if self.checks.is_binary:
+                axes.yaxis.set_major_formatter(_format_tick)
+            add_legend_below(axes, legend_entries)
+        else:
+            add_legend_at_right(axes, legend_entries)
+
+    def _draw_group_thresholds(self, axes: "Axes") -> None:
+        """Draw the threshold of each group, with a line to its certified bound."""
+        for index, (name, _) in enumerate(self._curves()):
+            rule = self.checks.rule.part(name)
+            if rule.coverage is None or rule.risk is None:
+                continue
+            is_generalized = self.risk_name == "generalized_risk"
+            x, y = rule.coverage, rule.risk * (rule.coverage if is_generalized else 1.0)
+            style: Style = {"color": line_style(index)["color"], "zorder": 5}
+            axes.plot([x], [y], marker="o", markersize=7, linestyle="none", clip_on=False, **style)
+            if rule.bound is not None and self.checks.rule.quantity in _RISK_TARGETS:
+                axes.plot([x, x], [y, rule.bound], linestyle=(0, (1, 1.5)), linewidth=1.6, **style)
+
+    def _shown_checks(self) -> tuple[RuleCheck, ...]:
+        """Return the checks whose working points are drawn."""
+        is_drawn = self.shows_data and not self.checks.group_curves
+        return self.checks.checks if is_drawn else ()
+
+    def _curves(self) -> list[tuple[str, RiskCoverageCurve]]:
+        """Return the curves of the calibration data by the name of their group."""
+        curve = self._curve()
+        group_curves = self.checks.group_curves[:_MAX_GROUP_CURVES]
+        named = [(name, thin(curve, vertices=_MAX_GROUP_VERTICES)) for name, curve in group_curves]
+        return [*([("", curve)] if curve is not None else []), *named]
 
     def _curve(self) -> RiskCoverageCurve | None:
         curve = self.checks.curve
@@ -173,7 +233,7 @@ class DecisionRuleDisplay(Titled):
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
         """Draw the working points on all data sets; connect the severities of one shift."""
-        checks = self.checks.checks
+        checks = self._shown_checks()
         names = shorten_names([c.name for c in checks])
         arrow_height = _ARROW_HEIGHT * max_risk
         legend_entries: list[tuple[Any, str]] = []
@@ -200,7 +260,7 @@ class DecisionRuleDisplay(Titled):
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
     ) -> tuple[Any, str]:
-        """Draw one data set; return the mark, and a note if the mark is not at its position."""
+        """Draw one data set, and return the marker and a note if it is not at its position."""
         x, y = check.coverage, getattr(check, self.risk_name)
         if math.isnan(y):
             (mark,) = ax.plot([x], [0], **{**style, **_NO_RISK_MARK})
@@ -215,8 +275,7 @@ class DecisionRuleDisplay(Titled):
     def _max_plotted_risk(self) -> float:
         """Return the upper limit of the risk axis, without values that are out of range."""
         rule, values = self.checks.rule, [0.0]
-        curve = self._curve()
-        if curve is not None:
+        for _, curve in self._curves():
             values.append(float(curve.risk[curve.coverage >= _MIN_COVERAGE_FOR_AXIS].max()))
         if rule.quantity in _RISK_TARGETS:
             values += [value for value in (rule.target, rule.bound) if value is not None]
@@ -224,7 +283,7 @@ class DecisionRuleDisplay(Titled):
         if not math.isnan(calibration_risk):
             values.append(calibration_risk)
         base = max(values)
-        for check in self.checks.checks:
+        for check in self._shown_checks():
             risk = getattr(check, self.risk_name)
             if risk <= _MAX_RELATIVE_RISK * base or base == 0:
                 values.append(risk)
@@ -234,20 +293,29 @@ class DecisionRuleDisplay(Titled):
         return 1.08 * max(values) or 1.0
 
     def _size(self) -> tuple[float, float]:
+        if self.checks.group_curves or not self.shows_data:
+            names = [name for name, _ in self._curves()]
+            n_rows = math.ceil((len(names) + 1) / n_legend_columns(names, _COMPACT_WIDTH))
+            return _COMPACT_WIDTH, 3.3 + _LEGEND_ROW_HEIGHT * n_rows
         names = [c.name for c in self.checks.checks]
         width = 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"])
         return width, max(4.2, 1.4 + _LEGEND_ROW_HEIGHT * len(names))
 
 
+def _format_tick(value: float, _: object) -> str:
+    """Format a tick as a percentage."""
+    return format_percent(round(value, 6))
+
+
 def data_set_style(index: int) -> dict[str, Any]:
-    """Return the color and the marker of a data set; neighbors differ in both."""
+    """Return the color and the marker of a data set. Neighbors differ in both."""
     shape = _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
     color = LIGHT[(index + 1) % len(LIGHT)]
     return {"color": color, "marker": shape, "markersize": 6, "linestyle": "none", "zorder": 4}
 
 
 def _severity_sizes(count: int) -> list[float]:
-    """Return the sizes of the marks of one shift, which grow with the severity."""
+    """Return the sizes of the markers of one shift, which grow with the severity."""
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 
@@ -258,6 +326,7 @@ def _row(
     name: str = "",
     intervals: "tuple[Interval, Interval] | None" = None,
 ) -> dict[str, Any]:
+    """Return a row of the table, with NaN for missing bounds."""
     bounds = {f"{n}_{end}": math.nan for n in ("coverage", "risk") for end in ("low", "high")}
     for number, interval in zip(("coverage", "risk"), intervals or (), strict=False):
         bounds |= {f"{number}_low": interval.low, f"{number}_high": interval.high}

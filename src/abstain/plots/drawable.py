@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# Files are reproducible: no date and no random ids.
+# Files are reproducible, because they contain no date and no random ids.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
@@ -52,7 +52,7 @@ _MAX_ENTRIES = 5
 
 
 def _summarize_field(value: Any) -> str:
-    """Summarize a field of a display: names of entries, or shapes of arrays."""
+    """Summarize a field of a display by the names of its entries or the shape of its array."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -73,7 +73,7 @@ class Drawable(ABC):
     Attributes
     ----------
     ax_, figure_ : matplotlib objects or None
-        Set by `plot`.
+        Set by `plot`. They are None before.
     """
 
     ax_: "Axes | None" = field(default=None, init=False, repr=False)
@@ -103,12 +103,12 @@ class Drawable(ABC):
         """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file; draw it first if it is not drawn yet.
+        """Write the figure to a file. The figure is drawn first if it is not drawn yet.
 
         Parameters
         ----------
         path : path-like
-            Path with the suffix ``.svg``, ``.pdf`` or ``.png``; the folder must exist.
+            Path with the suffix ``.svg``, ``.pdf`` or ``.png``. The folder must exist.
         dpi : float, default=200
             Resolution of PNG files, in dots per inch.
 
@@ -120,7 +120,7 @@ class Drawable(ABC):
         Raises
         ------
         InputError
-            If the suffix is not supported, or the file cannot be written.
+            If the suffix is not supported, or if the file cannot be written.
         """
         file_path = Path(path)
         write_atomically(file_path, self.image(file_path.suffix, dpi=dpi))
@@ -131,8 +131,8 @@ class Drawable(ABC):
     ) -> bytes:
         """Return the figure as the content of a file.
 
-        `keep_text` keeps the text of an SVG as text instead of paths. `plot_options` are passed to
-        `plot` if the figure is not drawn yet.
+        With `keep_text`, the text of an SVG remains text instead of paths. `plot_options` are
+        passed to `plot` if the figure is not drawn yet.
         """
         import matplotlib as mpl
 
@@ -144,14 +144,14 @@ class Drawable(ABC):
         if self.figure_ is None:
             self._plot_on_own_figure(plot_options)
         figure: Any = self.figure_
-        # Crop the empty margin. The option "tight" of savefig would draw the figure once more.
+        # Crop the empty margin. The option "tight" of savefig would draw the figure again.
         margin = mpl.rcParams["savefig.pad_inches"]
         box = figure.get_tightbbox().padded(margin) if self._has_own_figure else None
         content = io.BytesIO()
         settings = {**_SETTINGS, "svg.fonttype": "none"} if keep_text else _SETTINGS
         options = {"dpi": dpi, "metadata": _METADATA[suffix_lower], "bbox_inches": box}
         with mpl.rc_context(settings):
-            # For a subfigure, this is the complete figure.
+            # `figure.figure` is the complete figure if `figure` is a subfigure.
             figure.figure.savefig(content, format=suffix_lower[1:], **options)
         return content.getvalue()
 
@@ -162,9 +162,9 @@ class Drawable(ABC):
         self.plot(ax=axes_without_window(*self._size()), **plot_options)
         self._has_own_figure = True
         figure: Any = self.figure_
-        # Like `draw_without_rendering`, but without drawing.
+        # This has the same effect as `draw_without_rendering`, but does not draw.
         figure.get_layout_engine().execute(figure)
-        # With the engine "none", matplotlib would draw the figure once more.
+        # With the engine "none", matplotlib would draw the figure again.
         with mpl.rc_context(_NO_LAYOUT):
             figure.set_layout_engine(None)
 
@@ -183,7 +183,7 @@ class Titled(Drawable):
     """A figure with a title."""
 
     if TYPE_CHECKING:
-        # A field in some figures, a property in others.
+        # The title is a field of some figures and a property of others.
         @property
         def title(self) -> str:
             """Title of the figure."""
@@ -194,17 +194,17 @@ class Titled(Drawable):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; the default is a new figure. Several panels replace axes that were
-            created by ``plt.subplots``; `ax_` is then the first panel.
+            Axes to draw on. The default is a new figure. Several panels replace the axes, which
+            must be created by ``plt.subplots``. `ax_` is then the first panel.
         title : bool, default=True
             Whether to draw the title above the figure.
         **kwargs
-            Passed to the matplotlib function that draws the data; see the class.
+            Passed to the matplotlib function that draws the data. The class describes it.
 
         Returns
         -------
         Self
-            With `ax_` and `figure_` set.
+            The display, with `ax_` and `figure_` set.
         """
         self._draw_on(self._get_axes(ax), kwargs)
         if title and self.ax_ is not None:
@@ -216,7 +216,7 @@ class Titled(Drawable):
         """Draw everything except the title."""
 
     def _draw_title(self, ax: "Axes") -> None:
-        """Draw the title across the figure, or above the axes if there are other axes."""
+        """Draw the title across the figure, or above the axes if the figure has other axes."""
         if len(ax.figure.axes) == 1:
             set_figure_title(ax.figure, self.title)
         else:
@@ -245,7 +245,7 @@ class Display(Drawable, Generic[CurveT]):
     curves : dict of str to curve
         Curve of each score.
     ax_, figure_ : matplotlib objects or None
-        Set by `plot`.
+        Set by `plot`. They are None before.
     """
 
     #: Fields of the curve on the x and y axis.
@@ -271,7 +271,7 @@ class Display(Drawable, Generic[CurveT]):
         Returns
         -------
         Self
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
         if not curves:
@@ -279,7 +279,7 @@ class Display(Drawable, Generic[CurveT]):
         return cls(curves)
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table; the first column is the score."""
+        """Return the plotted data as a Polars table. The first column is the score."""
         import polars as pl
 
         tables = [
@@ -294,14 +294,14 @@ class Display(Drawable, Generic[CurveT]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; the default is a new figure.
+            Axes to draw on. The default is a new figure.
         **kwargs
             Passed to ``Axes.plot`` for each curve (color, linewidth, label).
 
         Returns
         -------
         Self
-            With `ax_` and `figure_` set.
+            The display, with `ax_` and `figure_` set.
         """
         axes = self._get_axes(ax)
         self._draw_reference(axes)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Marks by the result of the comparison with the best method.
+#: Markers by the result of the comparison with the best method.
 _MARKS: dict[str, Style] = {
     "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
@@ -42,9 +42,9 @@ class ForestDisplay(Titled):
     """Metric of each method with its interval, sorted by value, for each data set.
 
     A blue diamond and a dotted line mark the best method of a data set. Methods with filled dots
-    are not significantly different from it, and methods with hollow dots are significantly worse.
+    are not significantly different from it. Methods with hollow dots are significantly worse.
 
-    `plot` passes additional options to the ``Axes.errorbar`` of each mark.
+    `plot` passes additional options to the ``Axes.errorbar`` of each marker.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class ForestDisplay(Titled):
     groups : dict of Split to list of Estimate
         Estimates on each data set, the best first.
     relations : dict of (Split, str) to str
-        Comparison of each method with the best one: "best", "not told apart", "worse", "untested"
-        or "undefined".
+        Comparison of each method with the best one. It is "best", "not told apart", "worse",
+        "untested" or "undefined".
 
     Examples
     --------
@@ -82,14 +82,14 @@ class ForestDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         metric : str, optional
-            Name of the metric; the default is the first metric.
+            Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set; the default is all data sets, one below the other.
+            Data set. The default is all data sets, drawn one below the other.
 
         Returns
         -------
         ForestDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         splits = comparison.data if data is None else [comparison.data_or_only(data)]
@@ -111,7 +111,7 @@ class ForestDisplay(Titled):
         return f"{metric} with {level} intervals{data_suffix}"
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row an estimate."""
+        """Return the plotted data as a Polars table with one row per estimate."""
         import polars as pl
 
         rows: list[dict[str, Any]] = []
@@ -122,6 +122,7 @@ class ForestDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the estimates of each data set, with a heading if there are several."""
         rows: dict[float, Estimate] = {}
         y = 0.0
         for split, estimates in self.groups.items():
@@ -155,7 +156,7 @@ class ForestDisplay(Titled):
                 draw_rule(ax, [e.value, e.value], y_bounds, **style)
 
     def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
-        """Draw the estimates at their positions, grouped by mark."""
+        """Draw the estimates at their positions, grouped by marker."""
         across = ax.get_yaxis_transform()
         positions_by_mark: dict[str, list[float]] = {}
         for y, estimate in rows.items():

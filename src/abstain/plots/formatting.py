@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-# Control characters, line and paragraph separators, surrogates, and marks that change the text
+# Control characters, line and paragraph separators, surrogates, and characters that change the text
 # direction.
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -34,8 +34,8 @@ def _escape_character(character: str, allowed: str) -> str:
     return character if character in allowed else ascii(character)[1:-1]
 
 
-#: Assumption of the simulated ranks and probabilities: draws are centered at the estimates, so a
-#: difference that is due to chance is treated as real.
+#: Assumption of the simulated ranks and probabilities. Simulated values are centered at the
+#: estimates, so a difference that is due to chance is treated as real.
 SIMULATION_ASSUMPTION = "if the estimates were the true values"
 
 #: Note for every range of ranks.
@@ -45,7 +45,7 @@ NOT_ADJUSTED = "not adjusted for multiple comparisons; p-values are"
 def check_result_type(
     result: object, expected_type: type[ResultT], name: str, function: str
 ) -> ResultT:
-    """Return the result if it has the expected type; otherwise raise an error.
+    """Return the result if it has the expected type, and raise an error otherwise.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def check_result_type(
 
 
 def check_comparison(comparison: object) -> "Comparison":
-    """Return the comparison; raise an error for other types."""
+    """Return the comparison, and raise an error for other types."""
     from abstain.evaluation import Comparison
 
     return check_result_type(comparison, Comparison, "comparison", "compare")
 
 
 def metric_title(name: str) -> str:
-    """Return the title of a metric; its name if the metric is unknown."""
+    """Return the title of a metric, or its name if the metric is unknown."""
     from abstain.metrics import metric_named
 
     try:
@@ -90,7 +90,7 @@ def capitalize_first(text: str) -> str:
 
 
 def data_set_suffix(data: "Split | None") -> str:
-    """Return the suffix of a title with the data set; empty if there is only one."""
+    """Return the suffix of a title with the data set, or an empty string if there is only one."""
     from abstain._foundation.names import split_name
 
     if data is None:
@@ -125,7 +125,7 @@ def format_p_value(value: float) -> str:
 
 
 def ranks_note(*, is_adjusted: bool) -> str:
-    """Return whether ranks and p-values are adjusted for multiple comparisons, as a predicate."""
+    """Return a predicate that states whether ranks and p-values are adjusted."""
     return (
         NOT_ADJUSTED if is_adjusted else "not adjusted for multiple comparisons, nor are p-values"
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Height of the heading of a row, as a share of the height of its images.
 _HEADING_HEIGHT = 0.12
 
-#: Size of an image and height of a line of text in inches; maximum length of a line.
+#: Size of an image and height of a line of text in inches, and maximum number of letters in a line.
 _IMAGE_SIZE, _LINE_HEIGHT, _MAX_LINE_LENGTH = 1.15, 0.15, 17
 
 
@@ -50,14 +50,14 @@ class LabeledImage:
 
 @dataclass(eq=False)
 class ImageGridDisplay(Panels):
-    """Images in rows with headings, each with a description below it.
+    """Images in rows with headings and with a description below each image.
 
     `plot` passes additional options to each call of ``Axes.imshow`` (cmap, interpolation).
 
     Attributes
     ----------
     images : tuple of LabeledImage
-        Images in their order.
+        Images in the order in which they are drawn.
     title : str
         Title of the figure.
 
@@ -74,7 +74,7 @@ class ImageGridDisplay(Panels):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is an image, and that all images have a valid shape."""
+        """Check that there is at least one image, and that all images have a valid shape."""
         if not self.images:
             raise InputError("`images` must contain at least one image; got none")
         for image in self.images:
@@ -85,7 +85,7 @@ class ImageGridDisplay(Panels):
                 )
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table with one row per picture."""
+        """Return the plotted data as a Polars table with one row per image."""
         import polars as pl
 
         rows = [(p.row, p.name, p.description, *p.levels.shape[:2]) for p in self.images]
@@ -93,11 +93,12 @@ class ImageGridDisplay(Panels):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw each row of images below its heading."""
         rows = self._rows()
         n_columns = max(map(len, rows.values()))
         style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
         figure: Any = self.figure_
-        # The heading spans the row, so that it does not change the width of an image.
+        # The heading spans the complete row, so it does not change the width of an image.
         heights = [_HEADING_HEIGHT, 1.0] * len(rows)
         grid = replace_axes(axes, 2 * len(rows), n_columns, height_ratios=heights)
         for i, (row, row_images) in enumerate(rows.items()):

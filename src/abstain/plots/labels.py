@@ -1,4 +1,4 @@
-"""Labels, titles and legends of figures: long names are shortened, and labels are unique."""
+"""Labels, titles and legends of figures. Long names are shortened, and labels are unique."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Maximum length of a label, in characters.
 MAX_LABEL_LENGTH = 26
 
-#: More labels are drawn as one artist, because matplotlib lays out each tick label many times.
+#: With more labels, all are one artist, because matplotlib lays out a tick label many times.
 _MAX_SEPARATE_LABELS = 25
 
 # Maximum width of a letter of 10 points, in inches.
@@ -53,7 +53,7 @@ def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[s
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
-    """Draw a text of the caller on axes, without interpreting it as math."""
+    """Draw a text of the caller on axes. It is not interpreted as math."""
     return ax.text(
         x, y, escape_control_characters(text), **{"parse_math": False, "color": INK, **style}
     )
@@ -62,7 +62,7 @@ def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text"
 def draw_texts(
     ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any
 ) -> None:
-    """Draw texts of the caller at their positions; many texts are drawn as one artist."""
+    """Draw texts of the caller at their positions. Many texts are drawn as one artist."""
     if len(position_by_text) <= _MAX_SEPARATE_LABELS:
         for text, position in position_by_text.items():
             draw_text(ax, *position, text, **style)
@@ -83,7 +83,7 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Set tick labels; many labels are drawn as one artist instead of ticks."""
+    """Set tick labels. Many labels are drawn as one artist instead of ticks."""
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return
@@ -118,7 +118,7 @@ def _draw_texts_as_one(
     transform: "Transform",
     **style: Any,
 ) -> "Bbox":
-    """Draw many texts as one artist; return their bounding box."""
+    """Draw many texts as one artist, and return their bounding box."""
     from abstain.plots.text_artist import TextArtist
 
     artist = TextArtist(texts, np.array(positions), transform, **{"color": INK, **style})
@@ -169,8 +169,8 @@ def draw_rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) 
 def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any) -> None:
     """Draw squares of side 1 around positions as one patch with few line segments.
 
-    Adjacent squares in a row are merged into one rectangle, and separated by lines that continue
-    over several rows.
+    Adjacent squares in a row are merged into one rectangle. Lines that continue over several rows
+    separate them.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -182,7 +182,7 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
     is_square[tuple(at.T + 1)] = True
     left, row, right = _find_runs(is_square)
     rectangles = [[left, row], [left, row + 1], [right, row + 1], [right, row], [left, row]]
-    # Separators are drawn twice, like the edges between rows.
+    # Separators are drawn twice, as are the edges between rows.
     top, line, bottom = _find_runs((is_square[:-1] & is_square[1:]).T)
     separators = [[line + 1, top], [line + 1, bottom]] * 2
     # Positions have an offset of 1 in the mask, and a square starts 0.5 before its center.
@@ -192,7 +192,7 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
     codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
     codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
     path = Path(np.concatenate([array.reshape(-1, 2) for array in points]), codes)
-    # Snapping the complete patch keeps the widths of the squares equal.
+    # The complete patch is snapped to pixels, so that the squares have equal widths.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
 
 
@@ -246,7 +246,7 @@ def legend_height(names: Iterable[str], width: float) -> float:
 
 
 def add_curve_legend(ax: "Axes") -> None:
-    """Add a legend with literal names; matplotlib would hide "_x" and interpret "$x$" as math."""
+    """Add a legend with literal names. matplotlib would hide "_x" and interpret "$x$" as math."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
     other_handles = [h for h in ax.get_legend_handles_labels()[0] if h not in curves]
     handles = [*curves, *other_handles]
@@ -254,7 +254,7 @@ def add_curve_legend(ax: "Axes") -> None:
     legend = add_legend(ax, handles, names, **_legend_position(ax, names))
     for text, handle in zip(legend.get_texts(), handles, strict=True):
         if handle in curves:
-            # A script that hides a curve also hides its legend entry.
+            # With this id, a script that hides a curve also hides its legend entry.
             text.set_gid(CURVE_ID)
     for legend_handle, handle in zip(legend.legend_handles, handles, strict=True):
         if handle in curves and legend_handle is not None:
@@ -264,7 +264,7 @@ def add_curve_legend(ax: "Axes") -> None:
 def add_legend(
     parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
 ) -> "Legend":
-    """Add a legend with names of the caller, without interpreting them as math."""
+    """Add a legend with names of the caller. They are not interpreted as math."""
     placeholders = ["name"] * len(handles)
     legend = parent.legend(handles, placeholders, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -277,6 +277,10 @@ def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
     """Return the options that position a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
+    return _position_below(ax, names)
+
+
+def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
@@ -307,3 +311,10 @@ def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)
+
+
+def add_legend_below(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
+    """Add a legend of handles and names below the axes."""
+    if entries:
+        handles, names = zip(*entries, strict=True)
+        add_legend(ax, handles, names, **_position_below(ax, names))

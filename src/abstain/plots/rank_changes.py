@@ -38,7 +38,7 @@ class RankChange:
     method, study : str
         Row and column.
     before, after : float
-        Ranks by the first and by the second metric; NaN without a rank.
+        Ranks by the first and by the second metric. They are NaN for a method without a rank.
     panel : str
         Panel in which the cell is drawn.
 
@@ -56,7 +56,7 @@ class RankChange:
 
     @property
     def change(self) -> float:
-        """Difference of the ranks; negative if the second rank is better."""
+        """Difference of the ranks. It is negative if the second rank is better."""
         return self.after - self.before
 
 
@@ -64,8 +64,8 @@ class RankChange:
 class RankChangesDisplay(Panels):
     """Table of ranks by two metrics, with one row per method and one column per study.
 
-    A cell contains both ranks, or one if they are equal. Cells are blue if the second rank is
-    better and orange if it is worse; the color is stronger for larger changes.
+    A cell contains both ranks, or one number if they are equal. A cell is blue if the second rank
+    is better, and orange if it is worse. The color is stronger for larger changes.
 
     `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
     alpha).
@@ -73,7 +73,7 @@ class RankChangesDisplay(Panels):
     Attributes
     ----------
     changes : tuple of RankChange
-        At most one per method, study and panel.
+        Rank changes, at most one per method, study and panel.
     title : str
         Title of the figure.
 
@@ -91,7 +91,7 @@ class RankChangesDisplay(Panels):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one rank change."""
         if not self.changes:
             raise InputError("`changes` must hold at least one method in one study; got none")
 
@@ -108,6 +108,7 @@ class RankChangesDisplay(Panels):
             name_panel(ax, name)
 
     def _draw_panel(self, ax: "Axes", cells: list[RankChange], kwargs: dict[str, Any]) -> None:
+        """Draw one colored cell for each method and study."""
         from matplotlib.patches import Rectangle
 
         rows, columns = distinct(cells, "method"), distinct(cells, "study")

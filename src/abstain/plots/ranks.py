@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Radius of a circle with probability 1, in ranks; neighboring circles do not touch.
+#: Radius of a circle with probability 1, in ranks. Neighboring circles do not touch.
 _MAX_RADIUS = 0.44
 
 #: With more circles, radii are rounded to multiples of the step.
@@ -38,9 +38,10 @@ _MAX_EXACT_RADII, _RADIUS_STEP = 300, 0.005
 class RankBlobDisplay(Titled):
     """Probability of each rank for each method, as the area of a circle.
 
-    The cross is the mean rank, and the line is the central range of the ranks, both over simulated
-    studies of this size if the estimates were the true values. Over all data sets, the rank is that
-    of the aggregate, so its mean differs from the mean of the ranks on the data sets.
+    The cross is the mean rank, and the line is the central range of the ranks. Both are computed
+    over simulated studies of this size whose true values are the estimates. Over all data sets, the
+    rank is that of the aggregate. Its mean therefore differs from the mean of the ranks on the data
+    sets.
 
     `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the
     circles of one size (facecolor, alpha).
@@ -84,16 +85,16 @@ class RankBlobDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         metric : str, optional
-            Name of the metric; the default is the first metric.
+            Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set; the default is the only one, or all data sets together.
+            Data set. The default is the only data set, or all data sets together.
         source : str, optional
-            Method for the rank probabilities; the default is that of the first standing.
+            Method of the rank probabilities. The default is that of the first standing.
 
         Returns
         -------
         RankBlobDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_all(data)
@@ -132,6 +133,7 @@ class RankBlobDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the circles, the mean rank and the range of the ranks of each method."""
         k, count = self._n_ranks(), len(self.standings)
         draw_rules(axes, [0.5] * count, [k + 0.5] * count, range(count))
         ranked = {y: s for y, s in enumerate(self.standings) if not math.isnan(s.mean_rank)}
@@ -191,7 +193,8 @@ class RankBlobDisplay(Titled):
 def _mean_drawn_rank(standing: Standing) -> float:
     """Return the mean of the plotted rank probabilities.
 
-    Over all data sets, `mean_rank` is another quantity: the mean of the ranks on the data sets.
+    Over all data sets, `mean_rank` is another quantity. It is the mean of the ranks on the data
+    sets.
     """
     if standing.data is not None or not standing.rank_probabilities:
         return standing.mean_rank
@@ -203,8 +206,8 @@ def _mean_drawn_rank(standing: Standing) -> float:
 class RankingChangeDisplay(Titled):
     """Rankings by two metrics, at the left and at the right, connected by lines.
 
-    Lines are orange if the second metric ranks a method worse, and blue and dashed if it ranks the
-    method better. Methods without a rank are omitted.
+    A line is orange if the second metric ranks the method worse. It is blue and dashed if the
+    second metric ranks the method better. Methods without a rank are omitted.
 
     `plot` passes additional options to each call of ``Axes.plot``.
 
@@ -213,9 +216,9 @@ class RankingChangeDisplay(Titled):
     first, second : str
         The metrics.
     ranks : dict of str to (float, float)
-        Ranks of each method by the two metrics; tied methods have the mean of their ranks.
+        Ranks of each method by the two metrics. Tied methods have the mean of their ranks.
     data : tuple of (column, value), or None
-        Data set; None for all data sets together.
+        Data set, or None for all data sets together.
     agreement : Agreement or None
         Kendall's tau of the two rankings.
 
@@ -249,14 +252,14 @@ class RankingChangeDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         first, second : str, optional
-            Names of the metrics; the default is the first two.
+            Names of the metrics. The default is the first two metrics.
         data : tuple of (column, value), optional
-            Data set; the default is the only one, or all data sets together.
+            Data set. The default is the only data set, or all data sets together.
 
         Returns
         -------
         RankingChangeDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         first = formatting.check_comparison(comparison).metric_or_first(first, "first")
         other_metrics = [m for m in comparison.metrics if m != first]
@@ -300,6 +303,7 @@ class RankingChangeDisplay(Titled):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw a line for each method, with its name and its ranks at both ends."""
         ranks = {m: both for m, both in self.ranks.items() if not any(map(math.isnan, both))}
         # Tied methods are sorted by the other metric, so that few lines cross.
         left = sorted(ranks, key=lambda m: ranks[m])
@@ -351,7 +355,7 @@ class RankingChangesDisplay(DisplayGrid):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one ranking."""
         if not self.rankings:
             raise InputError("`rankings` must hold at least one ranking; got none")
 
@@ -361,7 +365,7 @@ class RankingChangesDisplay(DisplayGrid):
 
 
 def _line_style(before: float, after: float) -> dict[str, Any]:
-    """Return gray for equal ranks, blue and dashed for a better rank, and orange for a worse."""
+    """Return gray for equal ranks, dashed blue for a better rank, and orange for a worse rank."""
     if before == after:
         return {"color": MUTED, "linewidth": 1.0, "markerfacecolor": INK}
     if after > before:

@@ -48,10 +48,11 @@ _MAX_GROUPS = 40
 class RiskExcessDisplay(Titled):
     """Excess over the target on each data set and its groups, in input order.
 
-    Values to the right of the line at 0 are worse than the target. Filled circles: the target holds
-    (the interval is at or below 0); crosses: it is violated; hollow circles: inconclusive. A line
-    connects consecutive data sets whose names differ only in a number at the end: severities of one
-    shift.
+    Values to the right of the line at 0 are worse than the target. On data sets with a filled
+    circle, the target holds, because the interval is at or below 0. On data sets with a cross, the
+    target is violated. A hollow circle is an inconclusive result. Consecutive data sets are
+    severities of one shift if their names differ only in a number at the end, and a line connects
+    them.
 
     `plot` passes additional options to each call of ``Axes.errorbar``.
 
@@ -86,13 +87,13 @@ class RiskExcessDisplay(Titled):
         Returns
         -------
         RiskExcessDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(check_rule_checks(checks))
 
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
-        """Data sets and groups; of very many groups, those with the largest lower bound."""
+        """Data sets and groups. Of very many groups, those with the largest lower bound remain."""
         all_checks = self.checks.all_checks()
         groups = sorted((c for c in all_checks if c.group), key=_lower_excess, reverse=True)
         omitted_ids = {id(c) for c in groups[_MAX_GROUPS:]}
@@ -128,6 +129,7 @@ class RiskExcessDisplay(Titled):
         return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the excess of each data set and group with its interval."""
         checks = self._plotted_checks
         across = axes.get_yaxis_transform()
         for rows in group_severities(["" if c.group else c.name for c in checks]):
@@ -150,7 +152,7 @@ class RiskExcessDisplay(Titled):
         axes.axvline(0, color=INK, linewidth=1, zorder=1)
         axes.set_xlabel(self._axis_title())
         low, high = axes.get_xlim()
-        # The line at 0 always has a margin on both sides.
+        # The line at 0 has a margin on both sides.
         width = max(high - low, 1e-6)
         axes.set_xlim(min(low, -0.06 * width), max(high, 0.06 * width))
         axes.locator_params(axis="x", nbins=6)
@@ -159,13 +161,14 @@ class RiskExcessDisplay(Titled):
     def _axis_title(self) -> str:
         rule = self.checks.rule
         if rule.parts and not rule.per:
-            # One threshold with several limits.
+            # The rule has one threshold with several limits.
             return "Risk minus its limit"
         if rule.target is None or rule.quantity not in _AXIS_TITLES:
             return "No target"
         return _AXIS_TITLES[rule.quantity].format(target=rule.target)
 
     def _add_legend(self, ax: "Axes") -> None:
+        """Add a legend of the verdicts that occur."""
         from matplotlib.lines import Line2D
 
         figure: Any = ax.figure

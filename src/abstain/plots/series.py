@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Size of one of several panels, and of a single panel, in inches.
 _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
+#: Width of a compact figure, and height of its panel, in inches.
+_COMPACT_SIZE = (4.4, 2.9)
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,12 @@ class Series:
     Attributes
     ----------
     name : str
-        Name in the legend; lines with the same name have the same style in all panels.
+        Name in the legend. Lines with the same name have the same style in all panels.
     x, y : tuple of float
-        Points from left to right; NaN leads to a gap.
+        Points from left to right. A NaN leads to a gap.
     low, high : tuple of float
-        Bounds of a band around the line, or empty. If more than two lines have bands, only the
-        first band is drawn.
+        Bounds of a band around the line, or empty tuples. If more than two lines have bands, only
+        the first band is drawn.
     panel : str
         Panel in which the line is drawn.
 
@@ -86,11 +88,17 @@ class SeriesDisplay(Panels):
     share_y : bool
         Whether all panels share the y axis.
     level : mapping from panel to float
-        Height of a dotted line in each panel, such as the true value.
+        Position of a dotted line in each panel on the y axis, such as the true value.
     level_name : str
         Name of the dotted line, for the legend.
     order : tuple of str
         Names in the order of their colors, for the same colors in several figures.
+    marks : tuple of float
+        Positions of vertical dashed lines in all panels, such as alarms.
+    marks_name : str
+        Name of the vertical lines, for the legend.
+    is_compact : bool
+        Whether a single panel is narrow, for a figure beside a table.
 
     Examples
     --------
@@ -111,9 +119,12 @@ class SeriesDisplay(Panels):
     level: Mapping[str, float] = field(default_factory=dict)
     level_name: str = ""
     order: tuple[str, ...] = ()
+    marks: tuple[float, ...] = ()
+    marks_name: str = ""
+    is_compact: bool = False
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one line with a point."""
         if not any(s.x for s in self.series):
             raise InputError("`series` must hold at least one line with a point; got none")
 
@@ -141,6 +152,7 @@ class SeriesDisplay(Panels):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw all panels and one legend."""
         axes = self._split_axes(ax, len(self.panels), share_x=True, share_y=self.share_y)
         handles: dict[str, Any] = {}
         for panel, panel_axes in zip(self.panels, axes, strict=True):
@@ -173,13 +185,16 @@ class SeriesDisplay(Panels):
         if panel in self.level:
             line = ax.axhline(self.level[panel], **{**reference_style(), "color": INK})
             handles.setdefault(self.level_name, line)
+        for position in self.marks:
+            line = ax.axvline(position, color=INK, linestyle=(0, (4, 2)), linewidth=1.2)
+            handles.setdefault(self.marks_name, line)
         if name_with_band in bands:
             handles.setdefault(f"band of {name_with_band}", bands[name_with_band])
 
     def _only_name_with_band(self) -> str | None:
         """Return the name of the only line with a band, or None if all bands are drawn.
 
-        Many overlapping bands would be unreadable; the table contains all.
+        Many overlapping bands would be unreadable. The table contains all bands.
         """
         names = distinct((s for s in self.series if s.low), "name")
         return names[0] if len(names) > _MAX_BANDS else None
@@ -212,10 +227,14 @@ class SeriesDisplay(Panels):
         return has_negative_band and not may_be_negative
 
     def _size(self) -> tuple[float, float]:
+        """Return the size of the figure, with the height of its titles and its legend."""
         rows, columns = grid_shape(len(self.panels))
         panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
         width = max(columns * panel_width + 0.4, 5.6)
+        if self.is_compact and rows * columns == 1:
+            width, panel_height = _COMPACT_SIZE
         legend_names = [*self.names, *([self.level_name] if self.level else [])]
+        legend_names += [self.marks_name] if self.marks else []
         if name_with_band := self._only_name_with_band():
             legend_names.append(f"band of {name_with_band}")
         title_height = 0.2 if any(self.panels) else 0.0
@@ -227,7 +246,7 @@ class SeriesDisplay(Panels):
 
 #: Lines with more points have no markers.
 _MAX_POINTS_WITH_MARKERS = 20
-#: Maximum number of bands in a panel; with more, only the first is drawn.
+#: Maximum number of bands in a panel. With more bands, only the first is drawn.
 _MAX_BANDS = 2
 
 #: Maximum and minimum number of ticks of a logarithmic axis.
@@ -247,7 +266,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return candidates for ticks: the values if there are few, otherwise powers of two.
+    """Return the values as candidates for ticks if there are few, and powers of two otherwise.
 
     Examples
     --------
@@ -264,7 +283,7 @@ def _tick_candidates(values: Sequence[float]) -> list[float]:
 
 
 def _drop_overlapping(values: Sequence[float]) -> list[float]:
-    """Drop ticks whose labels would overlap, but neither the first nor the last.
+    """Drop ticks whose labels would overlap, except the first and the last tick.
 
     Examples
     --------

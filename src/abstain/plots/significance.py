@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: With more methods, cells are too small for p-values: their shade shows the p-value.
+#: With more methods, cells are too small for p-values, and their shade shows the p-value.
 _MAX_METHODS_WITH_P_VALUES = 12
 
 #: Upper bounds of the p-values of each shade below 1 - level, with the opacity of the shade.
@@ -39,21 +39,21 @@ class SignificanceMapDisplay(Titled):
     """Matrix of methods: a cell is blue if the row is significantly better than the column.
 
     Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of its pair; with more than 12 methods, its shade shows whether the p-value
-    is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value for a pair, which is in only
-    one of the two cells.
+    the adjusted p-value of its pair. With more than 12 methods, the shade of the cell shows whether
+    the p-value is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value for a pair. The
+    p-value is in only one of the two cells.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
-    kind (linewidth, facecolor).
+    shade (linewidth, facecolor).
 
     Attributes
     ----------
     methods : tuple of str
         Methods of rows and columns, the best first.
     pairs : tuple of PairedDifference
-        Pairs with one test.
+        Pairs of methods, compared by one test.
     level : float
-        A difference is significant if the adjusted p-value is below 1 - level.
+        Confidence level. A difference is significant if its adjusted p-value is below 1 - level.
 
     Examples
     --------
@@ -103,16 +103,16 @@ class SignificanceMapDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         metric : str, optional
-            Name of the metric; the default is the first metric.
+            Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set; optional if there is only one.
+            Data set. It is optional if there is only one.
         test : str, optional
-            Name of the test; the default is the deciding test.
+            Name of the test. The default is the deciding test.
 
         Returns
         -------
         SignificanceMapDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
@@ -165,6 +165,7 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the cells in the shade of their p-value, and the p-values if there is space."""
         k, cells = len(self.methods), self._cells()
         index_by_method = {method: i for i, method in enumerate(self.methods)}
         significant: dict[float, list[tuple[int, int]]] = {opacity: [] for _, opacity in _SHADES}
@@ -179,7 +180,7 @@ class SignificanceMapDisplay(Titled):
                 if is_significant:
                     style |= {"color": PAPER, "fontweight": "bold"}
                 draw_text(axes, *position, _format_cell(pair.adjusted), **style)
-        # At most a quarter of a cell, in points.
+        # The gap is at most a quarter of a cell, in points.
         gap = min(1.5, 72 * self._side / k / 4) if k else 0.0
         shades = [(positions, LIGHT[0], opacity) for opacity, positions in significant.items()]
         for positions, color, opacity in (*shades, (other, GRID, 1.0)):
@@ -190,23 +191,24 @@ class SignificanceMapDisplay(Titled):
         self._label_axes(axes)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell; in two-sided tests, the row is the better method."""
+        """Return the pair of each cell. In two-sided tests, the row is the better method."""
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:
             is_reversed = index(pair.second) < index(pair.first)
             if pair.better:
                 is_reversed = pair.better == pair.second
-            # If both orders of a pair were tested, each has a cell.
+            # If a pair was tested in both orders, each order has a cell.
             if (pair.second, pair.first) not in cells and is_reversed:
                 cells[pair.second, pair.first] = cells.pop((pair.first, pair.second))
         order = sorted(cells, key=lambda cell: (index(cell[0]), index(cell[1])))
         return {cell: cells[cell] for cell in order}
 
     def _label_axes(self, ax: "Axes") -> None:
+        """Draw the names of the methods and the titles of the axes."""
         label_by_method = unique_labels(self.methods, _MAX_NAME_LENGTH)
         names = [label_by_method[method] for method in self.methods]
-        # Labels are not higher than the cells, so that they do not overlap.
+        # Labels are not higher than the cells, and therefore do not overlap.
         size = min(10.0, 0.9 * 72 * self._side / max(len(names), 1))
         slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         positions = range(len(names))
@@ -255,7 +257,7 @@ class SignificanceMapsDisplay(DisplayGrid):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one map."""
         if not self.maps:
             raise InputError("`maps` must hold at least one map; got none")
 

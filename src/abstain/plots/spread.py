@@ -43,8 +43,9 @@ class SpreadValues:
 class SpreadDisplay(RowPanels):
     """Dots of single values, with a thin line at their mean and a thick line at their median.
 
-    With at least five values, a box extends from the first to the third quartile. `plot` passes its
-    options on to every ``Axes.plot`` of dots.
+    With at least five values, a box extends from the first to the third quartile.
+
+    `plot` passes additional options to each call of ``Axes.plot`` of dots.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class SpreadDisplay(RowPanels):
     title: str
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one value."""
         if not any(math.isfinite(x) for s in self.spreads for x in s.values):
             raise InputError("`spreads` must hold at least one value; got none")
 
@@ -78,6 +79,7 @@ class SpreadDisplay(RowPanels):
         return pl.DataFrame(rows, schema=["panel", "row", "name", "value"], orient="row")
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw all panels and one legend."""
         handles = self._draw_row_panels(ax, kwargs)
         label_by_name = unique_labels(self._names)
         drawn_names = [name for name in self._names if name in handles]
@@ -90,6 +92,7 @@ class SpreadDisplay(RowPanels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
+        """Draw the values of a panel with their mean, median and quartiles."""
         rows, names = self._row_names, self._names
         name_height = _GROUP_HEIGHT / len(names)
         box_height = name_height * _BOX_HEIGHT

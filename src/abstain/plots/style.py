@@ -1,4 +1,4 @@
-"""Colors, line styles and axes of figures; matplotlib's global settings are not changed."""
+"""Colors, line styles and axes of figures. Global settings of matplotlib are not changed."""
 
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 #: Keyword arguments of a matplotlib function.
 Style: TypeAlias = dict[str, Any]
 
-# Okabe and Ito (2008), "Color universal design", without yellow, which is too light for lines.
-# Darkened on white and lightened on black to a contrast of at least 3 to 1.
+# Colors of Okabe and Ito (2008), "Color universal design". Yellow is omitted, because it is too
+# light for lines. The colors are darker on white and lighter on black, for a contrast of at least
+# 3 to 1.
 LIGHT = ("#0b62a8", "#c14d00", "#00795a", "#a8488b", "#6b6b00", "#2b8fbf", "#8a5a00", "#5b5b66")
 DARK = ("#6db3ef", "#f58b3c", "#35c9a0", "#e59ac8", "#d6d05a", "#8fd3f5", "#d9a95b", "#b9b9c6")
 
@@ -26,7 +27,7 @@ def css_variable(index: int) -> str:
 
 
 def dash_pattern(index: int) -> list[int]:
-    """Return the dash pattern of a score, which differs between neighbors."""
+    """Return the dash pattern of a score. It differs between neighbors."""
     return _DASHES[(index + index // len(LIGHT)) % len(_DASHES)]
 
 
@@ -55,14 +56,14 @@ def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
 
 
 def axes_without_window(width: float, height: float) -> "Axes":
-    """Create a figure without a window, which is freed after its last use."""
+    """Create a figure without a window. Its memory is freed after its last use."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def line_style(index: int) -> Style:
-    """Return the color and the dashes of a score; lines differ also without color."""
+    """Return the color and the dashes of a score. Lines also differ without color."""
     pattern = dash_pattern(index)
     solid = pattern[1] == 0
     linestyle: Any = "-" if solid else (0, tuple(pattern))
@@ -86,7 +87,7 @@ def style_axes(ax: "Axes") -> None:
 
 
 def error_bar(value: float, interval: "Interval") -> list[list[float]] | None:
-    """Return the distances to the bounds of an interval, as for ``Axes.errorbar``."""
+    """Return the distances of a value to the bounds of its interval, for ``Axes.errorbar``."""
     if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]]

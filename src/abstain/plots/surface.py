@@ -30,7 +30,7 @@ class SurfaceDisplay(Panels):
     x, y : ndarray of shape (a,), (b,)
         Values of the two variables, ascending.
     surfaces : dict of str to ndarray of shape (b, a)
-        Function values of each panel; values of at most 0 are left blank.
+        Function values of each panel. Values of at most 0 are left blank.
     title, x_title, y_title, z_title : str
         Titles of the figure, of its axes and of its color scale.
     log_y : bool
@@ -83,6 +83,7 @@ class SurfaceDisplay(Panels):
         return pl.concat(tables)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw one panel per surface, and one color scale."""
         axes = self._split_axes(ax, len(self.surfaces), share_x=True, share_y=True)
         levels = self._levels()
         for (name, z), panel in zip(self.surfaces.items(), axes, strict=True):
@@ -99,7 +100,7 @@ class SurfaceDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]
     ) -> Any:
-        """Draw one surface; return the artist whose colors the color scale explains."""
+        """Draw one surface, and return the artist to which the color scale applies."""
         from matplotlib.colors import LogNorm
 
         positive = np.ma.masked_where(~(z > 0), z)
@@ -118,13 +119,13 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return levels that differ by a factor of about 2, for all panels."""
+        """Return levels for all panels. Neighboring levels differ by a factor of about 2."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)
         low, high = np.quantile(positive, [0.01, 0.99])
         if low == high:
-            # All values are equal, so use a scale around them.
+            # All values are equal, so the scale extends around them.
             low, high = low / 2, high * 2
         steps = max(int(np.ceil(np.log2(high / low))), 3)
         out: FloatArray = np.geomspace(low, high, min(steps, 16) + 1)

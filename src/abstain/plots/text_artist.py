@@ -1,7 +1,7 @@
 """A matplotlib artist for many short texts of one style, which are measured only once.
 
-matplotlib measures each tick label many times until a figure is written, and creates a second
-label, two tick marks and a grid line for each.
+matplotlib measures each tick label many times until a figure is written. For each label, it also
+creates a second label, two tick marks and a grid line.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from abstain.typing import FloatArray
 
 
 class TextArtist(Artist):
-    """Texts at given points."""
+    """Texts of one style at given points."""
 
     def __init__(
         self, texts: Sequence[str], points: FloatArray, transform: Transform, **style: Any
@@ -30,11 +30,11 @@ class TextArtist(Artist):
 
     @property
     def texts(self) -> list[str]:
-        """The texts."""
+        """Texts of the artist."""
         return self._texts
 
     def set_figure(self, fig: Any) -> None:
-        """Set the figure, whose resolution determines the size of the texts."""
+        """Set the figure. Its resolution determines the size of the texts."""
         super().set_figure(fig)
         self._template.set_figure(fig)
 
@@ -47,7 +47,7 @@ class TextArtist(Artist):
         self.stale = False
 
     def boxes(self, renderer: RendererBase | None = None) -> FloatArray:
-        """Return left, bottom, right and top of each text in pixels, shape (n, 4)."""
+        """Return left, bottom, right and top of each text in pixels, of shape (n, 4)."""
         return np.asarray(self._relative_boxes(renderer) + np.tile(self._positions(), 2))
 
     def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
@@ -66,7 +66,7 @@ class TextArtist(Artist):
         return self._template
 
     def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
-        """Return the box of each text relative to its point, cached for each resolution."""
+        """Return the box of each text relative to its point. Boxes are cached by resolution."""
         figure: Any = self.figure
         if self._cached_boxes is None or self._cached_boxes[0] != figure.dpi:
             origin = np.zeros(2)

@@ -1,4 +1,4 @@
-"""Grid of check results: one mark per row and column."""
+"""Grid of check results with one marker per row and column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,18 +30,18 @@ _ROW_HEIGHT, _COLUMN_WIDTH, _MAX_NAME_LENGTH = 0.185, 0.36, 30
 class VerdictGridDisplay(Titled):
     """Grid of check results, such as metrics by requirements.
 
-    `plot` passes additional options to the ``Axes.plot`` of the marks of one kind (markersize).
+    `plot` passes additional options to the ``Axes.plot`` of the markers of one kind (markersize).
 
     Attributes
     ----------
     cells : dict of row to dict of column to str
-        Check results, such as "holds" or "broken"; missing columns are left empty.
+        Check results, such as "holds" or "broken". Missing columns are left empty.
     columns : tuple of str
         Columns from left to right. A line separates columns whose first words differ.
     title : str
         Title of the figure.
     hollow_columns : tuple of str
-        Columns with results from the literature, whose marks are hollow.
+        Columns with results from the literature. Their markers are hollow.
 
     Examples
     --------
@@ -81,6 +81,7 @@ class VerdictGridDisplay(Titled):
         return pl.DataFrame(rows, schema=["row", "column", "verdict"], orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the markers, the lines between rows and groups of columns, and the labels."""
         n_rows, n_columns = len(self.cells), len(self.columns)
         handles, names = self._draw_marks(axes, kwargs)
         draw_rules(
@@ -101,7 +102,7 @@ class VerdictGridDisplay(Titled):
         legend_below(axes, handles, names)
 
     def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
-        """Draw the marks, grouped by check result and source; return the legend entries."""
+        """Draw the markers, grouped by check result and source. Return the legend entries."""
         positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for y, row in enumerate(self.cells.values()):
             for x, column in enumerate(self.columns):

@@ -1,6 +1,6 @@
-"""Marks of check results of a decision rule, and names of data sets.
+"""Markers of check results of a decision rule, and names of data sets.
 
-Each check result has a mark of a different shape and color.
+Each check result has a marker of a different shape and color.
 """
 
 import string
@@ -21,7 +21,8 @@ _MIN_SHARED_LENGTH = 8
 
 _GOOD, _BAD = LIGHT[2], LIGHT[1]
 
-#: Filled circles: the target holds; crosses: it is violated; hollow circles: inconclusive.
+#: A filled circle means that the target holds, a cross that it is violated. A hollow circle is
+#: inconclusive.
 MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
     "holds": {"marker": "o", "color": _GOOD, "markerfacecolor": _GOOD},
     "broken": {"marker": "X", "color": _BAD, "markerfacecolor": _BAD},
@@ -29,7 +30,7 @@ MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
 }
 OTHER_MARK: Final[dict[str, Any]] = {"marker": "D", "color": INK, "markerfacecolor": PAPER}
 
-#: Legend entries of the marks.
+#: Legend entries of the markers.
 LABEL_BY_VERDICT: Final = {
     "holds": "holds",
     "broken": "violated",
@@ -38,7 +39,7 @@ LABEL_BY_VERDICT: Final = {
 
 
 def verdict_mark(verdict: str) -> dict[str, Any]:
-    """Return the style of the mark of a check result."""
+    """Return the style of the marker of a check result."""
     return MARK_BY_VERDICT.get(verdict, OTHER_MARK)
 
 
@@ -61,7 +62,7 @@ def group_severities(names: Sequence[str]) -> list[list[int]]:
 
 
 def _shift_name(name: str) -> str:
-    """Return the name of a shift without its severity; empty without a severity."""
+    """Return the name of a shift without its severity, or an empty string without a severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -74,7 +75,7 @@ def _shift_name(name: str) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a label for each name; long names lose their common prefix and suffix.
+    """Return a label for each name. Long names lose their common prefix and suffix.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
         else ""
     )
     middles = [len(name) - len(prefix) - len(suffix) for name in names]
-    # Keep as much of the common parts as fits next to the longest middle part.
+    # As much of the common parts is kept as fits next to the longest middle part.
     n_kept = max(MAX_LABEL_LENGTH - 2 - max(middles), 0) // 2
     drop, cut = max(len(prefix) - n_kept, 0), max(len(suffix) - n_kept, 0)
     reduced = {
@@ -112,5 +113,5 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def check_rule_checks(checks: object) -> RuleChecks:
-    """Return the result of `check_rule`; raise an error for other types."""
+    """Return the result of `check_rule`, and raise an error for other types."""
     return check_result_type(checks, RuleChecks, "checks", "check_rule")

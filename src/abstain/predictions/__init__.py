@@ -1,6 +1,6 @@
-"""Output of a model for n samples, with labels and groups, and per-sample losses.
+"""The output of a model for n samples, with labels, groups and per-sample losses.
 
-The package imports `_foundation` only.
+This package imports only the package `_foundation`.
 """
 
 from abstain.predictions.losses import LOSSES as LOSSES

@@ -1,4 +1,4 @@
-"""Validation of the arguments of `Predictions`, and of row selections."""
+"""Validate the arguments of `Predictions` and the selections of rows."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 
 def check_length(x: Array, name: str, n: int, reference: str) -> Array:
-    """Raise a ShapeError unless the array has n entries, as the array `reference` has."""
+    """Raise a ShapeError if the length of the array is not n, the length of `reference`."""
     if x.shape[0] != n:
         raise ShapeError(
             f"`{name}` must have one entry for each of the {n} samples of `{reference}`; "
@@ -27,12 +27,12 @@ def check_length(x: Array, name: str, n: int, reference: str) -> Array:
 
 
 def check_names(x: AnyArray, name: str, n: int, reference: str) -> Array:
-    """Validate a column of names: labels, predictions, groups, ids."""
+    """Validate a column of names, such as labels, predictions, groups or ids."""
     return check_length(validate_names(x, name), name, n, reference)
 
 
 def check_confidence_columns(x: AnyArray, n: int, reference: str) -> dict[str, Array]:
-    """Validate the confidences of the caller; an array without a name is named "confidence"."""
+    """Validate the confidences of the caller, and name an unnamed array "confidence"."""
     columns = x if isinstance(x, Mapping) else {"confidence": x}
     checked = {}
     for name, values in columns.items():
@@ -44,18 +44,19 @@ def check_confidence_columns(x: AnyArray, n: int, reference: str) -> dict[str, A
 
 
 def check_loss(x: AnyArray, n: int, reference: str) -> Array:
-    """Validate the loss of the caller."""
+    """Validate the losses of the caller."""
     return check_length(checks.loss(x), "loss", n, reference)
 
 
 def check_weight(x: AnyArray, n: int, reference: str) -> FloatArray | None:
-    """Validate sample weights; all may be 0, because the samples may be a part of a data set."""
+    """Validate sample weights, which may all be 0."""
     column = check_length(checks.vector(x, "weight"), "weight", n, reference)
+    # A file can be one part of a data set, so all its samples can have weight 0.
     return checks.weight(column, length=n, is_batch=True)
 
 
 def check_features(x: AnyArray, n: int, reference: str) -> Array:
-    """Validate features, shape (n, d)."""
+    """Validate the features, an array of shape (n, d)."""
     values = to_numpy(x, "features")
     if values.ndim != 2 or values.shape[1] == 0:
         raise ShapeError(f"`features` must have shape (n, d); got shape {values.shape}")
@@ -78,6 +79,7 @@ def row_numbers(selection: AnyArray, n: int) -> Array:
 
 
 def _indices(x: Array, n: int) -> Array:
+    """Convert a mask or an index array to non-negative row numbers."""
     if x.ndim != 1 or (x.size and x.dtype.kind not in "biu"):
         raise InputError(
             "`selection` must be a mask (n,), an index array or a slice; "
@@ -89,7 +91,7 @@ def _indices(x: Array, n: int) -> Array:
     return x.astype(np.int64)
 
 
-#: Fields with one array of n rows. The first one that is set defines n.
+#: Names of the fields that contain one row per sample. The first field that is set defines n.
 ARRAYS = (
     "logits",
     "probabilities",
@@ -120,7 +122,7 @@ _CHECKS = {
 def validate_fields(
     arguments: dict[str, Any], permissions: Permissions, *, lower_is_safer: bool
 ) -> dict[str, Any]:
-    """Return all fields validated, with read-only arrays and the class names."""
+    """Return all validated fields with read-only arrays, including the class names."""
     arguments = _check_completeness(arguments, unlabeled=permissions.allow_unlabeled)
     coded_columns = {name: x for name, x in arguments.items() if isinstance(x, CodedNames)}
     arguments = arguments | {name: np.asarray(x) for name, x in coded_columns.items()}
@@ -147,7 +149,10 @@ def validate_fields(
 def _user_confidence(
     confidence: dict[str, Array] | None, loss: Array | None, *, lower_is_safer: bool
 ) -> dict[str, Array] | None:
-    """Return the confidences of the caller; uncertainties are negated and get a "-" in the name."""
+    """Return the confidences of the caller by name, with uncertainties negated.
+
+    The name of a negated column starts with "-".
+    """
     if confidence is None and lower_is_safer:
         raise InputError(
             "`lower_is_safer` refers to `confidence`; pass `confidence`, or drop the option"
@@ -156,13 +161,16 @@ def _user_confidence(
         return None
     if loss is not None:
         for values in confidence.values():
-            # The file can be one of several, and its last batch can be short.
+            # The samples can be one batch of a file, and a batch can have few samples.
             reject_swapped_arguments(values, loss, is_batch=True)
     return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 
 def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
-    """Raise an error if labels or outputs are missing; number samples with confidences only."""
+    """Check that labels and a model output are present.
+
+    If only confidences are present, the function adds sample numbers as `ids`.
+    """
     has_truth = arguments["labels"] is not None or arguments["loss"] is not None
     if unlabeled and has_truth:
         raise InputError(
@@ -174,24 +182,22 @@ def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[s
             "unlabeled=True if there are none"
         )
     has_output = any(arguments[name] is not None for name in (*_CLASS_SCORES, "prediction"))
-    has_confidence_only = (unlabeled or arguments["loss"] is not None) and arguments[
-        "confidence"
-    ] is not None
-    if not has_output and not has_confidence_only:
+    is_output_optional = unlabeled or arguments["loss"] is not None
+    if not has_output and not (is_output_optional and arguments["confidence"] is not None):
         raise MissingInputError(
             "the model's output is needed: pass `logits`, `probabilities` or `prediction` "
             "(or Monte Carlo samples), or `confidence` and `loss`"
         )
-    if unlabeled and not has_output and all(arguments[name] is None for name in ARRAYS):
-        confidence = arguments["confidence"]
-        confidence = (
-            next(iter(confidence.values())) if isinstance(confidence, Mapping) else confidence
-        )
-        return arguments | {"ids": np.arange(to_numpy(confidence, "confidence").shape[0])}
+    if unlabeled and all(arguments[name] is None for name in ARRAYS):
+        columns = arguments["confidence"]
+        column = next(iter(columns.values())) if isinstance(columns, Mapping) else columns
+        n = to_numpy(column, "confidence").shape[0]
+        return arguments | {"ids": np.arange(n)}
     return arguments
 
 
 def _model_output(arguments: dict[str, Any], permissions: Permissions) -> dict[str, ClassScores]:
+    """Return the validated class scores by the name of their field."""
     outputs: dict[str, ClassScores] = {}
     for pair, samples in ((_CLASS_SCORES[:2], False), (_CLASS_SCORES[2:], True)):
         logits, probabilities = (arguments[name] for name in pair)
@@ -206,7 +212,7 @@ def _model_output(arguments: dict[str, Any], permissions: Permissions) -> dict[s
 
 
 def _check_equal_shapes(outputs: dict[str, Array]) -> None:
-    """Raise a ShapeError if class scores and samples differ in rows or classes."""
+    """Raise a ShapeError if class scores and Monte Carlo samples differ in rows or classes."""
     if len(outputs) < 2:
         return
     (first_name, a), (second_name, b) = outputs.items()
@@ -225,7 +231,7 @@ def _check_equal_shapes(outputs: dict[str, Array]) -> None:
 
 
 def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of samples and the argument that defines it."""
+    """Return the number of samples and the name of the argument that defines the number."""
     name = next(name for name in ARRAYS if fields[name] is not None)
     values = to_numpy(fields[name], name)
     if values.ndim == 0:
@@ -234,6 +240,7 @@ def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
 
 
 def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
+    """Return the class names, either those of the caller or the default names."""
     unknown = fields["unknown_label"]
     n_columns = next(
         (fields[name].shape[-1] for name in _CLASS_SCORES if fields[name] is not None), None
@@ -259,7 +266,7 @@ def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
 
 
 def _reject_decimals(fields: dict[str, Any]) -> None:
-    """Raise a DomainError for floats as classes, which usually are values of a regression."""
+    """Raise a DomainError if labels or predictions are floats, as in a regression."""
     for name in ("labels", "prediction"):
         values = fields[name]
         if values is None or values.dtype.kind != "f":
@@ -277,6 +284,7 @@ def _reject_decimals(fields: dict[str, Any]) -> None:
 def _classes_that_occur(
     labels: AnyArray | None, prediction: AnyArray | None, unknown: Hashable
 ) -> tuple[Hashable, ...]:
+    """Return the sorted class names that occur in the labels or the predictions."""
     classes: set[Hashable] = set()
     if labels is not None:
         classes.update(_distinct(labels, "labels"))

@@ -1,4 +1,4 @@
-"""Classes and class probabilities for class-wise metrics, computed on first use."""
+"""Classes and class probabilities for class-wise metrics."""
 
 from functools import cached_property
 
@@ -13,7 +13,8 @@ from abstain.typing import FloatArray, IntArray
 class LazyClassView(ClassView):
     """A `ClassView` that computes the class probabilities on first use.
 
-    Most metrics do not use them, and for many classes they are the largest arrays.
+    Most metrics do not use the probabilities, which are the largest arrays if there are many
+    classes.
     """
 
     def __init__(
@@ -23,7 +24,7 @@ class LazyClassView(ClassView):
         classes: tuple[object, ...],
         scores: ClassScores | None,
     ) -> None:
-        # The fields with the probabilities are not set, because the properties below compute them.
+        # The base class stores the probabilities as fields. Here, properties compute them.
         for name, value in (
             ("labels", labels),
             ("prediction", prediction),
@@ -47,7 +48,7 @@ class LazyClassView(ClassView):
 
 
 def log_probabilities(scores: ClassScores) -> FloatArray:
-    """Compute all log-probabilities, block by block."""
+    """Compute the log-probabilities of all rows, one block of rows at a time."""
     n, n_classes = scores.values.shape
     values = np.empty((n, n_classes))
     for rows in row_blocks(n, n_classes):

@@ -1,4 +1,7 @@
-"""Encoding of class names: the code of a class is its index in `classes`; -1 is no known class."""
+"""Encode class names as integers.
+
+The code of a class is its index in `classes`. The code -1 marks a label that is not a class.
+"""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,19 +13,20 @@ from abstain._foundation.names import encode_names
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import AnyArray, Array, IntArray
 
-#: The code of a sample of no known class.
+#: The code of a label that is not a class.
 UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
 class CodedNames:
-    """A column of names as integer codes into the distinct names, as tables store text.
+    """A column of names, stored as the distinct names and an integer code per sample.
 
-    It replaces an array of names, and avoids a look-up of the name of every sample.
+    Tables store text in the same form. This class replaces an array of names, so that no code has
+    to look up the name of every sample.
     """
 
     codes: Array
-    #: The distinct names; each is the name of at least one sample.
+    #: The distinct names. Each name belongs to at least one sample.
     distinct_names: Array
 
     @property
@@ -36,7 +40,7 @@ class CodedNames:
         return self.distinct_names[self.codes]
 
     def __getitem__(self, rows: Array) -> "CodedNames":
-        """Return some of the samples."""
+        """Return the column of the selected samples."""
         occurring, codes = encode_names(self.codes[rows], "rows")
         return CodedNames(codes, self.distinct_names[np.array(occurring)])
 
@@ -67,7 +71,7 @@ def validate_names(x: AnyArray, name: str) -> Array:
 
 
 def check_class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Validate class names, which must be distinct and hashable; return them as Python objects."""
+    """Validate that class names are distinct and hashable. Return them as Python objects."""
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     try:
         count = len(set(names))
@@ -82,7 +86,10 @@ def check_class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 def encode_classes(
     values: Array | CodedNames, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
 ) -> IntArray:
-    """Return the code of each name, shape (n,); a DomainError for a name that is not a class."""
+    """Return the code of each name, shape (n,).
+
+    A name that is not a class raises a DomainError.
+    """
     if values.dtype.kind in "iu" and unknown is None and _is_range(classes):
         numbers = np.asarray(values)
         if numbers.min() >= 0 and numbers.max() < len(classes):
@@ -110,6 +117,7 @@ def _is_range(classes: Sequence[Hashable]) -> bool:
 def _reject_unknown_names(
     values: Array, is_invalid: Array, classes: Sequence[Hashable], name: str
 ) -> None:
+    """Raise a DomainError that describes the first name that is not a class."""
     index = int(np.flatnonzero(is_invalid)[0])
     value = values[index]
     value = value.item() if isinstance(value, np.generic) else value
@@ -123,6 +131,7 @@ def _reject_unknown_names(
 
 
 def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:
+    """Return a hint on how to correct a name that is not a class."""
     same_text = [c for c in classes if type(c) is not type(value) and str(c) == str(value)]
     if same_text:
         type_name = type(same_text[0]).__name__

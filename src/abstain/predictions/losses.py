@@ -1,4 +1,4 @@
-"""Per-sample losses of predictions: non-negative numbers, including the costs of a cost matrix."""
+"""Non-negative losses of the samples, including the costs of a cost matrix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class CostMatrix:
-    """The cost of each confusion, as a loss for `per_sample_loss`.
+    """The cost of each pair of true and predicted class, as a loss for `per_sample_loss`.
 
     Parameters
     ----------
     costs : array of shape (K, K)
         ``costs[label, prediction]``, finite and non-negative, in the order of the classes.
     unknown : float, optional
-        The cost of any prediction for a sample of no known class. By default, such samples raise
-        an error.
+        The cost of every prediction for a sample whose label is not a class. By default, such a
+        sample raises an error.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class CostMatrix:
 
 
 def reject_unknown_classes(predictions: Predictions, name: str, hint: str) -> None:
-    """Raise a DomainError for samples of no known class, for which a loss is undefined."""
+    """Raise a DomainError if a label is not a class, because the loss is then undefined."""
     is_unknown = predictions.label_codes == UNKNOWN
     if is_unknown.any():
         raise DomainError(
@@ -107,15 +107,15 @@ class Loss:
     title : str
         Name in reports.
     compute : callable
-        Function of `Predictions` that returns an array of shape (n,), bool for a 0/1 loss.
+        Function from `Predictions` to an array of shape (n,), which is bool for a 0/1 loss.
     high : float
-        Largest possible value; infinity if there is none.
+        Largest possible value, or infinity if the loss is unbounded.
     meaning : str
-        One sentence in plain words.
+        A description of one sentence.
     source : str
         Reference of the definition.
     needs_scores : bool
-        Whether it needs logits or probabilities.
+        Whether the loss needs logits or probabilities.
     """
 
     name: str
@@ -133,22 +133,25 @@ def per_sample_loss(
     *,
     cost_matrix: AnyArray | None = None,
 ) -> Array:
-    """Compute the loss of each sample: a named loss, a cost matrix, or the values of the caller.
+    """Compute the loss of each sample.
+
+    The loss is a named loss, a cost matrix, or an array of the caller.
 
     Parameters
     ----------
     predictions : Predictions
         Output of the model, with labels unless the loss is an array.
     loss : str, CostMatrix or array of shape (n,), optional
-        A name in `LOSSES`, a cost matrix, or one finite non-negative number per sample. By
-        default the loss in the predictions, else "zero_one".
+        A name in `LOSSES`, a cost matrix, or one finite non-negative number per sample. The
+        default is the loss in the predictions, or "zero_one" if the predictions have no loss.
     cost_matrix : array of shape (K, K), optional
         The costs ``[label, prediction]`` for ``loss="cost_matrix"``.
 
     Returns
     -------
     ndarray of shape (n,)
-        Lower is better, never negative; bool for "zero_one", else a float.
+        The losses, at least 0; lower is better. The dtype is bool for "zero_one", otherwise a
+        float.
 
     Raises
     ------
@@ -157,9 +160,9 @@ def per_sample_loss(
     MissingInputError
         If labels, class scores or costs are missing.
     DomainError
-        If a cross-entropy is infinite, or the loss is undefined for samples of no known class.
+        If a cross-entropy is infinite, or if the loss is undefined for labels that are not classes.
     ShapeError
-        If the array has another length.
+        If the length of the array is not n.
 
     Examples
     --------
@@ -203,6 +206,7 @@ def _zero_one(predictions: Predictions) -> BoolArray:
 
 
 def _cross_entropy(predictions: Predictions) -> FloatArray:
+    """Return minus the log-probability of the true class of each sample, shape (n,)."""
     scores, labels = _require_scores_and_labels(predictions, "cross-entropy")
     values = np.empty(predictions.n)
     for rows in row_blocks(*scores.values.shape):
@@ -215,11 +219,12 @@ def _cross_entropy(predictions: Predictions) -> FloatArray:
         np.isinf(values),
         hint="The label has probability 0 there: pass logits, or use 'brier'.",
     )
-    # Converts -0.0 to 0.0.
+    # Adding 0.0 converts -0.0 to 0.0.
     return values + 0.0
 
 
 def _brier(predictions: Predictions) -> FloatArray:
+    """Return the Brier score of each sample, shape (n,)."""
     scores, labels = _require_scores_and_labels(predictions, "the Brier score")
     values = np.empty(predictions.n)
     for rows in row_blocks(*scores.values.shape):
@@ -228,13 +233,14 @@ def _brier(predictions: Predictions) -> FloatArray:
         log_p_label = np.take_along_axis(logs, label, axis=1)[:, 0]
         p = np.exp(logs)
         np.put_along_axis(p, label, 0.0, axis=1)
-        # 1 - p of the label is computed from log p, so it is exact if p is close to 1.
+        # 1 - p of the label is computed from log p, so 1 - p is exact if p is close to 1.
         values[rows] = np.expm1(log_p_label) ** 2 + (p**2).sum(axis=1)
     return values
 
 
 def _balanced_error(predictions: Predictions) -> FloatArray:
-    # Samples of no known class form a class of their own, whose recall is 0.
+    """Return the 0/1 errors, weighted so that all classes have the same total weight."""
+    # The labels that are not classes form one additional class, whose recall is 0.
     _, codes = np.unique(predictions.label_codes, return_inverse=True)
     class_weight = np.bincount(codes, weights=predictions.weight)
     occurs = class_weight > 0

@@ -1,8 +1,8 @@
 """Validated class scores and Monte Carlo samples of a model, in their original precision.
 
-The caller declares whether they are logits or probabilities; the values are never inspected for it.
-`Predictions` stores them as NumPy arrays. Functions of arrays keep the library and device of the
-caller.
+The caller declares whether the values are logits or probabilities. No function infers it from the
+values. `Predictions` stores NumPy arrays. Functions of arrays return arrays of the caller's library
+and device.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,15 +25,15 @@ _SHAPES = {2: "(n, K)", 3: "(n, S, K)"}
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Logits or probabilities of one kind, shape (n, K) or (n, S, K)."""
+    """Logits or probabilities, shape (n, K), or Monte Carlo samples, shape (n, S, K)."""
 
-    #: In their original dtype. NumPy arrays, unless `keep_library` was passed.
+    #: The values in their original dtype, as a NumPy array unless `keep_library` was passed.
     values: AnyArray
-    #: Whether the values are logits; otherwise they are probabilities.
+    #: True if the values are logits, False if they are probabilities.
     are_logits: bool
-    #: Array whose library and device the results get; None for NumPy.
+    #: Array of the library and device to which results are converted, or None for NumPy.
     origin: AnyArray | None = None
-    #: Remark about accepted deviations, such as rounded rows; or empty.
+    #: Remark about an accepted deviation, such as rounded rows, or an empty string.
     note: str = ""
 
     @property
@@ -42,34 +42,34 @@ class ClassScores:
         return namespace(self.values)
 
     def log_scores(self, rows: slice = slice(None)) -> AnyArray:
-        """Return rows as float64 log-scores, whose softmax is the class probability."""
+        """Return float64 log-scores of the rows. Their softmax is the class probability."""
         return log_scores(self.values[rows, ...], are_logits=self.are_logits, xp=self.namespace)
 
     def top_classes(self) -> IntArray:
-        """Return the class of the largest score of each row, the lowest one for ties."""
+        """Return the class with the largest score in each row, or the first of tied classes."""
         values = self.values
         # Processors compare float32 directly, but convert float16 for each comparison.
         compare_dtype = np.float32 if values.dtype == np.float16 else values.dtype
         classes = np.empty(len(values), dtype=np.int64)
-        # In blocks, because `argmax` copies read-only arrays.
+        # The rows are processed in blocks, because `argmax` copies read-only arrays.
         for rows in row_blocks(*values.shape):
             classes[rows] = values[rows].astype(compare_dtype, copy=False).argmax(axis=1)
         return classes
 
     def log_probabilities(self, rows: slice = slice(None)) -> AnyArray:
-        """Return rows as float64 log-probabilities."""
+        """Return float64 log-probabilities of the rows."""
         return log_softmax(self.log_scores(rows), xp=self.namespace)
 
 
 @dataclass(frozen=True)
 class Permissions:
-    """Deviations that are accepted only on request."""
+    """Deviations from valid input that the caller explicitly accepts."""
 
-    #: Rows of probabilities whose sum differs from 1 by more than rounding.
+    #: Accept rows of probabilities whose sum differs from 1 by more than the rounding error.
     renormalize: bool = False
-    #: Logits of -inf, for classes that are impossible for a sample.
+    #: Accept logits of -inf, which mark classes that are impossible for a sample.
     allow_masked: bool = False
-    #: Samples without labels and losses.
+    #: Accept samples that have neither labels nor losses.
     allow_unlabeled: bool = False
 
 
@@ -83,8 +83,9 @@ def validate_class_scores(
 ) -> ClassScores:
     """Validate either logits or probabilities, with or without a sample axis.
 
-    The result is a NumPy array. With `keep_library`, arrays on a device and arrays that are
-    differentiated or traced are kept, and results for other arrays get the library of the caller.
+    The values are NumPy arrays by default. If `keep_library` is True, arrays on a device and arrays
+    that are differentiated or traced stay in their library. Other arrays are converted to NumPy,
+    and results are converted back to the library of the caller.
     """
     permissions = permissions or Permissions()
     logits_name, probabilities_name = _SAMPLED if samples else _DETERMINISTIC
@@ -107,7 +108,7 @@ def validate_class_scores(
         return ClassScores(checked, are_logits, values if keep_library else None, note)
     _check_shape(values.shape, name, ndim)
     if _is_valid_on_device(values, are_logits=are_logits) is False:
-        # The check for NumPy arrays finds the first invalid entry and raises the error.
+        # The check for NumPy arrays raises an error that describes the first invalid entry.
         check(values, name, ndim, permissions)
     return ClassScores(values, are_logits, values)
 
@@ -124,7 +125,7 @@ def _is_torch_func_tensor(x: AnyArray) -> bool:
 
 
 def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
-    """Return whether every value is valid; None if there are no values during tracing."""
+    """Return whether every value is valid, or None if the array is traced and has no values."""
     xp = namespace(x)
     if not xp.isdtype(x.dtype, ("bool", "integral", "real floating")):
         return False
@@ -143,6 +144,7 @@ def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
 
 
 def _check_logits(x: AnyArray, name: str, ndim: int, permissions: Permissions) -> tuple[Array, str]:
+    """Return valid logits as a NumPy array, and an empty remark."""
     values = _as_floats(x, name, ndim)
     if not permissions.allow_masked:
         hint = (
@@ -166,11 +168,12 @@ def _check_logits(x: AnyArray, name: str, ndim: int, permissions: Permissions) -
 def _check_probabilities(
     x: AnyArray, name: str, ndim: int, permissions: Permissions
 ) -> tuple[Array, str]:
+    """Return valid probabilities as a NumPy array, and a remark about rows that do not sum to 1."""
     values = _check_finite(_as_floats(x, name, ndim), name)
     if values.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
         checks.reject_entries(name, "must not be negative", values, values < 0, hint=hint)
-    # The NumPy copy of a bfloat16 array is float32, so the dtype of the caller is used.
+    # NumPy has no bfloat16, so the dtype of the original array defines the tolerance.
     tolerance = storage_tolerance(getattr(x, "dtype", values.dtype), values.shape[-1])
     deviation = np.abs(values.sum(axis=-1, dtype=np.float64) - 1)
     is_off = deviation > tolerance
@@ -189,7 +192,7 @@ def _check_probabilities(
 
 
 def _sum_error_message(x: Array, name: str, is_off: BoolArray, limit: float) -> str:
-    """Return the message for a row whose sum is not 1, with the remedy."""
+    """Return the error message for rows whose sum is not 1."""
     position = tuple(int(i) for i in np.argwhere(is_off)[0])
     total = float(x[position].sum(dtype=np.float64))
     advice = (
@@ -205,6 +208,7 @@ def _sum_error_message(x: Array, name: str, is_off: BoolArray, limit: float) -> 
 
 
 def _check_shape(shape: tuple[int, ...], name: str, ndim: int) -> None:
+    """Raise a ShapeError unless the shape has the axes, classes and samples of class scores."""
     shape_ = tuple(shape)
     if len(shape_) != ndim:
         raise ShapeError(
@@ -221,6 +225,7 @@ def _check_shape(shape: tuple[int, ...], name: str, ndim: int) -> None:
 
 
 def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
+    """Return the values as a NumPy array of floats with at most 64 bits."""
     values = to_numpy(x, name)
     _check_shape(values.shape, name, ndim)
     if values.dtype.kind not in "biuf":
@@ -243,45 +248,46 @@ def _advice(name: str, shape: tuple[int, ...]) -> str:
 
 
 def _check_finite(x: Array, name: str, *, hint: str = "") -> Array:
-    # A float64 sum of 16-bit values cannot overflow, so finite data need no mask.
+    # Finite 16-bit values cannot overflow a float64 sum, so a finite sum needs no further check.
     if x.dtype == np.float16 and np.isfinite(np.add.reduce(x, axis=None, dtype=np.float64)):
         return x
     return checks.finite(x, name, hint=hint)
 
 
 # ------------------------------------------------------------------------------- rounded rows
-# The rounding of probabilities is detected from their values, because files and libraries without
-# bfloat16 store rounded values in a wider type.
+# Files and libraries without bfloat16 store rounded values in a wider type. Rounding is therefore
+# detected from the values.
 
-# Tolerance for the sum of a row of probabilities: the rounding error of its storage type (twice the
-# spacing near 1), and 1e-5 per class, because published files clip each entry at 1e-5.
+# Tolerance for the sum of a row of probabilities. The first part is the rounding error of the
+# storage type, twice the spacing near 1. The second part is 1e-5 per class, because published
+# files clip each entry at 1e-5.
 _STORAGE_TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2}
 _WIDE_TOLERANCE = 1e-4
 _TOLERANCE_PER_CLASS = 1e-5
 _MAX_STORAGE_TOLERANCE = 2e-2
 
-#: Numbers of digits that are tested. More digits are covered by `_WIDE_TOLERANCE`.
+#: Numbers of digits that are tested. `_WIDE_TOLERANCE` covers more digits.
 _DIGITS = (2, 3, 4, 5)
-#: Maximum tolerance for any number of rounded classes.
+#: Upper bound of the tolerance for any number of classes.
 _MAX_ROUNDING_TOLERANCE = 0.5
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """Description of a rounding, and the tolerance for the sum of a rounded row."""
+    """A rounding, and the tolerance for the sum of a row that was rounded."""
 
     description: str
     tolerance: float
 
 
 def storage_tolerance(dtype: object, n_classes: int) -> float:
-    """Return the tolerance for the sum of a row of this dtype."""
+    """Return the tolerance for the sum of a row of probabilities with this dtype."""
     base = _STORAGE_TOLERANCE.get(str(dtype).rpartition(".")[2], _WIDE_TOLERANCE)
     return float(min(base + _TOLERANCE_PER_CLASS * n_classes, _MAX_STORAGE_TOLERANCE))
 
 
 def detect_rounding(rows: Array) -> Rounding | None:
-    """Detect the rounding of all entries; None if they are not rounded.
+    """Detect the rounding that explains all entries. Return None if there is no rounding.
 
     Parameters
     ----------
@@ -306,8 +312,8 @@ def detect_rounding(rows: Array) -> Rounding | None:
 
 
 def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Array], BoolArray]]]:
-    """Yield description, tolerance and test of each rounding, the coarsest first."""
-    # Values with two decimals also have three, so the first rounding that matches is the right one.
+    """Yield the description, the tolerance and the test of each rounding, coarsest first."""
+    # A value with two decimals also passes the test for three, so the first match is correct.
     for digits in _DIGITS:
         unit = 10.0**-digits
         yield f"{digits} decimals", classes * unit / 2, _has_decimals(digits)
@@ -318,15 +324,17 @@ def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Ar
 
 
 def _is_nearly_integer(scaled: FloatArray, error: FloatArray | float) -> BoolArray:
-    """Return which numbers are integers up to the rounding error of their dtype."""
+    """Return a mask of the numbers that are integers up to the rounding error `error`."""
     is_near: BoolArray = np.abs(scaled - np.rint(scaled)) <= error
     return is_near
 
 
 def _has_decimals(digits: int) -> Callable[[Array], BoolArray]:
+    """Return a function that tests whether numbers are rounded to `digits` decimals."""
+
     def fits(x: Array) -> BoolArray:
         error = 10.0**digits * np.finfo(x.dtype).eps
-        # A dtype with too few digits matches any number.
+        # If a dtype has fewer digits than tested, every number would pass the test.
         if error > 0.01:
             return np.zeros(1, dtype=np.bool_)
         return _is_nearly_integer(x.astype(np.float64) * 10.0**digits, error)
@@ -335,6 +343,8 @@ def _has_decimals(digits: int) -> Callable[[Array], BoolArray]:
 
 
 def _has_significant_digits(digits: int) -> Callable[[Array], BoolArray]:
+    """Return a function that tests whether numbers are rounded to `digits` significant digits."""
+
     def fits(x: Array) -> BoolArray:
         error = 10.0**digits * np.finfo(x.dtype).eps
         if error > 0.01:
@@ -347,12 +357,14 @@ def _has_significant_digits(digits: int) -> Callable[[Array], BoolArray]:
 
 
 def _has_16_bits(name: str) -> Callable[[Array], BoolArray]:
+    """Return a function that tests whether numbers are exact in the 16-bit type `name`."""
+
     def fits(x: Array) -> BoolArray:
         single = x.astype(np.float32)
         if name == "float16":
             narrow = single.astype(np.float16).astype(np.float32)
             return np.asarray((narrow == single) & (single == x))
-        # bfloat16 is the upper half of a float32.
+        # A bfloat16 is the upper half of a float32, so the lower 16 bits are 0.
         lower = np.ascontiguousarray(single).view(np.uint32) & np.uint32(0xFFFF)
         return np.asarray((lower == 0) & (single == x))
 

@@ -17,7 +17,7 @@ from abstain.predictions.outputs import ClassScores, Permissions
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
-#: Cached properties with the codes of the columns of names.
+#: Cached properties that contain the class codes of labels and predictions.
 _CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 
 
@@ -25,10 +25,11 @@ _CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 class Predictions:
     """The output of a model for n samples, and their labels.
 
-    Confidence scores, losses and evaluations start from this record. Arrays of NumPy, PyTorch and
-    JAX, lists and dataframe columns are accepted. They are stored as read-only NumPy arrays in
-    their original precision, without a copy if possible. The argument declares whether class scores
-    are logits or probabilities; this is never inferred from the values.
+    Confidence scores, losses and evaluations are computed from this record. It accepts NumPy
+    arrays,
+    PyTorch tensors, JAX arrays, lists and dataframe columns. It stores read-only NumPy arrays in
+    the original precision, without a copy if possible. The argument name declares whether class
+    scores are logits or probabilities. The values are never used to infer it.
 
     Parameters
     ----------
@@ -36,68 +37,72 @@ class Predictions:
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
         Class probabilities. The sum of a row may differ from 1 by the rounding error of its dtype
-        (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class), or by the rounding of its
-        entries to two or more decimals, which `notes` then mentions. Each row is divided by its
-        sum.
+        (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class). The sum may also differ by
+        the rounding of the entries to two or more decimals, which `notes` then reports. Each row is
+        divided by its sum.
     prediction : array of shape (n,), optional
-        Predicted classes, by name. They replace the argmax of class scores: use them for
-        predictions that were post-processed.
+        Predicted classes, by name. They take precedence over the argmax of the class scores. Pass
+        `prediction` if the predictions were post-processed.
     labels : array of shape (n,), optional
         True classes, by name: integers, strings or other hashable values. Floats are accepted only
-        if `classes` or class scores define the classes. Required unless `loss` is passed.
+        if `classes` or class scores define the classes. `labels` or `loss` is required, unless
+        `unlabeled` is True.
     confidence : mapping from str to array of shape (n,), or array, optional
-        Confidences by name, higher means more trusted. An array without a name is named
+        Confidences by name; higher is more confident. An array without a name is named
         "confidence".
     loss : array of shape (n,), optional
-        Finite, non-negative loss, such as 1 - Dice. It becomes the default loss.
+        Finite, non-negative losses, such as 1 - Dice. They become the default loss.
     logit_samples, probability_samples : array of shape (n, S, K), optional
-        Monte Carlo samples or ensemble members, S >= 2, one of the two. Without class scores, the
-        mean probability over the samples is used.
+        Monte Carlo samples or outputs of ensemble members, with S >= 2. The arguments exclude each
+        other. If there are no class scores, the mean probability over the samples is used.
     features : array of shape (n, d), optional
-        Features, for fitted scores.
+        Features for fitted confidence scores.
     group : array of shape (n,), optional
         Group of each sample.
     weight : array of shape (n,), optional
-        Frequency weights, not negative. Samples with weight 0 do not affect any result.
+        Non-negative frequency weights. Samples with weight 0 do not affect any result.
     ids : array of shape (n,), optional
         Names of the samples.
     classes : iterable, optional
-        Class names in the order of the columns. By default 0 to K - 1; without class scores, the
-        sorted union of labels and predictions.
+        Class names in the order of the columns. The default is 0 to K - 1, or the sorted union of
+        labels and predictions if there are no class scores.
     unknown_label : hashable, optional
-        Label of samples of no known class. Their code is -1, and every prediction for them is
-        wrong.
+        Label that marks samples of none of the classes. Their code is -1, and every prediction for
+        them counts as wrong.
     renormalize : bool, default=False
-        Accept rows of probabilities whose sum differs from 1 by more than rounding.
+        Whether to accept rows of probabilities whose sum differs from 1 by more than the rounding
+        error.
     masked : bool, default=False
-        Accept logits of -inf, for classes that are impossible for a sample; their probability is 0.
+        Whether to accept logits of -inf, which mark classes that are impossible for a sample. The
+        probability of these classes is 0.
     lower_is_safer : bool, default=False
-        Whether `confidence` is an uncertainty. It is negated, and "-" is added to its name:
-        "entropy" becomes "-entropy".
+        Whether `confidence` is an uncertainty. An uncertainty is negated, and its name is prefixed
+        with "-", so "entropy" becomes "-entropy".
     unlabeled : bool, default=False
-        Whether the samples have no labels and no loss. Such predictions have confidences only.
+        Whether the samples have neither labels nor losses.
 
     Attributes
     ----------
     notes : tuple of str
-        Remarks about accepted deviations, such as rounded rows whose sum is not 1.
+        Remarks about accepted deviations, such as rounded rows with a sum other than 1.
 
     Raises
     ------
     ShapeError
-        If an array has the wrong number of axes or is empty, lengths differ, or K = 1.
+        If an array is empty or has the wrong number of axes, if lengths differ, or if K = 1.
     DomainError
-        If an entry is NaN or infinite, a label is not one of the classes, probabilities are
-        negative or do not sum to 1, or a loss or weight is negative.
+        If an entry is NaN or infinite, or a label is not a class. Also if probabilities are
+        negative or do not sum to 1, or if a loss or weight is negative.
     MissingInputError
-        If there is no output of a model, or neither labels nor loss.
+        If there is no model output, or if there are neither labels nor losses.
     InputError
         If two arguments exclude each other.
 
     Notes
     -----
-    If several class scores are largest, the lowest class code is predicted. With `loss` and
-    `confidence`, no output of a model is required.
+    If several class scores are equally large, the class with the lowest code is predicted. If
+    `loss`
+    and `confidence` are passed, no model output is required.
 
     Examples
     --------
@@ -132,7 +137,7 @@ class Predictions:
     def __post_init__(
         self, renormalize: bool, masked: bool, lower_is_safer: bool, unlabeled: bool
     ) -> None:
-        """Validate every field and store it as NumPy."""
+        """Validate every field and store it as a NumPy array."""
         arguments = {f.name: getattr(self, f.name) for f in fields(self)}
         permissions = Permissions(
             renormalize=renormalize, allow_masked=masked, allow_unlabeled=unlabeled
@@ -145,7 +150,7 @@ class Predictions:
             if isinstance(arguments[name], CodedNames):
                 codes = encode_classes(arguments[name], self.class_names, name, unknown=unknown)
                 self.__dict__[_CODE_ATTRIBUTES[name]] = codes
-        # Computed here, so that a label outside the classes raises an error now, not at first use.
+        # The codes are computed now, so that an invalid label raises its error here.
         if self.labels is not None:
             _ = self.label_codes
         if self.prediction is not None:
@@ -174,12 +179,12 @@ class Predictions:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; 0 without labels and without an output of a model."""
+        """Number of classes, or 0 if there are neither labels nor a model output."""
         return len(self.class_names)
 
     @property
     def class_names(self) -> tuple[Hashable, ...]:
-        """Class names in the order of the codes, as a tuple."""
+        """Class names as a tuple, in the order of the codes."""
         return tuple(self.classes or ())
 
     @property
@@ -204,17 +209,17 @@ class Predictions:
 
     @property
     def has_class_scores(self) -> bool:
-        """Whether class probabilities can be computed: from logits, probabilities or samples."""
+        """Whether class probabilities can be computed from logits, probabilities or samples."""
         return self.has_logits or self.probabilities is not None or self.has_samples
 
     @property
     def has_prediction(self) -> bool:
-        """Whether there are predicted classes, or class scores that determine them."""
+        """Whether there are predicted classes or class scores that determine them."""
         return self.prediction is not None or self.has_class_scores
 
     @cached_property
     def samples(self) -> ClassScores | None:
-        """The Monte Carlo samples, shape (n, S, K), and whether they are logits; or None."""
+        """Monte Carlo samples, shape (n, S, K), or None."""
         if self.logit_samples is not None:
             return ClassScores(self.logit_samples, are_logits=True)
         if self.probability_samples is not None:
@@ -223,7 +228,7 @@ class Predictions:
 
     @cached_property
     def class_scores(self) -> ClassScores | None:
-        """The class scores, shape (n, K), and whether they are logits; or None.
+        """Class scores, shape (n, K), or None.
 
         If there are only Monte Carlo samples, the class scores are the logarithms of the mean
         probabilities, which are logits.
@@ -248,14 +253,14 @@ class Predictions:
 
     @cached_property
     def label_codes(self) -> IntArray:
-        """Code of the true class of each sample, shape (n,); -1 marks no known class."""
+        """Code of the true class of each sample, shape (n,). It is -1 for unknown labels."""
         if self.labels is None:
             raise MissingInputError("these predictions have no labels; pass `labels`")
         return encode_classes(self.labels, self.class_names, "labels", unknown=self.unknown_label)
 
     @cached_property
     def correct(self) -> BoolArray:
-        """Whether the predicted class is the true class, shape (n,); False for unknown classes."""
+        """Whether each prediction is correct, shape (n,). It is False for unknown labels."""
         labels = self.label_codes
         is_correct: BoolArray = (labels == self.prediction_codes) & (labels != UNKNOWN)
         return is_correct
@@ -263,7 +268,7 @@ class Predictions:
     def class_view(self) -> ClassView | None:
         """Return the inputs of class-wise metrics, or None without labels or predicted classes.
 
-        The probabilities are computed on first use, in float64 and log space.
+        The log-probabilities are computed in float64 on first use.
         """
         return self._class_view
 
@@ -276,23 +281,23 @@ class Predictions:
         )
 
     def subset(self, selection: AnyArray) -> "Predictions":
-        """Select samples; the classes do not change.
+        """Select samples without changing the classes.
 
         Parameters
         ----------
         selection : mask of shape (n,), array of indices, or slice
-            The samples; an index may occur several times.
+            The selected samples. An index may occur several times.
 
         Returns
         -------
         Predictions
-            The samples in the order of the selection, with the same classes and codes.
+            The samples in the order of the selection, with the same classes and class codes.
 
         Raises
         ------
         InputError
-            If the selection is not a mask, indices or a slice, has the wrong length, is out of
-            range, or is empty.
+            If the selection is empty, out of range or has the wrong length, or if it is not a mask,
+            an index array or a slice.
 
         Examples
         --------
@@ -302,7 +307,7 @@ class Predictions:
         """
         rows = row_numbers(selection, self.n)
         subset = object.__new__(type(self))
-        # Rows of valid predictions are valid, so nothing is validated again.
+        # Rows of validated predictions are valid, so they are not validated again.
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name in ARRAYS and value is not None:
@@ -321,7 +326,7 @@ class Predictions:
         Parameters
         ----------
         weight : array of shape (n,), or None for no weights
-            Not negative. Samples with weight 0 do not affect any result.
+            Non-negative weights. Samples with weight 0 do not affect any result.
 
         Returns
         -------
@@ -331,7 +336,7 @@ class Predictions:
         Raises
         ------
         ShapeError
-            If the length differs.
+            If the length of `weight` is not n.
         DomainError
             If a weight is negative, NaN or infinite.
 

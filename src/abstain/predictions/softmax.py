@@ -1,10 +1,11 @@
-"""Softmax in float64 and in log space, in blocks of rows, for arrays of any library.
+"""Softmax in float64, computed in log space and in blocks of rows, for arrays of any library.
 
-The log-probability of the top class is computed as ``-log1p(sum of the others)``, so it is exact
-even if a plain softmax would round the probability to 1.
+The log-probability of the top class is ``-log1p(odds of the other classes)``. It is exact even if a
+plain softmax would round the probability to 1.
 
-The functions use the array API with its namespace `xp`, so each array library processes its own
-arrays and gradients propagate. Functions that overwrite NumPy arrays mention it.
+The functions take the array-API namespace `xp` of their arrays. Each array library therefore
+processes its own arrays and propagates gradients. The docstring states if a function overwrites
+NumPy arrays.
 """
 
 from collections.abc import Iterator
@@ -15,15 +16,16 @@ import numpy as np
 from abstain._foundation.arrays import move_to_library_of
 from abstain.typing import AnyArray
 
-#: Number of float64 entries in a block on the host (1 MiB), so that a block and its temporary
-#: arrays fit into the cache of one core.
+#: Number of float64 entries in a block in host memory (1 MiB). A block and its temporary arrays fit
+#: into the cache of one core.
 BLOCK_ENTRIES = 1 << 17
-#: Number of entries in a block on a device (128 MiB), so that the cost of kernel launches is small.
+#: Number of entries in a block on a device (128 MiB). Large blocks reduce the cost of kernel
+#: launches.
 DEVICE_BLOCK_ENTRIES = 1 << 24
 
 
 def row_blocks(n: int, n_columns: int, *, on_device: bool = False) -> Iterator[slice]:
-    """Yield slices of rows with about the number of entries of a block."""
+    """Yield slices of rows that contain about as many entries as one block."""
     step = max(1, (DEVICE_BLOCK_ENTRIES if on_device else BLOCK_ENTRIES) // max(1, n_columns))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
@@ -31,17 +33,18 @@ def row_blocks(n: int, n_columns: int, *, on_device: bool = False) -> Iterator[s
 
 def widest_float_dtype(xp: Any, x: AnyArray) -> Any:
     """Return float64, or float32 if the library or the device of `x` has no float64."""
-    # The dtypes depend on the device in PyTorch only. JAX has one setting for the process.
+    # Only PyTorch has dtypes that depend on the device. JAX has one setting for the whole process.
     device = getattr(x, "device", None) if xp.__name__.endswith("torch") else None
     dtypes = xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
     return dtypes.get("float64", xp.float32)
 
 
 def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
-    """Return a float64 array whose softmax over the last axis is the class probability.
+    """Return float64 log-scores. Their softmax over the last axis is the class probability.
 
-    Logits are converted to float64. Probabilities are replaced by their logarithms (0 by -inf),
-    whose softmax divides each row by its sum. For NumPy, the result is a new array.
+    Logits are converted to float64. Probabilities are replaced by their logarithms, with -inf for a
+    probability of 0. The softmax of the logarithms divides each row by its sum. For NumPy, the
+    result is a new array.
     """
     if xp is not np:
         floats = xp.astype(values, widest_float_dtype(xp, values))
@@ -54,29 +57,29 @@ def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
 
 
 def safe_log(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the logarithm; -inf at 0, without a gradient."""
+    """Return the logarithm of `x`, or -inf without a gradient where `x` is 0."""
     # log(0) is never evaluated, because its infinite derivative times 0 would be NaN.
     is_positive = x > 0
     return fill_where(xp, ~is_positive, -np.inf, xp.log(fill_where(xp, ~is_positive, 1.0, x)))
 
 
 def fill_where(xp: Any, mask: AnyArray, value: float, x: AnyArray) -> AnyArray:
-    """Return `x` with `value` where the mask is True."""
+    """Return `x`, with `value` where the mask is True."""
     if xp is np:
         return np.where(mask, value, x)
     return xp.where(mask, xp.full_like(x[..., :1], value), x)
 
 
 def take_entry(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
-    """Return the entries of the last axis at the indices, which have size 1 on that axis."""
+    """Return the entries of the last axis at `index`, an array of size 1 on that axis."""
     if xp is np:
         return x[_row_index(x), index] if x.ndim == 2 else np.take_along_axis(x, index, axis=-1)
-    # A sum over one entry, so that tied entries get no gradient.
+    # The sum contains only the entry at the index, so tied entries get no gradient.
     return xp.sum(fill_where(xp, ~_is_at_index(xp, x, index), 0.0, x), axis=-1, keepdims=True)
 
 
 def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArray:
-    """Return `x` with `value` at the indices of the last axis; NumPy overwrites `x`."""
+    """Return `x` with `value` at the indices of the last axis. A NumPy array is overwritten."""
     if xp is np:
         if x.ndim == 2:
             x[_row_index(x), index] = value
@@ -87,7 +90,10 @@ def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArr
 
 
 def _row_index(x: AnyArray) -> AnyArray:
-    """Return an index array of the rows; indexing is 10 times as fast as `np.take_along_axis`."""
+    """Return the row numbers as a column, for indexing.
+
+    Indexing with row numbers is 10 times as fast as `np.take_along_axis`.
+    """
     return np.arange(x.shape[0])[:, None]
 
 
@@ -96,19 +102,19 @@ def _is_at_index(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
 
 
 def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:
-    """Return log-probabilities over the last axis, exact for a top class near 1.
+    """Return log-probabilities over the last axis, which are exact for a top class near 1.
 
     Parameters
     ----------
     scores : array of shape (..., K)
-        Float64 log-scores; -inf means probability 0. At least one entry of a row is finite.
+        Float64 log-scores. A score of -inf means probability 0. Each row needs a finite entry.
     xp : namespace
         The array library of the scores.
 
     Returns
     -------
     array of shape (..., K)
-        At most 0; -inf where the score is -inf.
+        Log-probabilities, at most 0, and -inf where the score is -inf.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def log_mean_probabilities(log_probabilities: AnyArray, *, xp: Any = np) -> AnyA
     Returns
     -------
     array of shape (rows, K)
-        -inf where every sample has probability 0.
+        Logarithms of the mean probabilities, with -inf where every sample has probability 0.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Label:
 
     `direction` says whether lower or higher values are better, `scale` is the factor by which the
     values are multiplied, `short_text` fits a narrow column, and `note` is small print below the
-    name.
+    name. `line` is the index of the color of its line in the figures.
     """
 
     text: str
@@ -65,6 +65,7 @@ class Label:
     note: str = ""
     link: str = ""
     tooltip: str = ""
+    line: int | None = None
 
     @property
     def unit(self) -> str:
@@ -91,9 +92,11 @@ NumberFormat = Literal[
     "cases_of_100",
     "rank",
     "two_decimals",
+    "three_decimals",
     "four_decimals",
     "six_digits",
     "signed",
+    "percent",
 ]
 
 
@@ -104,7 +107,8 @@ class Number:
     A value of NaN is undefined, for the given `reason`. `low` and `high` are the bounds of its
     confidence interval. `scale` is the factor by which it is multiplied for display;
     with `per_thousand`, the reader of a page can switch to values times 1000. `mark` is "best" or
-    "tie" (not significantly different from the best). `shade` colors the cell by rank, from 0
+    "tie" (not significantly different from the best), and a table of a paper underlines the number
+    with `is_second`. `shade` colors the cell by rank, from 0
     (strongest) to 4. `small_text` is small print below the number, and `display_text` replaces the
     formatted number.
     """
@@ -117,6 +121,7 @@ class Number:
     scale: int = 1
     per_thousand: bool = False
     mark: Literal["", "best", "tie"] = ""
+    is_second: bool = False
     shade: int | None = None
     small_text: str = ""
     tooltip: str = ""

@@ -222,6 +222,38 @@ class Figure(Block):
 
 
 @dataclass(frozen=True)
+class ChartLine:
+    """A line of a `LineChart`: points from left to right, and some of them with a dot.
+
+    `index` determines its color and dashes, and its class ``method-INDEX`` on a page.
+    """
+
+    index: int
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    dots: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class LineChart(Block):
+    """A static chart of lines over the x axis from 0 to 100%, drawn by the page renderer only.
+
+    The y axis reaches from 0 to `y_max`; `is_percent` prints percentages. `marked_x` is a vertical
+    reference line, and `has_diagonal` draws the line of equal coordinates.
+    """
+
+    key: str
+    title: str
+    lines: tuple[ChartLine, ...]
+    x_title: str
+    y_max: float
+    description: Text = ""
+    is_percent: bool = True
+    marked_x: float | None = None
+    has_diagonal: bool = False
+
+
+@dataclass(frozen=True)
 class Chart(Block):
     """An interactive chart, drawn by the browser from the data of the page.
 

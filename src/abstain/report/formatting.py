@@ -160,9 +160,11 @@ _FORMATTERS: Final[Mapping[NumberFormat, Callable[[float], str]]] = {
     "cases_of_100": format_cases_of_100,
     "rank": lambda value: f"{value:g}",
     "two_decimals": lambda value: f"{value:.2f}",
+    "three_decimals": lambda value: f"{value:.3f}",
     "four_decimals": _format_four_decimals,
     "six_digits": lambda value: f"{value:.6g}",
     "signed": lambda value: ("" if value < 0 else "+") + _format_four_decimals(value),
+    "percent": lambda value: f"{100 * value:.1f}%",
 }
 
 
@@ -192,13 +194,15 @@ def format_interval(
     --------
     >>> format_interval(0.01, 0.02), format_interval(float("nan"), 0.02)
     ('0.01000 to 0.02000', '')
-    >>> format_interval(2, 2, "rank")
-    '2'
+    >>> format_interval(2, 2, "rank"), format_interval(0.012, 0.2, "percent")
+    ('2', '1.2–20.0%')
     """
     if math.isnan(low) or math.isnan(high):
         return ""
     lower = format_value(low, number_format, scale=scale)
     upper = format_value(high, number_format, scale=scale)
+    if number_format == "percent":
+        return f"{lower.removesuffix('%')}\u2013{upper}"
     # A range of ranks with equal bounds is one rank.
     return lower if number_format == "rank" and lower == upper else f"{lower} to {upper}"
 
@@ -297,6 +301,20 @@ def result_meaning(result: Result) -> str:
     if result.reason:
         return f"Undefined: {result.reason}."
     return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
+
+
+def metric_meaning(metric: Metric) -> str:
+    """Return a sentence that explains a metric, in which x is its value."""
+    return metric.identity.meaning.format(value=_Placeholder())
+
+
+class _Placeholder:
+    """Placeholder for the value in the sentence that explains a metric."""
+
+    def __format__(self, spec: str) -> str:
+        """Return "x" for every format."""
+        del spec
+        return "x"
 
 
 def note_location(note: Note) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from abstain.plots.formatting import metric_title
 from abstain.report.document import GlossaryEntry
-from abstain.report.formatting import find_metric
+from abstain.report.formatting import find_metric, metric_meaning
 
 
 def metric_entries(names: Sequence[str]) -> tuple[GlossaryEntry, ...]:
@@ -22,17 +22,8 @@ def _metric_entry(name: str) -> GlossaryEntry:
     convention = f"; convention: {metric.identity.convention}" if metric.identity.convention else ""
     low, high = metric.measurement.low, metric.measurement.high
     value_range = f"{_format_bound(low)} to {_format_bound(high)}, {direction}{convention}"
-    meaning = metric.identity.meaning.format(value=_Placeholder())
+    meaning = metric_meaning(metric)
     return GlossaryEntry(metric_title(name), meaning, name, value_range, metric.identity.source)
-
-
-class _Placeholder:
-    """Placeholder for the value in the sentence that explains a metric."""
-
-    def __format__(self, spec: str) -> str:
-        """Return "x" for every format."""
-        del spec
-        return "x"
 
 
 def _format_bound(value: float) -> str:

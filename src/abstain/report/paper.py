@@ -162,7 +162,7 @@ def _value_text(
 def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text:
     """Return a value with its style, the mark of its test and its interval."""
     styled = {"strong": Span(value, "strong"), "second": Span(value, "second")}.get(kind, value)
-    bounds = (Span(f" [{interval}]", "small"),) if interval else ()
+    bounds = (" ", Span(f"({interval})", "small")) if interval else ()
     return (styled, dagger, *bounds)
 
 

@@ -1,7 +1,7 @@
-"""Distribution shift between the calibration data and the unlabeled data of the application.
+"""Distribution shift between calibration data and unlabeled data of the application.
 
-The package has density ratios, known or estimated, for the argument `ratio=` of the rules in
-`abstain.thresholds`, and estimates of the risk without labels, which have no guarantee.
+The package provides known and estimated density ratios, which the rules in `abstain.thresholds`
+accept as `ratio=`. It also estimates the risk without labels. These estimates have no guarantee.
 """
 
 from abstain.shift.estimates import UnlabeledRisk, unlabeled_risk

@@ -1,4 +1,4 @@
-"""Estimates of the selective risk of unlabeled data. They have no guarantee."""
+"""Estimates without a guarantee of the selective risk of unlabeled data."""
 
 from dataclasses import dataclass
 
@@ -20,25 +20,26 @@ class UnlabeledRisk:
     Attributes
     ----------
     threshold : float or None
-        Samples with at least this confidence are accepted; None for all.
+        Samples with at least this confidence are accepted. None accepts all samples.
     n, accepted : int
-        Number of unlabeled samples, and number of accepted ones.
+        Number of unlabeled samples, and number of accepted unlabeled samples.
     coverage : float
         Share of the unlabeled samples that is accepted.
     calibration_risk : float
-        Mean loss of the accepted calibration samples: the risk without a shift.
+        Mean loss of the accepted calibration samples, which estimates the risk without a shift.
     mean_confidence : float
-        One minus the mean confidence of the accepted samples, after isotonic calibration.
+        One minus the mean confidence of the accepted samples after isotonic calibration.
     thresholded_confidence : float
-        Average thresholded confidence (ATC): share of the accepted samples below a threshold, which
-        is chosen such that this share of the calibration samples equals their error rate.
+        Average thresholded confidence (ATC), which is the share of the accepted samples below a
+        threshold. The threshold is selected so that this share of the calibration samples equals
+        their error rate.
     reweighted : float
-        Mean loss of the accepted calibration samples, weighted by their density ratios; NaN without
+        Mean loss of the accepted calibration samples, weighted by their density ratios. NaN without
         ratios.
 
     Notes
     -----
-    The estimates are NaN if no unlabeled or no calibration sample is accepted.
+    The estimates are NaN if no unlabeled sample or no calibration sample is accepted.
 
     Examples
     --------
@@ -72,27 +73,28 @@ def unlabeled_risk(
     threshold: float | None = None,
     ratio: "AnyArray | DensityRatios | None" = None,
 ) -> UnlabeledRisk:
-    """Estimate the error rate of samples without labels, at a threshold or of all of them.
+    """Estimate the error rate of samples without labels.
 
-    Answers: approximately how many predictions are wrong, if there are no labels?
+    Answers: approximately how many predictions are wrong if no labels are available?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         Confidences and 0/1 losses of calibration samples.
     deployed : array of shape (m,)
-        Confidences of unlabeled samples, by the same score.
+        Confidences of unlabeled samples, computed by the same score.
     threshold : float, optional
-        Only samples with at least this confidence are accepted; by default all.
+        Only samples with at least this confidence are accepted. By default, all samples are
+        accepted.
     ratio : array of shape (n,) or DensityRatios, optional
         Density ratios of the calibration samples, for `reweighted`.
 
     Returns
     -------
     UnlabeledRisk
-        Three estimates of the selective risk. There are no intervals, because the errors are not
-        random: they depend on how well the assumptions match the shift (`docs/shift.md` has
-        measured errors).
+        Three estimates of the selective risk. The estimates have no intervals, because their errors
+        are not random. The errors depend on how well the assumptions match the shift, and
+        `docs/shift.md` lists measured errors.
 
     Raises
     ------
@@ -101,15 +103,15 @@ def unlabeled_risk(
 
     Notes
     -----
-    `mean_confidence` assumes that the calibration does not change. `thresholded_confidence` is the
-    average thresholded confidence [1]_ of the accepted samples; it assumes that the share of
-    samples below the threshold changes like the error rate. `reweighted` has the assumptions of the
-    ratios. No estimate detects errors with high confidence that do not occur in the calibration
-    data, for example samples of new classes. If the threshold is in a tie group, the same fraction
-    of it is used in both data sets. The program of the paper uses a threshold at a sample, which is
-    equal without ties.
+    The estimate `mean_confidence` assumes that the calibration does not change. The estimate
+    `thresholded_confidence` is the average thresholded confidence [1]_ of the accepted samples. It
+    assumes that the share of samples below the threshold changes in the same way as the error rate.
+    The estimate `reweighted` has the assumptions of the ratios. No estimate detects errors with
+    high confidence that do not occur in the calibration data, such as samples of new classes. If
+    the threshold is in a tie group, both data sets use the same fraction of this group. The program
+    of the paper uses a threshold at a sample, which yields the same value without ties.
 
-    Cost: two sorts.
+    The cost is two sorts.
 
     References
     ----------
@@ -131,35 +133,31 @@ def unlabeled_risk(
     checks.binary_loss(s.loss, required_by="unlabeled_risk")
     deployed_confidence = checks.confidence(deployed, "deployed")
     threshold_value = None if threshold is None else checks.number(threshold, "threshold")
-    is_accepted, float_loss = (
-        _accepted_mask(s.confidence, threshold_value),
-        s.loss.astype(np.float64),
-    )
+    float_loss = s.loss.astype(np.float64)
+    is_accepted = _accepted_mask(s.confidence, threshold_value)
     is_deployed_accepted = _accepted_mask(deployed_confidence, threshold_value)
-    is_defined = bool(is_accepted.any() and is_deployed_accepted.any())
-    weights = (
-        None if ratio is None else as_density_ratios(ratio, float_loss.size).values[is_accepted]
-    )
-    accepted_confidence, accepted_loss, deployed_accepted = (
-        s.confidence[is_accepted],
-        float_loss[is_accepted],
-        deployed_confidence[is_deployed_accepted],
-    )
-    return UnlabeledRisk(
-        threshold_value,
-        int(deployed_confidence.size),
-        int(is_deployed_accepted.sum()),
-        float(is_deployed_accepted.mean()),
-        float(accepted_loss.mean()) if is_accepted.any() else _NAN,
-        _risk_from_mean_confidence(s.confidence, float_loss, deployed_accepted)
-        if is_defined
-        else _NAN,
-        _risk_from_thresholded_confidence(
-            accepted_confidence, float(accepted_loss.mean()), deployed_accepted
+    weights = None
+    if ratio is not None:
+        weights = as_density_ratios(ratio, float_loss.size).values[is_accepted]
+    accepted_loss = float_loss[is_accepted]
+    deployed_accepted = deployed_confidence[is_deployed_accepted]
+    calibration_risk = float(accepted_loss.mean()) if is_accepted.any() else _NAN
+    mean_confidence = thresholded_confidence = reweighted = _NAN
+    if is_accepted.any() and is_deployed_accepted.any():
+        mean_confidence = _risk_from_mean_confidence(s.confidence, float_loss, deployed_accepted)
+        thresholded_confidence = _risk_from_thresholded_confidence(
+            s.confidence[is_accepted], calibration_risk, deployed_accepted
         )
-        if is_defined
-        else _NAN,
-        _reweighted_risk(accepted_loss, weights) if is_defined else _NAN,
+        reweighted = _reweighted_risk(accepted_loss, weights)
+    return UnlabeledRisk(
+        threshold=threshold_value,
+        n=int(deployed_confidence.size),
+        accepted=int(is_deployed_accepted.sum()),
+        coverage=float(is_deployed_accepted.mean()),
+        calibration_risk=calibration_risk,
+        mean_confidence=mean_confidence,
+        thresholded_confidence=thresholded_confidence,
+        reweighted=reweighted,
     )
 
 
@@ -172,9 +170,9 @@ def _accepted_mask(x: Array, threshold: float | None) -> Array:
 
 
 def _risk_from_mean_confidence(confidence: Array, loss: FloatArray, deployed: Array) -> float:
-    """Return one minus the mean of calibrated confidences.
+    """Return one minus the mean calibrated confidence of the deployed samples.
 
-    If all calibration losses are equal, nothing is fitted, and the risk is that loss.
+    If all calibration losses are equal, the function fits no calibration and returns this loss.
     """
     if loss.min() == loss.max():
         return float(loss[0])

@@ -1,4 +1,4 @@
-"""Label shift: estimates of class frequencies from predicted classes."""
+"""Estimates of class frequencies from predicted classes under a label shift."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,31 +16,32 @@ from abstain.errors import DomainError, InputError
 from abstain.shift.ratios import DensityRatios
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
-#: Quantile of the random changes of the confusion matrix, below which it is taken as singular.
+#: Quantile of the random changes of the confusion matrix. If the smallest singular value is below
+#: this quantile, the matrix counts as singular.
 _NOISE_QUANTILE: Final = 0.95
-#: Significance level of the test for a negative ratio, over all classes.
+#: Joint significance level of the tests for a negative ratio of any class.
 _DOUBT_LEVEL: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class LabelShift:
-    """Frequency of each class in the deployed data, divided by that in the calibration data.
+    """Ratio of the frequency of each class in deployed data to that in calibration data.
 
     Attributes
     ----------
     classes : tuple
         Names of the classes.
     ratio : ndarray of shape (K,)
-        q(y) / p(y) of each class; not negative.
+        Non-negative ratio q(y) / p(y) of each class.
     standard_error : ndarray of shape (K,)
-        Standard error of each ratio, from resamples of both data sets.
+        Standard error of each ratio, computed from resamples of both data sets.
     raw, raw_error : ndarray of shape (K,)
-        Solution before negative ratios are set to 0, and its standard error.
+        Solution before negative ratios are replaced by 0, and its standard error.
     least_singular : float
-        Smallest singular value of the confusion matrix. The smaller it is, the less accurate are
-        the ratios.
+        Smallest singular value of the confusion matrix. The smaller this value is, the less
+        accurate are the ratios.
     noise : float
-        95% quantile of the change of the confusion matrix by resampling, in the spectral norm.
+        95% quantile, over resamples, of the change of the confusion matrix in the spectral norm.
 
     Examples
     --------
@@ -60,15 +61,15 @@ class LabelShift:
 
     @property
     def doubtful(self) -> tuple[Hashable, ...]:
-        """Classes with a significantly negative ratio, which contradicts a label shift."""
-        # Corrected for the number of classes, because an absent class has a negative raw ratio with
-        # probability 1/2.
+        """Classes whose ratio is significantly negative, which contradicts a label shift."""
+        # The level is corrected for the number of classes, because an absent class has a negative
+        # raw ratio with probability 1/2.
         is_far_below = self.raw < special.ndtri(_DOUBT_LEVEL / len(self.classes)) * self.raw_error
         pairs = zip(self.classes, is_far_below, strict=True)
         return tuple(name for name, is_doubtful in pairs if is_doubtful)
 
     def ratios(self, labels: AnyArray) -> DensityRatios:
-        """Return the density ratio of each calibration sample: the ratio of its class.
+        """Return the density ratio of each calibration sample, which is the ratio of its class.
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class LabelShift:
         Raises
         ------
         DomainError
-            If a class is unknown, or all ratios are 0.
+            If a label is not a class of the calibration data, or all ratios are 0.
 
         Examples
         --------
@@ -108,9 +109,9 @@ def label_shift(
     resamples: int = 200,
     rng: Rng = 0,
 ) -> LabelShift:
-    """Estimate the frequency of each class from predicted classes (BBSE).
+    """Estimate the frequency ratio of each class from predicted classes (BBSE).
 
-    Answers: which classes are more frequent in the application, where there are no labels?
+    Answers: which classes are more frequent in the application, for which no labels are available?
 
     Parameters
     ----------
@@ -119,15 +120,16 @@ def label_shift(
     deployed : array of shape (m,)
         Predicted classes of the unlabeled samples.
     resamples : int, default=200
-        Number of resamples of both data sets, at least 2, for the standard errors and the test of
-        the confusion matrix.
+        Number of resamples of both data sets, at least 2. The standard errors and the test of the
+        confusion matrix use the resamples.
     rng : int, Generator or None, default=0
         Random number generator of the resamples.
 
     Returns
     -------
     LabelShift
-        The ratio of each class with its standard error; `ratios(labels)` for the rules.
+        The ratio of each class with its standard error. Its method `ratios` returns ratios of
+        samples for the rules.
 
     Raises
     ------
@@ -141,14 +143,16 @@ def label_shift(
     -----
     The method solves C w = mu [1]_. C contains the shares of (predicted class, true class) among
     the calibration samples, and mu the shares of the predicted classes among the unlabeled samples.
-    It is valid if only the class frequencies change and each class keeps its distribution (label
-    shift). For a covariate shift, use `fit_ratios`. Negative ratios are set to 0.
+    The method is valid for a label shift, in which only the class frequencies change and the
+    distribution within each class is constant. For a covariate shift, use `fit_ratios`. The
+    function replaces negative ratios by 0.
 
     By Weyl's inequality, a singular value changes at most by the spectral norm of the change of the
-    matrix. A DomainError is therefore raised if the smallest singular value of C is not above the
-    change by resampling. The paper bounds the error by the inverse of that value, without a test.
+    matrix. The function therefore raises a DomainError if the smallest singular value of C is not
+    above the change by resampling. The paper bounds the error by the inverse of the smallest
+    singular value and does not test this value.
 
-    Cost: one pass, and K^3 for each resample.
+    The cost is one pass over the samples, and K^3 for each resample.
 
     References
     ----------
@@ -167,10 +171,8 @@ def label_shift(
     """
     classes = tuple(_encode_classes(labels, "labels")[0])
     code = {name: i for i, name in enumerate(classes)}
-    y, predicted = (
-        _class_codes(labels, "labels", code),
-        _class_codes(prediction, "prediction", code),
-    )
+    y = _class_codes(labels, "labels", code)
+    predicted = _class_codes(prediction, "prediction", code)
     deployed_codes = _class_codes(deployed, "deployed", code)
     if predicted.size != y.size:
         checks.vector(predicted, "prediction", length=y.size, reference="labels")
@@ -188,23 +190,18 @@ def label_shift(
         matrix_changes.append(float(np.linalg.norm(resampled_matrix - matrix, 2)))
         resampled_shares = random.multinomial(deployed_codes.size, shares) / deployed_codes.size
         solutions.append(np.linalg.lstsq(resampled_matrix, resampled_shares, rcond=None)[0])
-    smallest, noise = (
-        float(np.linalg.svd(matrix)[1][-1]),
-        float(np.quantile(matrix_changes, _NOISE_QUANTILE)),
-    )
+    smallest = float(np.linalg.svd(matrix)[1][-1])
+    noise = float(np.quantile(matrix_changes, _NOISE_QUANTILE))
     _reject_singular_matrix(matrix, classes, smallest, noise, y.size)
     raw = np.linalg.solve(matrix, shares)
-    standard_errors = [
-        read_only(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solutions, 0.0), solutions)
-    ]
     return LabelShift(
-        classes,
-        read_only(np.maximum(raw, 0.0)),
-        standard_errors[0],
-        read_only(raw),
-        standard_errors[1],
-        smallest,
-        noise,
+        classes=classes,
+        ratio=read_only(np.maximum(raw, 0.0)),
+        standard_error=read_only(np.std(np.maximum(solutions, 0.0), axis=0, ddof=1)),
+        raw=read_only(raw),
+        raw_error=read_only(np.std(solutions, axis=0, ddof=1)),
+        least_singular=smallest,
+        noise=noise,
     )
 
 
@@ -239,6 +236,7 @@ def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
 
 
 def _reject_unknown_class(value: Hashable, name: str, code: dict[Hashable, int]) -> None:
+    """Raise DomainError for the first value that is not a class."""
     rule = f"`{name}` must hold classes that have a calibration sample; got {value!r}"
     same_text = [class_name for class_name in code if str(class_name) == str(value)]
     if same_text:

@@ -1,4 +1,4 @@
-"""Density ratios of the deployed and the calibration data: known, or estimated by a classifier."""
+"""Density ratios of deployed and calibration data, known or estimated by a classifier."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -11,7 +11,7 @@ from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
-#: Origin of the ratios, and the phrases for it.
+#: Origin of the ratios. The phrases of descriptions follow.
 Origin = Literal["given", "classifier", "labels"]
 _ORIGIN_PHRASES: Final = {
     "given": "by the density ratios given",
@@ -19,7 +19,7 @@ _ORIGIN_PHRASES: Final = {
     "labels": "by class ratios estimated from predicted classes",
 }
 
-#: Share of the samples with the largest ratios whose share of the weight is reported.
+#: Share of the samples, with the largest ratios, whose share of the weight is reported.
 _TOP_SHARE: Final = 0.01
 
 
@@ -27,29 +27,31 @@ _TOP_SHARE: Final = 0.01
 class DensityRatios:
     """Density ratios (importance weights) of the calibration samples.
 
-    The ratio of a sample is dQ/dP, with the distribution P of the calibration data and Q of the
-    deployed data. Ratios are not frequency weights: a sample with ratio 3 is one sample, not three.
+    The ratio of a sample is dQ/dP, where P is the distribution of the calibration data and Q the
+    distribution of the deployed data. Ratios are not frequency weights, so a sample with ratio 3
+    counts as one sample and not as three.
 
     Attributes
     ----------
     values : ndarray of shape (n,)
-        Finite, not negative, not all zero; only their proportions matter.
+        Finite, non-negative ratios, of which at least one is positive. Only their proportions
+        matter.
     largest : float
-        Upper bound of all ratios, also of samples that were not observed.
+        Upper bound of all ratios, including ratios of unobserved samples.
     origin : {"given", "classifier", "labels"}
-        Whether the ratios are known, estimated by a classifier between the two data sets, or
-        estimated from predicted classes.
+        Origin of the ratios. "given" ratios are known, a "classifier" between the two data sets
+        estimates ratios, and "labels" ratios are estimated from predicted classes.
     bounded : bool
-        Whether `largest` is known; otherwise it is the largest of the values.
+        Whether `largest` is a known bound. If False, `largest` is the largest observed ratio.
     cut : float
         Share of the weight that clipping removed, in [0, 1).
     standard_error : float or None
-        Largest standard error of an estimated ratio over the classes, if available.
+        Largest standard error of the estimated ratios of all classes, or None.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        If the values are not valid ratios or above `largest`, or the origin is unknown.
+        If the values are not valid ratios, a ratio is above `largest`, or the origin is unknown.
 
     Examples
     --------
@@ -82,30 +84,30 @@ class DensityRatios:
 
     @property
     def effective_size(self) -> float:
-        """Effective sample size: (sum of ratios)^2 / sum of squared ratios."""
+        """Effective sample size (sum of ratios)^2 / (sum of squared ratios)."""
         scaled = self.values / self.values.max()
         return float(scaled.sum() ** 2 / (scaled @ scaled))
 
     @property
     def expected_draws(self) -> float:
-        """Expected number of samples that `draw` keeps: sum of the ratios / `largest`."""
+        """Expected number of samples that `draw` retains, the sum of the ratios / `largest`."""
         return float((self.values / self.largest).sum())
 
     @property
     def top_share(self) -> float:
-        """Share of the weight of the 1% of the samples with the largest ratios (at least one)."""
+        """Share of the weight of the 1% of the samples, at least one, with the largest ratios."""
         count = max(1, int(_TOP_SHARE * self.n))
         return float(np.sort(self.values)[-count:].sum() / self.values.sum())
 
     @property
     def heaviest(self) -> int:
-        """Index of the sample with the largest ratio; the first one of equals."""
+        """Index of the first sample with the largest ratio."""
         return int(np.argmax(self.values))
 
     def draw(self, rng: Rng = None) -> BoolArray:
         """Sample from the deployed distribution by rejection sampling.
 
-        A sample is kept with probability ratio / `largest`.
+        A sample is retained with probability ratio / `largest`.
 
         Parameters
         ----------
@@ -115,8 +117,8 @@ class DensityRatios:
         Returns
         -------
         ndarray of shape (n,)
-            Booleans. The kept samples are independent draws from Q if the ratios are exact and none
-            exceeds `largest`.
+            Mask of the retained samples. They are independent draws from Q if the ratios are exact
+            and no ratio exceeds `largest`.
 
         Examples
         --------
@@ -124,13 +126,13 @@ class DensityRatios:
         >>> density_ratios([1.0, 0.0, 1.0], largest=1.0).draw(0).tolist()
         [True, False, True]
         """
-        # A separate stream, independent of data that were generated with the same seed.
+        # A named stream is independent of data that were generated with the same seed.
         generator = named_generator(as_seed(rng), "density ratios")
         is_accepted: BoolArray = generator.random(self.n) * self.largest < self.values
         return is_accepted
 
     def rows(self, selection: AnyArray) -> "DensityRatios":
-        """Select the ratios of some samples; the upper bound does not change.
+        """Return the ratios of some samples with the same upper bound.
 
         Parameters
         ----------
@@ -145,7 +147,7 @@ class DensityRatios:
         Raises
         ------
         ShapeError, DomainError
-            If there are no samples, or all ratios are 0.
+            If the selection is empty, or all its ratios are 0.
 
         Examples
         --------
@@ -188,24 +190,25 @@ def density_ratios(
     clip: float | None = None,
     origin: Origin = "given",
 ) -> DensityRatios:
-    """Validate density ratios of calibration samples, for guarantees on deployed data.
+    """Validate density ratios of calibration samples for guarantees on deployed data.
 
     Answers: how many independent samples are equivalent to the reweighted calibration data?
 
     Parameters
     ----------
     ratio : array of shape (n,)
-        Density of the deployed data divided by that of the calibration data, at each calibration
-        sample; up to a constant factor. Not negative, not all zero.
+        Density of the deployed data divided by the density of the calibration data at each
+        calibration sample, up to a constant factor. Ratios must not be negative, and at least one
+        ratio must be positive.
     largest : float, optional
-        Upper bound of all ratios, in the same unit, which a guarantee requires. By default the
-        largest of `ratio`, which is an estimate.
+        Upper bound of all ratios in the same unit, which a guarantee requires. The default is the
+        largest entry of `ratio`, which is only an estimate.
     clip : float, optional
-        Clip ratios at this multiple of their mean. The guarantee then refers to another
-        distribution: the generalized risk on the deployed data can be larger by the share of the
-        weight that clipping removed, which `cut` estimates.
+        Multiple of the mean ratio at which ratios are clipped. With clipping, the guarantee refers
+        to another distribution. The generalized risk on the deployed data can be larger by the
+        share of the weight that clipping removes, which `cut` estimates.
     origin : {"given", "classifier", "labels"}, default="given"
-        Origin of the ratios, for the description of the guarantee.
+        Origin of the ratios, which the description of the guarantee states.
 
     Returns
     -------
@@ -215,14 +218,16 @@ def density_ratios(
     Raises
     ------
     InputError, ShapeError, DomainError
-        If `ratio` is not a finite vector, is negative or all zero, `largest` is below the largest
-        ratio, `clip` is not above 1, or `largest` and `clip` are both passed.
+        If `ratio` is not a finite vector, a ratio is negative or all ratios are zero. Also if
+        `largest` is below the largest ratio, `clip` is not above 1, or `largest` and `clip` are
+        both passed.
 
     Notes
     -----
-    Rejection sampling keeps a sample with probability ratio / largest, and the kept samples follow
-    the deployed distribution [1]_. With a largest ratio of 100 and a mean ratio of 1, it removes
-    99% of the samples; `expected_draws` is the expected number of kept samples.
+    Rejection sampling retains a sample with probability ratio / largest, and the retained samples
+    have the deployed distribution [1]_. With a largest ratio of 100 and a mean ratio of 1,
+    rejection sampling removes 99% of the samples. The attribute `expected_draws` is the expected
+    number of retained samples.
 
     References
     ----------
@@ -265,19 +270,20 @@ def _check_ratio(ratio: AnyArray) -> FloatArray:
 
 
 def _clip_ratios(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
+    """Clip ratios at a multiple of their mean."""
     multiple = checks.number(clip, "clip")
     if multiple <= 1:
         raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {multiple!r}")
     bound = multiple * float(values.mean())
     clipped = np.minimum(values, bound)
     cut_share = max(1.0 - float(clipped.sum() / values.sum()), 0.0)
-    # If no ratio reaches the bound, the largest ratio is the tighter bound.
+    # If no ratio reaches the bound, the largest ratio is a tighter bound.
     largest = min(bound, float(values.max()))
     return DensityRatios(clipped, largest, origin, bounded=largest == bound, cut=cut_share)
 
 
 def as_density_ratios(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
-    """Return density ratios of n samples; an array is validated."""
+    """Return the density ratios of n samples, and validate arrays."""
     attribute = getattr(ratio, "ratios", None)
     if isinstance(attribute, DensityRatios):
         raise InputError(
@@ -289,25 +295,26 @@ def as_density_ratios(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatio
     return ratios
 
 
-#: Chances are kept this far from 0 and 1, so that no ratio is infinite.
+#: Minimum distance of probabilities from 0 and 1, so that no ratio is infinite.
 _MIN_PROBABILITY: Final = 1e-9
-#: Knots of a curve: 4 to 6 came nearest on mixtures of two normal or beta laws, n = 500 and 4000.
+#: Number of knots of a spline. Values from 4 to 6 were most accurate for mixtures of two normal or
+#: beta distributions with n = 500 and 4000.
 _KNOTS: Final = 5
-#: More columns than this have no curves.
+#: Maximum number of columns for which the classifier uses splines.
 _MAX_SPLINE_COLUMNS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRatios:
-    """Density ratios that a classifier estimated, and how well it told the data sets apart.
+    """Density ratios that a classifier estimated, and the AUROC of this classifier.
 
     Attributes
     ----------
     ratios : DensityRatios
         Density ratios of the calibration samples, for the argument `ratio=` of the rules.
     auroc : float
-        Cross-validated AUROC of the classifier between calibration and deployed samples: 0.5
-        without a detectable shift, 1 if the data sets do not overlap.
+        Cross-validated AUROC of the classifier between calibration and deployed samples. The AUROC
+        is 0.5 without a detectable shift and 1 if the data sets do not overlap.
     folds : int
         Number of folds.
 
@@ -342,47 +349,48 @@ def fit_ratios(
     Parameters
     ----------
     calibration : array of shape (n,) or (n, d)
-        Numbers that describe the calibration samples: features, class scores, or a confidence.
+        Numbers that describe the calibration samples, such as features, class scores or a
+        confidence.
     deployed : array of shape (m,) or (m, d)
         The same numbers for unlabeled samples from the application.
     clip : float, optional
-        Clip ratios at this multiple of their mean, as `density_ratios` does.
+        Multiple of the mean ratio at which ratios are clipped, as in `density_ratios`.
     classifier : scikit-learn classifier, optional
-        A classifier with `predict_proba`. By default, logistic regression on splines of the ranks
-        of each column (on standardized columns if there are more than 50).
+        A classifier with `predict_proba`. The default is logistic regression on splines of the
+        ranks of each column, or on standardized columns if the number of columns is above 50.
     folds : int, default=5
-        Number of folds. The probability of each sample comes from a classifier that was fitted on
-        the other folds.
+        Number of folds. A classifier that was fitted on the other folds predicts the probability of
+        each sample.
     rng : int, Generator or None, default=0
         Random number generator of the folds.
 
     Returns
     -------
     FittedRatios
-        The ratios, and the AUROC of the classifier.
+        The ratios and the AUROC of the classifier.
 
     Raises
     ------
     ShapeError, DomainError
-        If a value is not finite, the numbers of columns differ, or there are too few samples.
+        If a value is not finite, the numbers of columns differ, or a data set has too few samples.
     InputError
-        If there are fewer than two folds, or the classifier has no `predict_proba`.
+        If `folds` is below 2, or the classifier has no `predict_proba`.
 
     Notes
     -----
-    The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed one. A
-    guarantee with these ratios refers to the calibration distribution reweighted by the ratios. It
-    holds for the deployed data if the ratios are correct, and if samples with equal features have
-    the same error rate in both data sets. The latter is not tested. The features must not contain
-    the loss. The largest ratio of the distribution is not known and is replaced by the largest
-    observed ratio.
+    The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed sample.
+    A guarantee with these ratios refers to the calibration distribution reweighted by the ratios.
+    The guarantee holds for the deployed data under two conditions. The ratios must be correct, and
+    samples with equal features must have the same error rate in both data sets. The function does
+    not test the second condition. The features must not contain the loss. The largest ratio of the
+    distribution is unknown, so the largest observed ratio is used instead.
 
-    The proofs require ratios that are independent of the calibration data. Here, the ratio of a
-    sample is computed from the other folds, without labels. The guarantee held in simulations
-    (`docs/shift.md`), but is not proven. For a proven guarantee, fit the classifier on separate
-    data and pass the ratios as an array.
+    The proofs of guarantees require ratios that are independent of the calibration data. The
+    function instead computes the ratio of a sample from the other folds, without labels. The
+    guarantee held in simulations (`docs/shift.md`) but is not proven. For a proven guarantee, fit
+    the classifier on separate data and pass the ratios as an array.
 
-    Cost: that of fitting the classifier `folds` times.
+    The cost is that of fitting the classifier `folds` times.
 
     References
     ----------
@@ -400,10 +408,8 @@ def fit_ratios(
     >>> bool(np.abs(found.ratios.values / found.ratios.values.mean() - truth).mean() < 0.1)
     True
     """
-    calibration_rows, deployed_rows = (
-        _check_features(calibration, "calibration"),
-        _check_features(deployed, "deployed"),
-    )
+    calibration_rows = _check_features(calibration, "calibration")
+    deployed_rows = _check_features(deployed, "deployed")
     if calibration_rows.shape[1] != deployed_rows.shape[1]:
         raise ShapeError(
             f"`deployed` must have the {calibration_rows.shape[1]} columns of `calibration`; got "
@@ -412,18 +418,10 @@ def fit_ratios(
     n_folds = _check_folds(folds, min(len(calibration_rows), len(deployed_rows)))
     x = np.concatenate([calibration_rows, deployed_rows])
     is_deployed = np.arange(len(x)) >= len(calibration_rows)
-    deployed_probability = _cross_fitted_probability(
-        x, is_deployed, _check_classifier(classifier, x.shape), n_folds, rng
-    )
-    calibration_probability = np.clip(
-        deployed_probability[~is_deployed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY
-    )
-    values = (
-        len(calibration_rows)
-        / len(deployed_rows)
-        * calibration_probability
-        / (1 - calibration_probability)
-    )
+    model = _check_classifier(classifier, x.shape)
+    deployed_probability = _cross_fitted_probability(x, is_deployed, model, n_folds, rng)
+    p = np.clip(deployed_probability[~is_deployed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+    values = len(calibration_rows) / len(deployed_rows) * p / (1 - p)
     ratios = density_ratios(values, clip=clip, origin="classifier")
     return FittedRatios(ratios, _auroc(deployed_probability, is_deployed), n_folds)
 
@@ -440,6 +438,7 @@ def _check_features(x: AnyArray, name: str) -> FloatArray:
 
 
 def _check_folds(folds: int, n_smaller: int) -> int:
+    """Validate the number of folds for the size of the smaller data set."""
     count = checks.positive_int(folds, "folds")
     if count < 2:
         raise InputError(
@@ -464,8 +463,8 @@ def _check_classifier(classifier: Any, shape: tuple[int, ...]) -> Any:
 def _default_classifier(n: int, columns: int) -> Any:
     """Return logistic regression on splines of the ranks of each column.
 
-    A log-ratio is rarely linear. Ranks limit the influence of the tails, and the splines are
-    constant outside the range of the samples.
+    Splines are used because a log-ratio is rarely linear. Ranks limit the influence of the tails.
+    The splines are constant outside the range of the samples.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -497,7 +496,7 @@ def _cross_fitted_probability(
 
 
 def _auroc(score: FloatArray, positive: BoolArray) -> float:
-    """Compute the AUROC: the probability that a positive has a higher score; ties count half."""
+    """Compute the probability that a positive has a higher score, where a tie counts half."""
     ordered = np.sort(score[~positive])
     n_below = np.searchsorted(ordered, score[positive], side="left")
     n_through = np.searchsorted(ordered, score[positive], side="right")

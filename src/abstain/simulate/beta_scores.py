@@ -13,13 +13,14 @@ from abstain.simulate.population import Population, PopulationEntry, Sample, dra
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
-#: The inverse of the beta distribution fails for some parameters at much smaller coverages.
+#: Lower limit of coverages. Far below it, the inverse of the beta distribution fails for some
+#: parameters.
 _MIN_COVERAGE = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
 class BetaScores(Population):
-    """Confidence ~ Beta(a, b), correct with probability confidence^power."""
+    """Confidences with a Beta(a, b) distribution, correct with probability confidence^power."""
 
     a: float
     b: float
@@ -29,7 +30,7 @@ class BetaScores(Population):
 
     @property
     def name(self) -> str:
-        """The name in the catalogue, which depends on the calibration."""
+        """Name in the catalogue, which depends on the calibration."""
         if self.power != 1:
             return "overconfident" if self.power > 1 else "underconfident"
         return "uniform-scores" if self.a == self.b == 1 else "beta-scores"
@@ -38,7 +39,7 @@ class BetaScores(Population):
         return RiskCurve(self._loss_at, self._loss_above)
 
     def _complement_at(self, coverage: FloatArray) -> FloatArray:
-        """Return 1 - confidence at a coverage, which is more precise near confidence 1."""
+        """Return 1 - confidence at a coverage, which is more precise than a confidence near 1."""
         return _quantile(self.b, self.a, coverage)
 
     def _failure_probability(self, complement: FloatArray) -> FloatArray:
@@ -46,7 +47,8 @@ class BetaScores(Population):
             return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        # Near confidence 0, the confidence itself is more precise.
+        """Return the failure probability of the sample at each coverage."""
+        # Near confidence 0, the confidence itself is more precise than 1 - confidence.
         rank = np.minimum(1.0 - coverage, 0.5)
         loss_at_low_confidence = 1.0 - _quantile(self.a, self.b, rank) ** self.power
         return np.where(
@@ -57,7 +59,7 @@ class BetaScores(Population):
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         y = self._complement_at(coverage)
-        # E[g^power; g > x] is E[g^power] times the tail probability of Beta(a + power, b).
+        # E[g^power; g > x] equals E[g^power] times the tail probability of Beta(a + power, b).
         mean = float(
             np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
         )
@@ -77,14 +79,14 @@ class BetaScores(Population):
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if self.b != 1.0 or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        # With b = 1, the rank is u = confidence^a, so the risk at rank u is 1 - u^k.
+        # With b = 1, the rank u equals confidence^a, so the risk at rank u is 1 - u^k.
         k = self.power / self.a
         augrc, aurc = 0.5 - 1 / (k + 2), 1 - float(harmonic(k + 1)) / (k + 1)
         return augrc if area == "augrc" else aurc
 
 
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
-    """Invert the distribution function of Beta(a, b)."""
+    """Return the quantiles of Beta(a, b) at the given shares."""
     p = np.maximum(share, _MIN_COVERAGE)
     quantile = special.betaincinv(a, b, p)
     # SciPy returns NaN near 0, where the first term of the series is exact.
@@ -95,28 +97,30 @@ def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
 def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:
     """Create a population of probabilities with known calibration.
 
-    Answers: which values do estimators, calibration measures and thresholds have for calibrated,
-    overconfident or underconfident probabilities?
+    The population has true values for calibrated, overconfident and underconfident probabilities.
 
     Parameters
     ----------
     a, b : float, default=4.0, 1.0
-        Parameters of the beta distribution of the confidence, above 0. Both 1: uniform.
+        Parameters of the beta distribution of the confidence, above 0. If both are 1, the
+        confidence is uniform.
     power : float, default=1.0
-        A sample of confidence c is correct with probability c^power: calibrated at 1,
-        overconfident above 1, underconfident below 1.
+        Power that defines the calibration. A sample with confidence c is correct with probability
+        c^power. The confidence is calibrated for power 1, overconfident for larger and
+        underconfident for smaller powers.
 
     Returns
     -------
     Population
-        A population with 0/1 loss; `probability` is true. The risk and the curves have closed
-        forms, and so have the areas for b = 1: with k = power/a and the harmonic numbers H,
-        AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1) (1/6 and 1/4 for a = b = power = 1).
+        A population with 0/1 loss, for which `probability` is True. The risk and the curves have
+        closed forms. For b = 1, the areas have closed forms as well. With k = power/a and the
+        harmonic numbers H, AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1). For
+        a = b = power = 1, AUGRC is 1/6 and AURC is 1/4.
 
     Raises
     ------
     DomainError
-        If a parameter is not above 0.
+        If a parameter is not positive.
 
     Examples
     --------

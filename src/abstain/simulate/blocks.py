@@ -1,4 +1,4 @@
-"""Simulated models whose confidence is uniform on intervals, each with a failure probability."""
+"""Simulated models whose confidences are uniform on intervals with separate failure rates."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class BlockScores(Population):
-    """Ascending confidence intervals, each with its mass and failure probability."""
+    """Ascending confidence intervals, with the mass and the failure probability of each."""
 
     low: FloatArray
     high: FloatArray
@@ -32,17 +32,17 @@ class BlockScores(Population):
 
     @property
     def probability(self) -> bool:
-        """Whether all intervals lie in [0, 1]."""
+        """Whether all intervals are in [0, 1]."""
         return bool(self.low[0] >= 0 and self.high[-1] <= 1)
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Share of samples above each interval, ascending from 0 (highest interval), then 1."""
+        """Share of samples above each interval, ascending from 0 to 1, shape (k + 1,)."""
         inner_edges = np.cumsum(self.mass[:0:-1])
         return np.concatenate(([0.0], np.minimum(inner_edges, 1.0), [1.0]))
 
     def _curve(self) -> RiskCurve:
-        # The risk curve depends only on the order, so each interval is a step.
+        # The risk curve depends only on the order of confidences, so each interval is a step.
         steps = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
         return steps.curve
 
@@ -67,31 +67,30 @@ class BlockScores(Population):
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
     """Create a population whose confidences are uniform on intervals.
 
-    Answers: which values do metrics have for a model with high confidence on some samples and low
-    confidence on others?
+    An example is a model with a high confidence on some samples and a low confidence on others.
 
     Parameters
     ----------
     low, high : array of shape (k,)
-        Bounds of the intervals, in any order; they may touch but not overlap.
+        Bounds of the intervals in any order. Intervals may touch but must not overlap.
     mass : array of shape (k,)
-        Share of the samples in each interval; positive, with sum 1.
+        Share of the samples in each interval. Shares are positive and sum to 1.
     risk : array of shape (k,)
         Failure probability in each interval, in [0, 1].
 
     Returns
     -------
     Population
-        A population with 0/1 loss; curves and `expected_cwsa` are exact. `probability` is true if
-        all intervals lie in [0, 1].
+        A population with 0/1 loss. Curves and `expected_cwsa` are exact. `probability` is True if
+        all intervals are in [0, 1].
 
     Raises
     ------
     ShapeError
-        If the lengths differ.
+        If lengths differ.
     DomainError
-        If an interval has no width or overlaps another, a mass is not positive, the masses do not
-        sum to 1 or a risk lies outside [0, 1].
+        If an interval has no width or overlaps another interval, if a mass is not positive, if the
+        masses do not sum to 1, or if a risk is outside [0, 1].
 
     Examples
     --------
@@ -106,6 +105,7 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
 def _validated_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
+    """Validate intervals, masses and risks, and create a population with this name."""
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
     ends = checks.vector(high, "high", length=starts.size, reference="low")
     ends = checks.finite(ends, "high").astype(np.float64)
@@ -125,25 +125,25 @@ _CLASSES: Final = 3
 def confident_when_correct(informed_share: float = 0.9) -> Population:
     """Create the model that Shahnazari et al. call calibrated.
 
-    Answers: which values do metrics have for a model with high confidence on the samples that it
-    knows and lower confidence on those for which it guesses?
+    The model has a high confidence on samples that it knows, and a lower confidence on samples for
+    which it guesses.
 
     Parameters
     ----------
     informed_share : float, default=0.9
-        Share of the samples that the model knows, above 0 and below 1; their confidence is uniform
-        on [0.8, 1]. For the others it guesses one of three classes, with confidence uniform on
-        [0.5, 0.7].
+        Share of the samples that the model knows, strictly between 0 and 1. Their confidence is
+        uniform on [0.8, 1]. For other samples, the model guesses one of three classes with a
+        confidence that is uniform on [0.5, 0.7].
 
     Returns
     -------
     Population
-        A population of probabilities. With the default, CWSA at 0.9 is 0.225 and CWSA+ is 0.5.
+        A population of probabilities. For the default share, CWSA at 0.9 is 0.225 and CWSA+ is 0.5.
 
     Raises
     ------
     DomainError
-        If the share is not above 0 and below 1.
+        If the share is not strictly between 0 and 1.
 
     Examples
     --------
@@ -166,27 +166,27 @@ def uniform_confidence(
 ) -> Population:
     """Create a model whose confidence is uniform on an interval and independent of the loss.
 
-    Answers: which values do metrics have if correct and wrong predictions have equal confidences?
+    Correct and wrong predictions of this model have the same distribution of confidences.
 
     Parameters
     ----------
     low, high : float, default=0.9, 1.0
         Bounds of the confidence, in [0, 1].
     informed_share : float, default=0.7
-        Share of the samples that the model knows; for the others it guesses a class.
+        Share of the samples that the model knows. For other samples, the model guesses a class.
     classes : int, default=3
-        Number of classes among which it guesses, at least 2.
+        Number of classes among which the model guesses, at least 2.
 
     Returns
     -------
     Population
-        A population of probabilities; its risk is (1 - informed_share)(1 - 1/classes) at every
+        A population of probabilities. The risk is (1 - informed_share)(1 - 1/classes) at every
         confidence.
 
     Raises
     ------
     DomainError
-        If a number lies outside [0, 1] or `high` is not above `low`.
+        If a number is outside [0, 1], or if `high` is not above `low`.
     InputError
         If `classes` is not a positive integer.
 
@@ -206,7 +206,7 @@ def uniform_confidence(
 
 
 def _model_name(informed_share: float, risk: float, mean_confidence: float) -> str:
-    """Return the name of the model by its accuracy and mean confidence."""
+    """Return the name of the model from its accuracy and its mean confidence."""
     if risk == 0:
         return "cwsa-perfect"
     if informed_share == 0:
@@ -215,7 +215,7 @@ def _model_name(informed_share: float, risk: float, mean_confidence: float) -> s
 
 
 def _guess_risk(classes: int = _CLASSES) -> float:
-    """Return the probability that a guess is wrong."""
+    """Return the probability that a guess among the classes is wrong."""
     return 1.0 - 1.0 / classes
 
 

@@ -1,4 +1,4 @@
-"""Populations defined by the failure probability at each population rank."""
+"""Populations that are defined by the failure probability at each population rank."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _RANK_GRID = np.linspace(0.0, 1.0, 1001)
 
 @dataclass(frozen=True, eq=False)
 class RankScores(UniformScores):
-    """Confidence u uniform on [0, 1], wrong with probability `mean_loss_of(u)`."""
+    """A uniform confidence u in [0, 1] and failures with probability `mean_loss_of(u)`."""
 
     mean_loss_of: Callable[[FloatArray], FloatArray]
     breaks: tuple[float, ...]
@@ -45,30 +45,28 @@ def rank_scores(
 ) -> Population:
     """Create a population from the failure probability at each rank.
 
-    Answers: which values do metrics have if the risk depends on the rank in this way?
-
     Parameters
     ----------
     failure_probability : callable
         Function from population ranks u, an array in [0, 1], to failure probabilities of the same
         shape.
     breaks : iterable of float, optional
-        Ranks at which the function or its derivative jumps; it must be smooth elsewhere.
+        Ranks at which the function or its derivative jumps. Elsewhere, the function must be smooth.
 
     Returns
     -------
     Population
-        A population with 0/1 loss and confidence u uniform on [0, 1]. Curves and areas are
-        computed by numerical integration.
+        A population with 0/1 loss and a confidence u that is uniform on [0, 1]. Curves and areas
+        are computed by numerical integration.
 
     Raises
     ------
     InputError
         If `failure_probability` is not callable.
     ShapeError
-        If it does not return one number for each rank.
+        If `failure_probability` does not return one number for each rank.
     DomainError
-        If it returns a number outside [0, 1], or a break lies outside [0, 1].
+        If `failure_probability` returns a number outside [0, 1], or if a break is outside [0, 1].
 
     Examples
     --------
@@ -93,13 +91,14 @@ def rank_scores(
 
 @dataclass(frozen=True, eq=False)
 class StepScores(UniformScores):
-    """Confidence u uniform on [0, 1]; failure probability `risks[i]` through coverage i."""
+    """A uniform confidence in [0, 1] and a failure probability that is a step function."""
 
     upper_coverages: tuple[float, ...]
     risks: tuple[float, ...]
     name: str = "step-scores"
 
     def _curve(self) -> RiskCurve:
+        """Return the risk curve, in which the accepted loss is piecewise linear."""
         upper_coverages, risks = np.array(self.upper_coverages), np.array(self.risks)
         widths = np.diff(np.append(0.0, upper_coverages))
         edges, loss = np.append(0.0, upper_coverages), np.append(0.0, np.cumsum(widths * risks))
@@ -117,9 +116,7 @@ class StepScores(UniformScores):
 
 
 def random_order(risk: float = 0.1) -> Population:
-    """Create a population whose confidence is independent of the loss.
-
-    Answers: which value does a metric have for a random confidence?
+    """Create a population whose confidence is independent of the loss, a random order.
 
     Parameters
     ----------
@@ -129,13 +126,13 @@ def random_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, and
-        therefore AURC = 2 SELE.
+        A population with 0/1 loss and a confidence that is uniform on [0, 1]. AURC is R and AUGRC
+        is R/2, so AURC = 2 SELE.
 
     Raises
     ------
     DomainError
-        If the risk does not lie in [0, 1].
+        If the risk is outside [0, 1].
 
     Examples
     --------
@@ -150,7 +147,7 @@ def random_order(risk: float = 0.1) -> Population:
 def oracle_order(risk: float = 0.1) -> Population:
     """Create a population in which every failure has a lower confidence than every success.
 
-    Answers: which value does a metric have for a perfect confidence?
+    The confidence of this population is perfect.
 
     Parameters
     ----------
@@ -160,13 +157,13 @@ def oracle_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and confidence uniform on [0, 1]:
-        AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
+        A population with 0/1 loss and a confidence that is uniform on [0, 1]. AURC is
+        R + (1 - R) ln(1 - R) and AUGRC is R²/2.
 
     Raises
     ------
     DomainError
-        If the risk does not lie in [0, 1].
+        If the risk is outside [0, 1].
 
     Examples
     --------
@@ -186,42 +183,45 @@ def two_sele_counterexample(
 ) -> Population:
     r"""Create a population whose AURC exceeds 2 x SELE.
 
-    Answers: is 2 x SELE an upper bound of the AURC for every score? No.
+    The population shows that 2 x SELE is not an upper bound of the AURC for every score.
 
     Parameters
     ----------
     top : float, default=0.1
         Share q of the most confident samples, strictly between 0 and 1.
     inside, outside : float, default=0.5, 0.0
-        Failure probabilities inside and outside of this share, in [0, 1]. If `inside` is less
-        than `outside`, AURC is less than 2 x SELE.
+        Failure probabilities inside and outside this share, in [0, 1]. If `inside` is less than
+        `outside`, AURC is less than 2 x SELE.
 
     Returns
     -------
     Population
-        0/1 loss, confidence uniform on [0, 1].
-        AURC - 2 SELE = (inside - outside) q (q - 1 - ln q), which is above 0 for inside > outside.
+        A population with 0/1 loss and a confidence that is uniform on [0, 1].
+        AURC - 2 SELE = (inside - outside) q (q - 1 - ln q), which is positive if inside > outside.
 
     Raises
     ------
     DomainError
-        If `top` is not between 0 and 1 or a probability is not in [0, 1].
+        If `top` is not strictly between 0 and 1, or if a probability is outside [0, 1].
 
     Notes
     -----
-    Proof. In the population AURC = E[loss x -ln(1-u)] and SELE = E[loss x u], so that with
-    c = 1 - u the gap is the integral of w(c) m(c), w(c) = -ln c - 2 (1 - c), m the mean loss.
-    W(q), the integral of w from 0 to q, is q (q - 1 - ln q): above 0 on (0, 1), since
-    ln q < q - 1, and 0 at 1. The constant `outside` thus adds nothing, and the gap is
-    (inside - outside) W(q). Pointwise, w > 0 exactly for u above 0.7968 (= 1 + W_0(-2/e²)/2, W_0
-    Lambert's function): a failure trusted more than 79.68 % of all samples adds more to AURC than
-    to 2 SELE. By parts, the gap is minus the integral of W dm: at most 0 if the risk never rises
-    with confidence, at least 0 if it never falls, 0 for a random order. So 2 x SELE bounds
-    the AURC of every score whose risk falls with confidence, and of no other in general.
+    The proof starts from AURC = E[loss x -ln(1-u)] and SELE = E[loss x u]. With c = 1 - u, the gap
+    AURC - 2 SELE is the integral of w(c) m(c), where w(c) = -ln c - 2 (1 - c) and m is the mean
+    loss. Let W(q) = q (q - 1 - ln q) be the integral of w from 0 to q. W is positive on (0, 1),
+    because ln q < q - 1, and W(1) is 0. Therefore, the constant `outside` contributes 0, and the
+    gap is (inside - outside) W(q).
 
-    This is a construction of our own, proven above, for populations. For a finite sample [1]_ has
-    one: of five samples only the most confident has a loss, and its plug-in weight is H_5 = 2.28,
-    above the 2 of 2 x SELE. Four samples do already.
+    The weight w is positive exactly for u above 0.7968 (= 1 + W_0(-2/e²)/2, where W_0 is Lambert's
+    function). Therefore, a failure with a higher confidence than 79.68% of all samples contributes
+    more to AURC than to 2 SELE. By integration by parts, the gap is minus the integral of W dm. The
+    gap is at most 0 if the risk never increases with the confidence, at least 0 if the risk never
+    decreases, and 0 for a random order. In general, 2 x SELE is an upper bound of the AURC only for
+    scores whose risk decreases with the confidence.
+
+    This construction for populations is from abstain. For finite samples, [1]_ contains a
+    counterexample of five samples, of which only the most confident has a loss. Its plug-in weight
+    is H_5 = 2.28, above the factor 2 of 2 x SELE. Four samples are sufficient.
 
     References
     ----------

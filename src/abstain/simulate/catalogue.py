@@ -12,7 +12,7 @@ from abstain.simulate.gaussians import GAUSSIAN_SCORES, TWO_CLASS_LOGITS, TWO_GA
 from abstain.simulate.population import Population, PopulationEntry
 from abstain.simulate.tied import DISCRETE_SCORES, TWO_GAUSSIANS_CUT, TWO_GAUSSIANS_SATURATED
 
-#: All named populations, simplest first. `rank_scores` requires a function and has no name.
+#: All populations with a name, simplest first. `rank_scores` needs a function, so it has no name.
 POPULATIONS: Catalogue[PopulationEntry] = Catalogue("population")
 for _entry in (
     TWO_GAUSSIANS,
@@ -37,26 +37,24 @@ for _entry in (
 def make(name: str, **options: Any) -> Population:
     """Create a population of the catalogue by name.
 
-    Answers: how do I obtain a population with this name and these parameters?
-
     Parameters
     ----------
     name : str
-        A name of `POPULATIONS`.
+        A name in `POPULATIONS`.
     **options
-        Parameters of the population; ``POPULATIONS[name].options`` lists them with their defaults.
+        Parameters of the population. ``POPULATIONS[name].options`` contains the default values.
 
     Returns
     -------
     Population
-        The population.
+        The population with these parameters.
 
     Raises
     ------
     UnknownNameError
-        If there is no such population; the nearest name is suggested.
+        If no population has this name. The message suggests a similar name.
     InputError
-        If the population has no such option, or a value is invalid.
+        If the population has no such parameter, or if a value is invalid.
 
     Examples
     --------

@@ -14,9 +14,7 @@ from abstain.typing import AnyArray, FloatArray
 
 
 def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
-    r"""Compute the CWSA of a population, normalized by all samples.
-
-    Answers: what is the true CWSA at this threshold?
+    r"""Compute the true CWSA of a population at a threshold, normalized by all samples.
 
     Parameters
     ----------
@@ -28,22 +26,23 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     Returns
     -------
     float or ndarray
-        In [-1, 1]; a float for a number, an array for an array.
+        CWSA, in [-1, 1]. The result is a float for a number, and an array for an array.
 
     Raises
     ------
     InputError
-        If the confidence is not a probability, or the loss is not 0/1.
+        If the confidence is not a probability, or if the loss is not a 0/1 loss.
     DomainError
-        If a threshold lies outside [0, 1).
+        If a threshold is outside [0, 1).
 
     Notes
     -----
-    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. `block_scores` has a closed form: an interval
-    from a to b contributes its mass times (1 - 2 risk) times the mean ramp, which is
-    ``((b - tau)² - (a - tau)²)/(2 (b - a))`` above the threshold. Other populations are integrated
-    numerically over coverages. Integration by parts shows that CWSA is the mean, over thresholds t
-    from tau to 1, of the share accepted at t and correct minus the share accepted and wrong.
+    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. For `block_scores`, it has a closed form. An
+    interval from a to b contributes its mass times (1 - 2 risk) times the mean ramp. Above the
+    threshold, the mean ramp is ``((b - tau)² - (a - tau)²)/(2 (b - a))``. For other populations,
+    the expectation is integrated numerically over coverages. Integration by parts shows that CWSA
+    is a mean over thresholds t from tau to 1. It is the mean share of samples that are accepted at
+    t and correct, minus the share of samples that are accepted and wrong.
 
     Examples
     --------
@@ -56,9 +55,7 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
 
 
 def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
-    """Compute the CWSA+ of a population, normalized by the accepted samples.
-
-    Answers: what is the true CWSA+ at this threshold?
+    """Compute the true CWSA+ of a population at a threshold, normalized by the accepted samples.
 
     Parameters
     ----------
@@ -70,7 +67,7 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
     Returns
     -------
     float or ndarray
-        In [0, 1]; NaN if no sample is accepted.
+        CWSA+, in [0, 1], or NaN if no sample is accepted.
 
     Raises
     ------
@@ -79,7 +76,8 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
 
     Notes
     -----
-    ``E[(1 - loss) (g - tau)_+; g >= tau]/((1 - tau) P(g >= tau))``, computed as `expected_cwsa`.
+    CWSA+ is ``E[(1 - loss) (g - tau)_+; g >= tau]/((1 - tau) P(g >= tau))``. It is computed as in
+    `expected_cwsa`.
 
     Examples
     --------
@@ -91,6 +89,7 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
 
 
 def _at_thresholds(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
+    """Validate the population and the thresholds, and compute the metric at each threshold."""
     if not (population.probability and population.binary):
         raise InputError(
             f"`population` must have probabilities and 0/1 loss; {population.name!r} has not"
@@ -116,7 +115,7 @@ def _at_threshold(population: Population, threshold: float, *, plus: bool) -> fl
 
 
 def _ramp_means_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
-    """Return E[(g - tau)_+] of correct and of wrong predictions, in closed form."""
+    """Return E[(g - tau)_+] of correct and of wrong predictions from its closed form."""
     squared_excess = [np.maximum(end - threshold, 0.0) ** 2 for end in (blocks.low, blocks.high)]
     ramp_means = (
         blocks.mass * (squared_excess[1] - squared_excess[0]) / (2 * (blocks.high - blocks.low))
@@ -125,7 +124,7 @@ def _ramp_means_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
 
 
 def _ramp_means_by_quadrature(population: Any, threshold: float) -> tuple[float, float]:
-    """Return E[(g - tau)_+] of correct and of wrong predictions, by numerical integration."""
+    """Return E[(g - tau)_+] of correct and of wrong predictions from numerical integration."""
     curve, max_coverage = population.curve, float(population.coverage(threshold))
     edges = {0.0, max_coverage, *curve.breaks, *(edge for tie in curve.ties for edge in tie)}
 

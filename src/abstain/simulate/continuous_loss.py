@@ -1,4 +1,4 @@
-"""Gamma or lognormal losses whose mean decreases with the confidence."""
+"""Gamma or lognormal losses whose mean decreases as the confidence increases."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,17 +15,17 @@ from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
 
-#: Step of the grid of log-odds of the coverage, for distributions without a closed form.
+#: Grid of log-odds of the coverage and its step, for loss distributions without a closed form.
 _STEP = 1 / 8
 _GRID = np.arange(-40.0, 40.0 + _STEP / 2, _STEP)
 
-#: For smaller powers, the terms of the closed form cancel and the sum loses its precision.
+#: Minimum power for the closed form, whose terms cancel for smaller powers.
 _MIN_POWER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class ContinuousLoss(UniformScores):
-    """Confidence u uniform on [0, 1]; loss = mean (power + 1) (1 - u)^power x noise of mean 1."""
+    """Losses that are noise of mean 1 times mean (power + 1) (1 - u)^power, for uniform u."""
 
     mean: float
     power: float
@@ -84,23 +84,23 @@ class ContinuousLoss(UniformScores):
         def augrc(y: FloatArray) -> FloatArray:
             return np.asarray(np.exp(y) * self._exceedance(y) ** 2 / 2)
 
-        return self._scale * integrate_line(aurc, *log_range), self._scale * integrate_line(
-            augrc, *log_range
-        )
+        optimal_aurc = self._scale * integrate_line(aurc, *log_range)
+        optimal_augrc = self._scale * integrate_line(augrc, *log_range)
+        return optimal_aurc, optimal_augrc
 
     @property
     def _has_closed_form(self) -> bool:
         """Whether the distribution of the loss has a closed form.
 
-        A moment of 1/noise must exist. Otherwise the noise is so wide that an average over a grid
-        is exact.
+        The closed form requires that a moment of 1/noise exists. Otherwise, the noise is so wide
+        that an average over a grid is exact.
         """
         if self.power < _MIN_POWER:
             return False
         return self.noise == "lognormal" or self._shape * self.power > 1.0
 
     def _exceedance(self, y: FloatArray) -> FloatArray:
-        """Return P(loss > scale x exp(y)): the coverage exceeds (exp(y)/noise)^(1/power)."""
+        """Return P(loss > scale x exp(y)), where the coverage exceeds (exp(y)/noise)^(1/power)."""
         if not self._has_closed_form:
             return self._averaged_exceedance(y)
         a = 1.0 / self.power
@@ -111,7 +111,7 @@ class ContinuousLoss(UniformScores):
         return np.asarray(np.clip(exceedance, 0.0, 1.0))
 
     def _averaged_exceedance(self, y: FloatArray) -> FloatArray:
-        """Average the law of the noise over all coverages, by the weights of `over_coverage`."""
+        """Return the exceedance probability of the noise, averaged over a grid of coverages."""
         share = special.expit(_GRID)
         density = _STEP * share * special.expit(-_GRID)
         log_noise = y[:, None] - self.power * np.log(share)
@@ -126,24 +126,24 @@ class ContinuousLoss(UniformScores):
 
 
 def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
-    """Return E[(x/N)^a; N > x] at x = exp(y), with gamma N of mean 1 and shape above a."""
+    """Return E[(x/N)^a; N > x] at x = exp(y), for gamma noise N of mean 1 and shape above a."""
     with np.errstate(over="ignore", divide="ignore"):
         tail = np.log(special.gammaincc(shape - a, shape * np.exp(np.minimum(y, 700.0))))
     return np.asarray(np.exp(a * y + _log_inverse_moment(shape, a) + tail))
 
 
 def _log_inverse_moment(shape: float, a: float) -> float:
-    """Return ln E[N^-a] of gamma N: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
+    """Return ln E[N^-a] of gamma noise N, a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
     reduced_shape = shape - a
     if reduced_shape < MIN_ASYMPTOTIC:
         return float(a * np.log(shape) + special.gammaln(reduced_shape) - special.gammaln(shape))
-    # Stirling's series for the difference, because both terms are large.
+    # Both terms are large, so Stirling's series computes their difference.
     tail_difference = float(stirling_tail(reduced_shape)) - float(stirling_tail(shape))
     return float((reduced_shape - 0.5) * np.log1p(-a / shape)) + a + tail_difference
 
 
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
-    """Return E[(x/N)^a; N > x] at x = exp(y), with lognormal N of mean 1."""
+    """Return E[(x/N)^a; N > x] at x = exp(y), for lognormal noise N of mean 1."""
     moment = a * (1.0 + a) * sigma**2 / 2
     return np.asarray(
         np.exp(a * y + moment + special.log_ndtr(-(y / sigma + sigma / 2 + a * sigma)))
@@ -153,36 +153,34 @@ def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
 def continuous_loss(
     mean: float = 0.5, *, power: float = 1.0, noise: str = "gamma", variation: float = 1.0
 ) -> Population:
-    """Create a population of graded losses.
-
-    Answers: which values do estimators have for losses such as the cross-entropy, including heavy
-    tails?
+    """Create a population of graded losses, such as a cross-entropy with heavy tails.
 
     Parameters
     ----------
     mean : float, default=0.5
-        Mean loss, above 0: the full-coverage risk.
+        Mean loss, which is the full-coverage risk, above 0.
     power : float, default=1.0
-        The mean loss at rank u is mean (power + 1) (1 - u)^power. With 0, the order is random.
+        Power that relates the loss to the rank. The mean loss at rank u is
+        mean (power + 1) (1 - u)^power. With power 0, the order is random.
     noise : {"gamma", "lognormal"}, default="gamma"
-        Distribution of the loss around its mean.
+        Distribution of the loss at each rank.
     variation : float, default=1.0
-        Coefficient of variation of the noise, above 0; with 1, "gamma" is the exponential
+        Coefficient of variation of the noise, above 0. For 1, "gamma" is the exponential
         distribution.
 
     Returns
     -------
     Population
-        A population with confidence uniform on [0, 1] and closed forms: the selective risk at
-        coverage c is mean c^power, AURC = mean/(power + 1), AUGRC = mean/(power + 2). Only the
-        optima are integrated numerically.
+        A population with a confidence that is uniform on [0, 1]. The selective risk at coverage c
+        is mean c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2). Only the areas of
+        the best order are integrated numerically.
 
     Raises
     ------
     DomainError
-        If `mean` or `variation` is not above 0 or `power` is below 0.
+        If `mean` or `variation` is not positive, or if `power` is negative.
     InputError
-        If `noise` is neither of the two.
+        If `noise` has another value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Normal scores: binormal model, probit or logistic risk, and softmax of two classes."""
+"""Populations of normal scores: the binormal model, probit or logistic risk, and a softmax."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +18,13 @@ from abstain.simulate.population import (
 from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
-#: Maximum number of Newton steps; a step that leaves the bracket is replaced by bisection.
+#: Maximum number of Newton steps. A step that leaves the bracket is replaced by a bisection.
 _MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class TwoGaussians(Population):
-    """A share `rate` fails with score N(0, 1); the others have N(separation, 1)."""
+    """Failures, a share `rate`, with N(0, 1) scores, and successes with N(separation, 1) scores."""
 
     rate: float
     separation: float
@@ -57,7 +57,7 @@ class TwoGaussians(Population):
         return np.asarray(mixture_cdf(-confidence, self.rate, self.separation))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # Each half uses the tail in which the share is more precise.
+        # Each half of the coverages uses the tail of the mixture in which its share is precise.
         upper = coverage <= 0.5
         out = np.empty(np.shape(coverage))
         out[upper] = -mixture_quantile(coverage[upper], self.rate, self.separation)
@@ -77,19 +77,28 @@ class TwoGaussians(Population):
 
 
 def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the CDF at x of the mixture rate N(0, 1) + (1 - rate) N(-shift, 1)."""
+    """Return the distribution function at x of the mixture of N(0, 1) and N(-shift, 1).
+
+    The component N(0, 1) has the weight `rate`.
+    """
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Invert `mixture` for shares up to 1/2: Newton on its logarithm, kept in a bracket."""
+    """Return the quantiles of the mixture for shares up to 1/2.
+
+    Newton's method solves for the logarithm of the share and is kept in a bracket.
+    """
     start = special.ndtri(np.maximum(share, np.finfo(float).tiny))
-    low, high = np.minimum(start, start - shift), np.maximum(start, start - shift)
-    x, target = (low + high) / 2, np.log(np.maximum(share, np.finfo(float).tiny))
+    low = np.minimum(start, start - shift)
+    high = np.maximum(start, start - shift)
+    x = (low + high) / 2
+    target = np.log(np.maximum(share, np.finfo(float).tiny))
     for _ in range(_MAX_STEPS):
         value = mixture_cdf(x, rate, shift)
         error = np.log(value) - target
-        low, high = np.where(error < 0, x, low), np.where(error < 0, high, x)
+        low = np.where(error < 0, x, low)
+        high = np.where(error < 0, high, x)
         slope = (rate * _density(x) + (1 - rate) * _density(x + shift)) / value
         with np.errstate(divide="ignore", invalid="ignore"):
             updated = x - error / slope
@@ -105,30 +114,28 @@ def _density(x: FloatArray) -> FloatArray:
 
 
 def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
-    """Create a population of normal scores of failures and successes (binormal model).
-
-    Answers: which values do metrics, intervals and estimators have for a score of known quality?
+    """Create a population of normal scores of failures and successes, the binormal model.
 
     Parameters
     ----------
     risk : float, default=0.1
-        Share of failures, between 0 and 1, both excluded.
+        Share of failures, strictly between 0 and 1.
     separation : float, default=1.6
-        Mean score of the successes minus that of the failures, in standard deviations. The failure
-        AUROC is Phi(separation/sqrt(2)): 0.87 for 1.6. At 0 the order is random; below 0 it is
-        worse than random.
+        Mean score of the successes minus mean score of the failures, in standard deviations. The
+        failure AUROC is Phi(separation/sqrt(2)), so 0.87 for 1.6. For 0, the order is random, and
+        for negative values it is worse than random.
 
     Returns
     -------
     Population
-        A population with 0/1 loss. The failure probability is a logistic function of the score.
-        The curves at a threshold and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed forms; AURC
-        is integrated numerically. `cut` and `saturate` create ties.
+        A population with 0/1 loss. The failure probability is a logistic function of the score. The
+        curves at a threshold and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed forms. AURC is
+        integrated numerically. `cut` and `saturate` create ties.
 
     Raises
     ------
     DomainError
-        If `risk` is not between 0 and 1 or `separation` is not finite.
+        If `risk` is not strictly between 0 and 1, or if `separation` is not finite.
 
     Examples
     --------
@@ -143,16 +150,16 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
 
 _LINKS = ("probit", "logistic")
 
-#: The normal density is 0 in double precision for larger scores.
+#: Maximum score. For larger scores, the normal density is 0 in double precision.
 _MAX_SCORE = 39.0
 
-#: Replaces 0 in a denominator.
+#: Number that replaces 0 in a denominator.
 _NEARLY_ZERO = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianScores(Population):
-    """Score S ~ N(0, 1), wrong with probability F(intercept - slope S)."""
+    """Scores S with distribution N(0, 1) and failure probability F(intercept - slope S)."""
 
     rate: float
     slope: float
@@ -162,20 +169,20 @@ class GaussianScores(Population):
 
     @cached_property
     def intercept(self) -> float:
-        """Intercept of the failure probability for which the risk is `rate`."""
+        """Intercept of the failure probability for which the risk equals `rate`."""
         if self.link == "probit":
             return float(np.sqrt(1 + self.slope**2) * special.ndtri(self.rate))
         if self.slope == 0:
             return float(special.logit(self.rate))
         from scipy.optimize import brentq
 
-        # The mean probability lies between those at the most extreme scores.
+        # The mean probability is between the probabilities at the most extreme scores.
         bound = abs(float(special.logit(self.rate))) + _MAX_SCORE * abs(self.slope) + 1
         root: float = brentq(self._risk_excess, -bound, bound, xtol=1e-14, rtol=1e-14)
         return root
 
     def _risk_excess(self, intercept: float) -> float:
-        """Return the difference between the risk with this intercept and `rate`."""
+        """Return the risk with this intercept minus `rate`."""
 
         def failure_density(score: FloatArray) -> FloatArray:
             density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
@@ -202,7 +209,7 @@ class GaussianScores(Population):
         return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        """Return P(wrong, S > s), a bivariate normal probability."""
+        """Return P(wrong, S > s) at each coverage, a bivariate normal probability."""
         correlation = -self.slope / np.sqrt(1 + self.slope**2)
         probability = _bivariate_normal_cdf(
             float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
@@ -223,10 +230,11 @@ class GaussianScores(Population):
         return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
+        """Compute an area. AUGRC of the probit model has a closed form."""
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        # P(wrong, another score is lower) is bivariate normal with correlation
-        # slope/sqrt(2 + 2 slope²).
+        # The probability that a sample is wrong and another score is lower is a bivariate normal
+        # probability with correlation slope/sqrt(2 + 2 slope²).
         b = self.slope
         return self.rate / 2 - float(
             special.owens_t(special.ndtri(self.rate), b / np.sqrt(2 + b * b))
@@ -234,8 +242,8 @@ class GaussianScores(Population):
 
 
 def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
-    """Return P(X < h, Y < k) of correlated standard normals, by Owen's T function."""
-    # The formula divides by h and k; 1e-300 and 40 yield its limits at 0 and at infinity.
+    """Return P(X < h, Y < k) for correlated standard normals, computed with Owen's T function."""
+    # The formula divides by h and k. The values 1e-300 and 40 yield its limits at 0 and infinity.
     h = h if h != 0 else _NEARLY_ZERO
     k = np.clip(np.where(k == 0, _NEARLY_ZERO, k), -40.0, 40.0)
     residual_scale = np.sqrt(1 - correlation**2)
@@ -251,18 +259,17 @@ def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatA
 def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probit") -> Population:
     """Create a population of normal scores with a probit or logistic failure probability.
 
-    Answers: which values do metrics have if the failure probability decreases smoothly with the
-    score, but never to 0?
+    The failure probability decreases smoothly with the score, but is never 0.
 
     Parameters
     ----------
     risk : float, default=0.1
-        Share of failures, between 0 and 1, both excluded.
+        Share of failures, strictly between 0 and 1.
     slope : float, default=1.5
-        Slope of the failure probability: a sample with score s ~ N(0, 1) fails with probability
-        F(intercept - slope x s). With 0, the order is random.
+        Slope of the failure probability. A sample with score s ~ N(0, 1) fails with probability
+        F(intercept - slope x s). With slope 0, the order is random.
     link : {"probit", "logistic"}, default="probit"
-        F: the normal or the logistic distribution function.
+        Distribution function F, which is normal ("probit") or logistic.
 
     Returns
     -------
@@ -274,9 +281,9 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     Raises
     ------
     DomainError
-        If `risk` is not between 0 and 1 or `slope` is not finite.
+        If `risk` is not strictly between 0 and 1, or if `slope` is not finite.
     InputError
-        If `link` is neither of the two.
+        If `link` has another value.
 
     Examples
     --------
@@ -293,7 +300,7 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
 
 @dataclass(frozen=True, eq=False)
 class TwoClass(Population):
-    """Confidence expit(|z|/temperature), z the log-odds N(±separation²/2, separation²)."""
+    """Confidence expit(|z|/temperature) of log-odds z with N(±separation²/2, separation²)."""
 
     separation: float
     temperature: float
@@ -307,8 +314,8 @@ class TwoClass(Population):
     def _standardized_log_odds(self, coverage: FloatArray) -> FloatArray:
         """Return |z| at a coverage, in standard deviations, plus separation/2.
 
-        |z| > t means z > t or z < -t, so its probability is twice an equal mixture of two normal
-        tails.
+        The event |z| > t means z > t or z < -t. Its probability is twice the mean of two normal
+        tail probabilities.
         """
         quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
         return np.maximum(-quantile, self.separation / 2)
@@ -336,36 +343,36 @@ class TwoClass(Population):
 
 
 def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Population:
-    """Create the population of the top probability of a classifier of two Gaussian classes.
+    """Create a population of top probabilities of a classifier of two Gaussian classes.
 
-    Answers: which values do scores and calibration measures have for a softmax of two classes with
-    known calibration?
+    The calibration of this two-class softmax is known.
 
     Parameters
     ----------
     separation : float, default=2.5
-        Distance of the class means, in standard deviations, above 0: the error rate is
+        Distance of the class means, in standard deviations, above 0. The error rate is
         Phi(-separation/2).
     temperature : float, default=1.0
-        Divisor of the log-odds: calibrated at 1, overconfident below, underconfident above. It
-        does not change the order, the risk at a coverage or an area.
+        Divisor of the log-odds. The confidence is calibrated for 1, overconfident for smaller and
+        underconfident for larger temperatures. The temperature does not change the order, the risk
+        at a coverage or an area.
 
     Returns
     -------
     Population
-        A population with 0/1 loss and confidence in [0.5, 1]. All other scores of a two-class
+        A population with 0/1 loss and confidences in [0.5, 1]. All other scores of a two-class
         softmax (entropy, margin, Gini index, l2 norm) have the same ranking. Curves at a threshold
-        have closed forms; areas are integrated numerically. With a low temperature, sampled
-        confidences are rounded to 1.0; the true values are those of the unrounded log-odds.
+        have closed forms, and areas are integrated numerically. With a low temperature, sampled
+        confidences are rounded to 1.0. The true values are those of the unrounded log-odds.
 
     Raises
     ------
     DomainError
-        If a parameter is not above 0.
+        If a parameter is not positive.
 
     See Also
     --------
-    logits : Logits of any number of classes.
+    logits : Create logits of any number of classes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labeled logits of a classifier of Gaussian classes, for comparisons of confidence scores."""
+"""Labeled logits of a classifier of Gaussian classes, for comparing confidence scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class LabeledLogits(NamedTuple):
     logits : ndarray of shape (n, K)
         Logits of the classifier.
     labels : ndarray of shape (n,)
-        True classes from 0.
+        True classes, from 0 to K - 1.
     """
 
     logits: FloatArray
@@ -34,14 +34,14 @@ class LabeledLogits(NamedTuple):
 
 @dataclass(frozen=True)
 class Truth:
-    """Estimated true metrics of a confidence score on a population, with standard errors.
+    """Estimates of the true metrics of a confidence score on a population, with standard errors.
 
     Attributes
     ----------
     risk, aurc, augrc : float
-        Full-coverage risk, AURC (ties averaged) and AUGRC.
+        Full-coverage risk, AURC with ties averaged, and AUGRC.
     risk_error, aurc_error, augrc_error : float
-        Standard errors, from the standard deviation over blocks of samples.
+        Standard errors, computed from the standard deviation over blocks of samples.
     n : int
         Number of simulated samples.
     """
@@ -57,20 +57,20 @@ class Truth:
 
 @dataclass(frozen=True)
 class LogitPopulation:
-    """A classifier of K Gaussian classes, created by `logits`.
+    """A classifier of K Gaussian classes, which `logits` creates.
 
     Attributes
     ----------
     classes : int
-        K.
+        Number of classes K.
     separation : float
         Distance of the class means, in standard deviations.
     temperature : float
         Divisor of the logits.
     mismatch : float
-        Weight of the neighboring feature in each logit; 0 for the Bayes classifier.
+        Weight of the neighboring feature in each logit, or 0 for the Bayes classifier.
     name : str
-        "logits".
+        The text "logits".
 
     Examples
     --------
@@ -88,17 +88,17 @@ class LogitPopulation:
     name: str = "logits"
 
     def sample_logits(self, n: int, *, rng: Rng = None) -> LabeledLogits:
-        """Simulate n samples: logits of shape (n, K) and labels of shape (n,)."""
+        """Simulate the logits, shape (n, K), and the labels, shape (n,), of n samples."""
         features, labels = self._sample(checks.positive_int(n, "n"), as_generator(rng))
         return LabeledLogits(self._logits(features), labels)
 
     def two_class(self) -> Population:
-        """Return the exact population of the top probability of two classes without mismatch.
+        """Return the exact population of top probabilities for two classes without mismatch.
 
         Raises
         ------
         InputError
-            If there are more than two classes or a mismatch.
+            If there are more than two classes, or if there is a mismatch.
         """
         if self.classes != 2 or self.mismatch:
             raise InputError(
@@ -116,31 +116,31 @@ class LogitPopulation:
         blocks: int = 20,
         rng: Rng = 0,
     ) -> Truth:
-        """Estimate the metrics of a confidence score from a large sample, with their errors.
+        """Estimate the metrics of a confidence score and their errors from a large sample.
 
         Parameters
         ----------
         score : callable
-            From logits (m, K) to confidences (m,), higher is more trusted; for instance
+            Function from logits (m, K) to confidences (m,), where higher is more confident, such as
             ``lambda z: z.max(axis=1)``.
         loss : {"zero-one", "cross-entropy"}, default="zero-one"
-            What is lost on a sample.
+            Loss of a sample.
         n : int, default=400_000
-            Size of the sample.
+            Number of simulated samples.
         blocks : int, default=20
-            Parts whose spread gives the standard errors, at least 2.
+            Number of blocks from which standard errors are computed, at least 2.
         rng : int, numpy.random.Generator or None, default=0
-            A seed: the same sample, whatever the score.
+            Seed or generator. Equal seeds simulate the same samples for every score.
 
         Returns
         -------
         Truth
-            AURC, AUGRC and risk with standard errors.
+            AURC, AUGRC and risk, with standard errors.
 
         Notes
         -----
-        Each sample contributes its expected loss given the features, which is known, instead of a
-        random loss. This reduces the standard error considerably.
+        Each sample contributes its known expected loss given the features instead of a random loss.
+        This choice reduces the standard error considerably.
         """
         checks.one_of(loss, "loss", _LOSSES)
         size, parts = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
@@ -191,7 +191,7 @@ def _log_softmax(z: FloatArray) -> FloatArray:
 
 
 def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, float]:
-    """Return risk, AURC and AUGRC of a large sample: means over all numbers of accepted samples.
+    """Return risk, AURC and AUGRC of a large sample, as means over numbers of accepted samples.
 
     Tied samples have the mean loss of their group, which is the expectation over random orders.
     """
@@ -207,41 +207,42 @@ def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, floa
 def logits(
     classes: int = 5, *, separation: float = 3.0, temperature: float = 1.0, mismatch: float = 0.0
 ) -> LogitPopulation:
-    """Create a population of labeled logits, for which different scores have different rankings.
+    """Create a population of labeled logits, for which scores differ in their rankings.
 
-    Answers: which confidence score ranks best if the classifier is calibrated, overconfident or
-    misspecified in a known way?
+    The classifier can be calibrated, overconfident or misspecified.
 
     Parameters
     ----------
     classes : int, default=5
-        Number of classes K, at least 2, equally frequent.
+        Number of classes K, at least 2. All classes are equally frequent.
     separation : float, default=3.0
-        Distance of any two class means, in standard deviations, above 0.
+        Distance between any two class means, in standard deviations, above 0.
     temperature : float, default=1.0
-        Divisor of the logits, above 0: calibrated at 1 (without mismatch), overconfident below.
+        Divisor of the logits, above 0. Without mismatch, the softmax is calibrated for 1 and
+        overconfident for smaller temperatures.
     mismatch : float, default=0.0
-        Weight of the feature of class k - 1 in the logit of class k. If it is not 0, the
+        Weight of the feature of class k - 1 in the logit of class k. If the weight is not 0, the
         classifier is not the Bayes classifier.
 
     Returns
     -------
     LogitPopulation
-        A population with ``sample_logits(n, rng=)``. ``two_class()`` returns the exact population
-        for two classes; ``truth(score)`` estimates the true metrics of a score, with standard
-        errors.
+        A population whose method ``sample_logits(n, rng=)`` simulates samples. ``two_class()``
+        returns the exact population for two classes. ``truth(score)`` estimates the true metrics of
+        a score with their standard errors.
 
     Raises
     ------
     InputError
         If `classes` is not an integer of at least 2.
     DomainError
-        If `separation` or `temperature` is not above 0 or `mismatch` is not finite.
+        If `separation` or `temperature` is not positive, or if `mismatch` is not finite.
 
     Notes
     -----
-    Features are x ~ N(m_y, I) in K dimensions with means on the axes; the Bayes logits are m_k . x.
-    With two classes, all scores of the softmax have the same ranking, unlike the largest logit.
+    Features are x ~ N(m_y, I) in K dimensions with class means on the axes. The Bayes logits are
+    m_k . x. With two classes, all scores of the softmax have the same ranking, but the largest
+    logit has another ranking.
 
     Examples
     --------

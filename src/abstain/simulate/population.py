@@ -1,4 +1,4 @@
-"""Base class of populations: distributions of confidence and loss with known true values."""
+"""Base class of populations, distributions of confidence and loss with known true values."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -17,14 +17,16 @@ from abstain.typing import AnyArray, FloatArray, Rng
 
 
 class Sample(NamedTuple):
-    """Confidences and losses of simulated samples: ``ab.augrc(*population.sample(1000, rng=0))``.
+    """Confidences and losses of simulated samples.
+
+    The tuple is the input of a metric, as in ``ab.augrc(*population.sample(1000, rng=0))``.
 
     Attributes
     ----------
     confidence : ndarray of shape (n,)
-        Higher is more trusted.
+        Confidences; higher is more confident.
     loss : ndarray of shape (n,)
-        Non-negative; 0.0 or 1.0 if the population has 0/1 loss.
+        Non-negative losses, which are 0.0 or 1.0 if the population has a 0/1 loss.
     """
 
     confidence: FloatArray
@@ -32,16 +34,15 @@ class Sample(NamedTuple):
 
 
 class Population(ABC):
-    """A joint distribution of confidence and loss whose risk, curves and areas are known exactly.
+    """A joint distribution of confidence and loss with known risk, curves and areas.
 
-    Answers: what is the true value of each metric? Create a population with `two_gaussians`,
-    `gaussian_scores`, `beta_scores`, `discrete_scores`, `continuous_loss` or a similar function,
-    or with `make` by name.
+    Create a population with `two_gaussians`, `gaussian_scores`, `beta_scores`, `discrete_scores`,
+    `continuous_loss` or a similar function. Use `make` to create a population by name.
 
     Attributes
     ----------
     name : str
-        The name of the family.
+        Name of the family of populations.
     binary : bool
         Whether the loss is 0 or 1, so that a mean loss is a failure probability.
     probability : bool
@@ -53,8 +54,9 @@ class Population(ABC):
 
     Notes
     -----
-    Values are closed forms where these exist, otherwise numerical integrals with an error of at
-    most 1e-10 (`TOLERANCE`). An integral is computed on first use and stored.
+    Values are computed from closed forms if these exist, and otherwise by numerical integration
+    with an error of at most 1e-10 (`TOLERANCE`). An integral is computed on first use and then
+    stored.
 
     Examples
     --------
@@ -71,7 +73,7 @@ class Population(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the family."""
+        """Name of the family of populations."""
 
     @property
     def binary(self) -> bool:
@@ -80,7 +82,7 @@ class Population(ABC):
 
     @property
     def probability(self) -> bool:
-        """Whether the confidence is a (possibly miscalibrated) probability of being correct."""
+        """Whether the confidence is a (possibly miscalibrated) probability of correctness."""
         return False
 
     @abstractmethod
@@ -89,7 +91,7 @@ class Population(ABC):
 
     @abstractmethod
     def _share_above(self, confidence: FloatArray) -> FloatArray:
-        """P(g > confidence)."""
+        """Return P(g > confidence), where g is the confidence of a random sample."""
 
     @abstractmethod
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -100,7 +102,7 @@ class Population(ABC):
         """Simulate n samples."""
 
     def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        """P(g >= confidence), which differs from `_share_above` for tied confidences."""
+        """Return P(g >= confidence), which differs from `_share_above` for tied confidences."""
         return self._share_above(confidence)
 
     # --------------------------------------------------------------------------- true values
@@ -118,100 +120,100 @@ class Population(ABC):
 
     @cached_property
     def risk(self) -> float:
-        """Full-coverage risk: the mean loss, for 0/1 loss the error rate R."""
+        """Full-coverage risk, which is the mean loss. For a 0/1 loss, it is the error rate R."""
         return self._risk()
 
     def aurc(self, *, ties: str = "averaged") -> float:
-        """AURC: the mean selective risk over all coverages.
+        """Return the AURC, the mean selective risk over all coverages.
 
         Parameters
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
-            Definition for tied confidences; without ties the three are equal. "averaged": a random
-            part of a tie group may be accepted, ``E[loss x -ln(1 - u)]`` with u uniform over the
-            ranks of the group. The plug-in, log and Monte-Carlo estimators converge to it.
-            "definition": the expected selective risk at the threshold of a random sample.
-            "trapezoid": straight lines between the thresholds and a constant to coverage 0, as in
-            FD-Shifts and in `abstain.aurc` by default.
+            Definition for tied confidences. Without ties, all three are equal. "averaged" accepts a
+            random part of a tie group, so AURC is ``E[loss x -ln(1 - u)]`` with u uniform over the
+            ranks of the group. The plug-in, log and Monte Carlo estimators converge to this value.
+            "definition" is the expected selective risk at the threshold of a random sample.
+            "trapezoid" interpolates linearly between thresholds and is constant below the first
+            threshold, as in FD-Shifts and by default in `abstain.aurc`.
 
         Returns
         -------
         float
-            Lower is better; `risk` for a random order.
+            The AURC. A lower value is better. It equals `risk` for a random order.
 
         Raises
         ------
         InputError
-            If `ties` is not one of the three, or the numerical integration fails.
+            If `ties` has another value, or if the numerical integration fails.
         """
         return self.partial_aurc(0.0, 1.0, ties=ties)
 
     @property
     def augrc(self) -> float:
-        """AUGRC: the area under the generalized risk, ``E[loss x u]``; lower is better."""
+        """AUGRC, the area under the generalized risk, ``E[loss x u]``; lower is better."""
         return self.partial_augrc(0.0, 1.0)
 
     @property
     def sele(self) -> float:
-        """Limit of SELE for large samples, which is AUGRC."""
+        """Limit of SELE for large samples, which equals AUGRC."""
         return self.augrc
 
     @property
     def two_sele(self) -> float:
-        """Limit of 2 x SELE; at least AURC if the risk never increases with the confidence."""
+        """Limit of 2 x SELE, at least AURC if the risk never increases with the confidence."""
         return 2.0 * self.augrc
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of the best order, which is by loss; for 0/1 loss R + (1 - R) ln(1 - R)."""
+        """AURC of the order by loss, the minimum. It is R + (1 - R) ln(1 - R) for a 0/1 loss."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of the best order, which is by loss; for 0/1 loss R²/2."""
+        """AUGRC of the order by loss, the minimum. It is R²/2 for a 0/1 loss."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
-        """Return the area under the selective risk between two coverages (an integral, no mean)."""
+        """Return the integral of the selective risk between two coverages."""
         low, high = _check_range(low, high)
         checks.one_of(ties, "ties", TIES)
         return self._cached_area("aurc", low, high, ties)
 
     def partial_augrc(self, low: float, high: float) -> float:
-        """Return the area under the generalized risk between two coverages."""
+        """Return the integral of the generalized risk between two coverages."""
         return self._cached_area("augrc", *_check_range(low, high))
 
     def selective_risk(self, coverage: AnyArray) -> Any:
-        """Return the mean loss of the most confident share `coverage`; at 0, its limit.
+        """Return the mean loss of the most confident samples with this coverage.
 
-        If the coverage divides a tie group, a random part of the group is accepted. The result is
-        a float for a number and an array for an array.
+        At coverage 0, the result is the limit. If the coverage divides a tie group, a random part
+        of the group is accepted. The result is a float for a number and an array for an array.
         """
         return _as_input_kind(coverage, self.curve.selective(_check_coverage(coverage)))
 
     def generalized_risk(self, coverage: AnyArray) -> Any:
-        """Return coverage x selective risk: for 0/1 loss, the probability of accepted and wrong."""
+        """Return coverage x selective risk, the probability of an accepted failure for 0/1 loss."""
         return _as_input_kind(coverage, self.curve.generalized(_check_coverage(coverage)))
 
     def rank(self, confidence: AnyArray) -> Any:
-        """Return the population rank u = P(g <= confidence), the highest rank of a tie group."""
+        """Return the population rank u = P(g <= confidence), the highest rank in a tie group."""
         return _as_input_kind(
             confidence, 1.0 - self._share_above(_check_not_nan(confidence, "confidence"))
         )
 
     def coverage(self, threshold: AnyArray) -> Any:
-        """Return the share of samples accepted at a threshold, P(g >= threshold)."""
+        """Return the share of samples that a threshold accepts, P(g >= threshold)."""
         return _as_input_kind(
             threshold, self._coverage_at_threshold(_check_not_nan(threshold, "threshold"))
         )
 
     def threshold(self, coverage: AnyArray) -> Any:
-        """Return the highest threshold with at least this coverage, which must be above 0."""
+        """Return the highest threshold with at least this coverage, which must be positive."""
         share = np.maximum(_check_coverage(coverage), np.finfo(float).tiny)
         return _as_input_kind(coverage, self._confidence_at(share))
 
     def mean_loss(self, confidence: AnyArray) -> Any:
-        """Return the mean loss of samples with this confidence (0/1 loss: failure probability)."""
+        """Return the mean loss of samples with this confidence."""
         # A tie group includes its largest coverage, but not its smallest.
         return _as_input_kind(
             confidence,
@@ -221,11 +223,11 @@ class Population(ABC):
         )
 
     def mean_loss_at(self, rank: AnyArray) -> Any:
-        """Return the mean loss at a population rank u in [0, 1], as `rank` returns it."""
+        """Return the mean loss at a population rank u in [0, 1], which `rank` computes."""
         u = _check_fractions(rank, "rank")
         coverage = 1.0 - u
         if self.curve.ties:
-            # The rank of a tie group belongs to its upper bound, which 1 - u may miss by rounding.
+            # A tie group contains the rank of its upper bound, but rounding can change 1 - u.
             coverage = np.where(u < 1, np.minimum(coverage + np.finfo(float).eps, 1.0), coverage)
         return _as_input_kind(rank, self.curve.margin(coverage))
 
@@ -237,12 +239,12 @@ class Population(ABC):
         n : int
             Number of samples, at least 1.
         rng : int, numpy.random.Generator or None
-            Seed or generator; None for an unpredictable seed.
+            Seed or generator. None uses an unpredictable seed.
 
         Returns
         -------
         Sample
-            (confidence, loss), each of shape (n,).
+            Confidences and losses, each of shape (n,).
         """
         return self._sample(checks.positive_int(n, "n"), as_generator(rng))
 
@@ -251,7 +253,7 @@ class Population(ABC):
         return float(self.curve.generalized(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area; populations with closed forms override this method."""
+        """Compute an area numerically. Populations with closed forms override this method."""
         if area == "aurc":
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
@@ -268,7 +270,7 @@ class Population(ABC):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of the best order, for 0/1 loss."""
+        """AURC and AUGRC of the best order, for a 0/1 loss."""
         r = self.risk
         aurc = r + (1.0 - r) * float(np.log1p(-r)) if r < 1 else 1.0
         return aurc, r * r / 2
@@ -276,18 +278,18 @@ class Population(ABC):
 
 @dataclass(frozen=True)
 class PopulationEntry:
-    """A population of the catalogue.
+    """Catalogue entry of a population.
 
     Attributes
     ----------
     name : str
-        Name for `make`.
+        Name of the population, which `make` accepts.
     title : str
         Title in tables.
     meaning : str
-        The modeled situation, in one sentence.
+        Description of the modeled situation in one sentence.
     build : callable
-        Function that creates the population from keyword arguments; `options` lists them.
+        Function that creates the population from keyword arguments, which `options` lists.
 
     Examples
     --------
@@ -306,7 +308,7 @@ class PopulationEntry:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options with their default values."""
+        """Options of the population with their default values."""
         parameters = inspect.signature(self.build).parameters
         return {name: parameter.default for name, parameter in parameters.items()}
 
@@ -316,7 +318,7 @@ class PopulationEntry:
         Parameters
         ----------
         **options
-            Options from `options`; an unknown option raises `InputError`.
+            Values of options. An unknown option raises an `InputError`.
 
         Returns
         -------
@@ -335,7 +337,7 @@ class PopulationEntry:
 
 
 class UniformScores(Population):
-    """A population whose confidence is the population rank itself, uniform on [0, 1]."""
+    """A population whose confidence is its population rank, uniform on [0, 1]."""
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return 1.0 - np.clip(confidence, 0.0, 1.0)
@@ -350,7 +352,7 @@ def draw_failures(probability: FloatArray, rng: np.random.Generator) -> FloatArr
 
 
 def check_open_fraction(x: float, name: str) -> float:
-    """Check that a number lies strictly between 0 and 1."""
+    """Validate that a number is strictly between 0 and 1, and return it as a float."""
     value = checks.fraction(x, name)
     if value in {0.0, 1.0}:
         raise DomainError(f"`{name}` must lie between 0 and 1, both excluded; got {value!r}")
@@ -384,7 +386,7 @@ def _flatten(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
 
 
 def _check_not_nan(x: AnyArray, name: str) -> FloatArray:
-    """Reject NaN; infinite thresholds are valid and accept all samples or none."""
+    """Reject NaN. Infinite thresholds are valid and accept all samples or no sample."""
     values, shape = _flatten(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)
@@ -401,5 +403,5 @@ def _check_fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
 
 
 def _as_input_kind(input_value: AnyArray, values: FloatArray) -> Any:
-    """Return a float if the input was a number, otherwise the array."""
+    """Return a float if the input was a number, and the array otherwise."""
     return float(values) if np.ndim(input_value) == 0 else values

@@ -1,13 +1,14 @@
-"""Risk of a population as a function of coverage, and areas under it.
+"""The risk of a population as a function of coverage, and areas under this function.
 
 A sample of population rank u is accepted if the coverage is at least c = 1 - u. The mean loss m at
-each rank determines all values: the generalized risk at coverage c is the integral of m over the
-ranks above 1 - c, AUGRC the integral of u m(u), AURC the integral of -ln(1-u) m(u). Functions
-depend on the coverage instead of the rank, because precision matters near c = 0.
+each rank determines all values. The generalized risk at coverage c is the integral of m over the
+ranks above 1 - c. AUGRC is the integral of u m(u), and AURC is the integral of -ln(1-u) m(u). The
+functions depend on the coverage instead of the rank, because precision matters near c = 0.
 
-Integrals have a stated tolerance; otherwise an error is raised. The integrand is transformed to a
-line on which it vanishes at both ends, where the trapezoidal rule converges faster than any power
-of the step. Each step evaluates an array of points, which is faster than an adaptive rule.
+Integrals have an error of at most `TOLERANCE`, or an error is raised. The integrand is transformed
+to a line on which it vanishes at both ends. On this line, the trapezoidal rule converges faster
+than any power of the step. Each step evaluates an array of points, which is faster than an adaptive
+rule.
 """
 
 from bisect import bisect_left
@@ -21,19 +22,20 @@ from abstain._foundation.lazy_imports import special
 from abstain.errors import InputError
 from abstain.typing import FloatArray
 
-#: Maximum absolute error of areas without a closed form; most have an error of 1e-13.
+#: Maximum absolute error of areas without a closed form. Most errors are about 1e-13.
 TOLERANCE = 1e-10
 
-#: Smaller coverages are replaced by this number, because 0 has no logarithm.
+#: Lower limit of coverages, because 0 has no logarithm.
 SMALLEST = 1e-300
 
-#: Relative difference of two successive sums at which the refinement stops.
+#: Relative difference between successive sums at which the refinement stops.
 _RELATIVE_TOLERANCE = 1e-13
 
-#: Integration limit on the transformed line: expit(-40) = 4e-18 of the range is negligible.
+#: Integration limit on the transformed line, beyond which the share expit(-40) = 4e-18 is
+#: negligible.
 _MAX_ABSCISSA = 40.0
 
-#: Steps 1/2, 1/4, ..., 1/1024.
+#: Exponents of the steps 1/2, 1/4, ..., 1/1024.
 _HALVINGS = range(1, 11)
 
 
@@ -65,9 +67,10 @@ def integrate_coverage(
 ) -> float:
     """Integrate mean loss x weight over the coverages from low to high.
 
-    The substitution c = low + (high - low) expit(x) moves the bounds to infinity, where the
-    integrand vanishes for the singularities that occur: -ln(1-u) at u = 1, a power of u at u = 0.
-    The mean loss is smooth between the bounds; `weight` receives c and high - c in full precision.
+    The substitution c = low + (high - low) expit(x) moves the bounds to infinity. There, the
+    integrand vanishes for the singularities that occur, which are -ln(1-u) at u = 1 and a power of
+    u at u = 0. The mean loss must be smooth between the bounds. `weight` receives c and high - c in
+    full precision.
     """
 
     def terms(x: FloatArray) -> FloatArray:
@@ -80,19 +83,19 @@ def integrate_coverage(
     return integrate_line(terms, -_MAX_ABSCISSA, _MAX_ABSCISSA)
 
 
-#: A function of an array of coverages in (0, 1].
+#: A function from an array of coverages in (0, 1] to values.
 OfCoverage = Callable[[FloatArray], FloatArray]
 
-#: Definitions of AURC for tied confidences.
+#: Definitions of the AURC for tied confidences.
 TIES = ("averaged", "definition", "trapezoid")
 
-#: At smaller coverages, closed forms of the generalized risk are too imprecise for a division.
+#: Coverage below which closed forms of the generalized risk are too imprecise for a division.
 _NEAR_ZERO = 1e-4
 
 
 @dataclass(frozen=True)
 class _CoverageInterval:
-    """Coverages from `low` to `high`, inside the tie group `tie` or outside of all tie groups."""
+    """The coverages from `low` to `high`, inside the tie group `tie` or outside all tie groups."""
 
     low: float
     high: float
@@ -106,14 +109,14 @@ class RiskCurve:
     Attributes
     ----------
     loss_at : callable
-        Mean loss of the samples of population rank 1 - c, for a coverage c in (0, 1]; constant
-        over a tie group.
+        Function from a coverage c in (0, 1] to the mean loss of samples with population rank 1 - c.
+        The function is constant over a tie group.
     loss_above : callable, optional
-        Its integral from 0 to c, the generalized risk, in closed form.
+        Closed form of the integral of `loss_at` from 0 to c, which is the generalized risk.
     breaks : tuple of float
         Coverages at which the mean loss or its derivative jumps.
     ties : tuple of (float, float)
-        Coverages without and with each tie group, ascending.
+        For each tie group in ascending order, the coverages without and with the group.
     """
 
     loss_at: OfCoverage
@@ -122,18 +125,18 @@ class RiskCurve:
     ties: tuple[tuple[float, float], ...] = ()
 
     def margin(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the last accepted samples at each coverage; at 0, its limit."""
+        """Return the mean loss of the last accepted samples at each coverage, or its limit at 0."""
         return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
 
     def generalized(self, coverage: FloatArray) -> FloatArray:
-        """Return the accepted loss at each coverage; a tie group may be accepted in part."""
+        """Return the accepted loss at each coverage, where a tie group may be accepted in part."""
         if self.loss_above is not None:
             return np.asarray(self.loss_above(np.maximum(coverage, SMALLEST)))
         values = [self._integrated_loss(float(c)) for c in np.ravel(coverage)]
         return np.reshape(values, np.shape(coverage))
 
     def selective(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the accepted samples at each coverage; at 0, its limit."""
+        """Return the mean loss of the accepted samples at each coverage, or its limit at 0."""
         coverages = np.ravel(coverage).astype(float)
         out = np.empty(coverages.size)
         is_small = coverages < _NEAR_ZERO
@@ -158,7 +161,7 @@ class RiskCurve:
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
-        """Return the area under the selective risk between two coverages; `ties` as in `TIES`."""
+        """Return the area under the selective risk between two coverages. See `TIES` for `ties`."""
         total = 0.0
         for piece in self._intervals(low, high):
             if piece.tie is None:
@@ -174,7 +177,7 @@ class RiskCurve:
         return float(before) + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
     def _averaged_tie_area(self, piece: _CoverageInterval) -> float:
-        """Return the area if a tie group is accepted in part: its generalized risk is linear."""
+        """Return the area in a tie group that is accepted in part (linear generalized risk)."""
         p, q = piece.low, piece.high
         start, end = self._generalized_at(p), self._generalized_at(q)
         if p == 0.0:
@@ -183,7 +186,10 @@ class RiskCurve:
         return float(slope * (q - p) + (start - slope * p) * np.log(q / p))
 
     def _complete_tie_area(self, piece: _CoverageInterval, *, is_constant: bool) -> float:
-        """Return the area if a tie group is accepted as a whole: linear, or the risk after it."""
+        """Return the area in a tie group that is accepted as a whole.
+
+        The selective risk is linear or, if `is_constant` is True, the risk after the group.
+        """
         before, after = piece.tie or (piece.low, piece.high)
         end = self._generalized_at(after) / after
         start = end if is_constant or before == 0.0 else self._generalized_at(before) / before
@@ -201,7 +207,7 @@ class RiskCurve:
         )
 
     def _intervals(self, low: float, high: float) -> Iterator[_CoverageInterval]:
-        """Divide the coverages from low to high at the breaks and at the tie groups."""
+        """Divide the coverages from low to high at the breaks and at the bounds of tie groups."""
         edges = {low, high, *self.breaks, *(edge for tie in self.ties for edge in tie)}
         edges_in_range = sorted(edge for edge in edges if low <= edge <= high)
         starts = [tie[0] for tie in self.ties]
@@ -212,7 +218,7 @@ class RiskCurve:
 
 
 def constant_weight(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Return a weight of 1 for all coverages."""
+    """Return the weight 1 for all coverages."""
     return np.ones_like(coverage)
 
 
@@ -222,7 +228,7 @@ def _distance_to_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # n
 
 
 def _log_ratio(coverage: FloatArray, left: FloatArray) -> FloatArray:
-    """Return ln(upper bound/coverage), without cancellation at either end."""
+    """Return ln(upper bound/coverage) without cancellation at either end."""
     end = coverage + left
     is_near_end = left < coverage
     return np.where(

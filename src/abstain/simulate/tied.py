@@ -1,4 +1,4 @@
-"""Populations with tied confidences: discretized, saturated, or with few distinct values."""
+"""Populations with tied confidences, which are discretized, saturated or few distinct values."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class _Tied(Population):
-    """A population that merges some confidences of another population."""
+    """A population that ties some confidences of another population."""
 
     base: Population
 
@@ -34,6 +34,7 @@ class _Tied(Population):
         return self.base.binary
 
     def _curve(self) -> RiskCurve:
+        """Return the risk curve of the base, with the mean loss of the group in each tie group."""
         base, ties = self.base.curve, self._ties
         lows = np.array([low for low, _ in ties])
         highs = np.array([high for _, high in ties])
@@ -60,11 +61,11 @@ class _Tied(Population):
     @property
     @abstractmethod
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        """Lower and upper coverage of each tie group, the most confident group first."""
+        """Lower and upper coverage of each tie group, in descending order of confidence."""
 
     @property
     def _optima(self) -> tuple[float, float]:
-        # Merging confidences does not change the losses, so the best order is that of the base.
+        # Ties do not change the losses, so the best order is the best order of the base.
         return self.base.optimal_aurc, self.base.optimal_augrc
 
 
@@ -74,12 +75,12 @@ class _Levels(Population):
     @property
     @abstractmethod
     def _levels(self) -> FloatArray:
-        """The distinct confidences, ascending."""
+        """Distinct confidences in ascending order."""
 
     @property
     @abstractmethod
     def _edges(self) -> FloatArray:
-        """Share of samples at or above each level, descending from 1, then 0."""
+        """Share of samples at or above each level, descending from 1, followed by 0."""
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self._levels, confidence, side="right")]
@@ -88,7 +89,7 @@ class _Levels(Population):
         return self._edges[np.searchsorted(self._levels, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # The highest level at which at least this share is accepted.
+        # This index is the highest level at which at least this share is accepted.
         index = np.searchsorted(self._edges[::-1], coverage) - 1
         return self._levels[::-1][np.clip(index, 0, self._levels.size - 1)]
 
@@ -101,7 +102,7 @@ class Cut(_Tied, _Levels):
 
     @property
     def name(self) -> str:
-        """The name of the base population and the modification."""
+        """Name of the base population, followed by the modification."""
         return f"{self.base.name}-cut"
 
     @cached_property
@@ -126,13 +127,13 @@ class Cut(_Tied, _Levels):
 
 @dataclass(frozen=True, eq=False)
 class Saturated(_Tied):
-    """A population whose most confident samples share one confidence."""
+    """A population whose most confident samples have the same confidence."""
 
     share: float
 
     @property
     def name(self) -> str:
-        """The name of the base population and the modification."""
+        """Name of the base population, followed by the modification."""
         return f"{self.base.name}-saturated"
 
     @property
@@ -142,7 +143,7 @@ class Saturated(_Tied):
 
     @cached_property
     def top(self) -> float:
-        """The tied confidence, which the share `share` of the samples reaches."""
+        """Tied confidence, which the share `share` of the samples reaches."""
         return float(self.base.threshold(self.share))
 
     @property
@@ -169,24 +170,24 @@ class Saturated(_Tied):
 def cut(population: Population, thresholds: AnyArray) -> Population:
     """Discretize the confidences of a population by thresholds.
 
-    Answers: which values do metrics and intervals have if the same scores are coarse?
-
     Parameters
     ----------
     population : Population
         A population without ties.
     thresholds : array of shape (k,)
-        Ascending. The new confidence is the number of thresholds that the old confidence reaches.
+        Ascending thresholds. The new confidence is the number of thresholds that the old confidence
+        reaches.
 
     Returns
     -------
     Population
-        With up to k + 1 distinct confidences 0, 1, ..., k; masses, risks and all areas are exact.
+        A population with at most k + 1 distinct confidences 0, 1, ..., k. Masses, risks and all
+        areas are exact.
 
     Raises
     ------
     InputError
-        If the population has ties or the thresholds do not ascend.
+        If the population has ties, or if the thresholds are not ascending.
 
     Examples
     --------
@@ -206,25 +207,24 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
 def saturate(population: Population, share: float = 0.45) -> Population:
     """Tie the most confident share of a population, as a saturated softmax does.
 
-    Answers: which values do metrics and intervals have if many confidences are saturated?
-
     Parameters
     ----------
     population : Population
         A population without ties.
     share : float, default=0.45
-        Share of tied samples, in (0, 1). 45% of the predictions of a network on MNIST had
+        Share of tied samples, in (0, 1). For a network on MNIST, 45% of the predictions had
         confidence 1.0.
 
     Returns
     -------
     Population
-        The share `share` has the same, highest confidence; the other confidences are unchanged.
+        A population in which the share `share` has the same, highest confidence. All other
+        confidences are unchanged.
 
     Raises
     ------
     DomainError
-        If the share does not lie in (0, 1).
+        If the share is not in (0, 1).
     InputError
         If the population has ties.
 
@@ -258,7 +258,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class DiscreteScores(_Levels):
-    """Ascending confidence levels, each with its mass and failure probability."""
+    """Ascending confidence levels, with the mass and the failure probability of each."""
 
     confidence: FloatArray
     mass: FloatArray
@@ -268,7 +268,7 @@ class DiscreteScores(_Levels):
 
     @property
     def probability(self) -> bool:
-        """Whether all levels are probabilities."""
+        """Whether all levels are in [0, 1]."""
         return bool(self.confidence[0] >= 0 and self.confidence[-1] <= 1)
 
     @property
@@ -281,6 +281,7 @@ class DiscreteScores(_Levels):
         return np.concatenate(([1.0], np.minimum(inner_edges, 1.0), [0.0]))
 
     def _curve(self) -> RiskCurve:
+        """Return the risk curve, in which each level is a tie group."""
         c = self._edges[::-1]
         loss = np.concatenate(([0.0], np.cumsum((self.mass * self.risks)[::-1])))
         risks = self.risks[::-1]
@@ -299,17 +300,14 @@ class DiscreteScores(_Levels):
 def discrete_scores(
     confidence: AnyArray = _LEVELS, mass: AnyArray = _MASS, risk: AnyArray = _RISK
 ) -> Population:
-    """Create a population with a few distinct confidences.
-
-    Answers: which values do metrics, intervals and thresholds have if nearly all confidences are
-    tied?
+    """Create a population with few distinct confidences, so that nearly all samples are tied.
 
     Parameters
     ----------
     confidence : array of shape (k,)
-        Distinct levels, in any order.
+        Distinct confidence levels in any order.
     mass : array of shape (k,)
-        Share of the samples at each level; positive, with sum 1.
+        Share of the samples at each level. Shares are positive and sum to 1.
     risk : array of shape (k,)
         Failure probability at each level, in [0, 1].
 
@@ -317,15 +315,15 @@ def discrete_scores(
     -------
     Population
         A population with 0/1 loss and exact values. The three definitions of AURC differ.
-        `probability` is true if all levels lie in [0, 1].
+        `probability` is True if all levels are in [0, 1].
 
     Raises
     ------
     ShapeError
-        If the lengths differ.
+        If lengths differ.
     DomainError
-        If a level appears twice, a mass is not positive, the masses do not sum to 1 or a risk lies
-        outside [0, 1].
+        If a level occurs twice, if a mass is not positive, if the masses do not sum to 1, or if a
+        risk is outside [0, 1].
 
     Examples
     --------
@@ -346,7 +344,7 @@ def discrete_scores(
 
 
 def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:
-    """Discretize two Gaussians; the highest level contains nearly half of the successes."""
+    """Discretize two Gaussians, with nearly half of the successes in the highest level."""
     base = two_gaussians(risk, separation)
     if checks.positive_int(levels, "levels") < 2:
         raise InputError(f"`levels` must be an integer of at least 2; got {levels!r}")

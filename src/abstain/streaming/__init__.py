@@ -1,4 +1,4 @@
-"""Metrics of streams: mergeable states with exact metrics or with certified limits."""
+"""Compute metrics of streams from states that can be merged, with exact values or limits."""
 
 from abstain.streaming.files import load as load
 from abstain.streaming.files import save as save

@@ -1,4 +1,4 @@
-"""Save and load states of streams: NumPy archives without pickles, written atomically."""
+"""Save and load states of streams as NumPy archives without pickles."""
 
 import os
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from abstain.streaming.runs import SortedRun, SortedRuns
 from abstain.streaming.scales import check_bins, check_scale
 from abstain.typing import Array
 
-#: Version of the file format. Version 1 had no checksums of sorted runs; versions 1 and 2 used
-#: the array names in `_OLD_NAMES`.
+#: Version of the file format. Version 1 had no checksums of sorted runs. Versions 1 and 2 used the
+#: array names in `_OLD_NAMES`.
 VERSION = 3
 
 _READABLE_VERSIONS = (1, 2, VERSION)
 
-#: Array names of versions 1 and 2, by their current name.
+#: Array names of versions 1 and 2, by their current names.
 _OLD_NAMES = {
     "min_confidence": "least",
     "max_confidence": "most",
@@ -44,28 +44,26 @@ State: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedR
 
 
 def save(state: State, path: str | Path) -> None:
-    """Write the state of a stream to a file.
-
-    Answers: how do I keep a stream over a restart, or send it to another process?
+    """Write the state of a stream to a file, from which another process can continue.
 
     Parameters
     ----------
     state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        The state to save; it is not modified.
+        The state to save, which is not modified.
     path : str or Path
-        Path of the file; must end in ``.npz``. An existing file is replaced.
+        Path of the file with the suffix ``.npz``. An existing file is replaced.
 
     Raises
     ------
     InputError
-        If the path has another suffix, or the file cannot be written.
+        If the path has another suffix or the file cannot be written.
 
     Notes
     -----
-    The file is a NumPy archive without pickles and contains a format version. It is written
-    atomically, so a killed process leaves no partial file. For sorted runs, the file contains the
-    paths and SHA-256 checksums of the run files, which stay in their folder. Reading a run whose
-    checksum differs raises an error.
+    The file is a NumPy archive without pickles that contains a format version. It is written
+    atomically, so a killed process leaves no incomplete file. For sorted runs, the file contains
+    the paths and SHA-256 checksums of the run files, which stay in their folder. If the checksum of
+    a run differs, reading the run raises an error.
 
     Examples
     --------
@@ -86,14 +84,12 @@ def save(state: State, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> State:
-    """Read the state of a stream from a file written by `save`.
-
-    Answers: where did this stream stop?
+    """Read the state of a stream from a file that `save` wrote.
 
     Parameters
     ----------
     path : str or Path
-        Path of the file; must end in ``.npz``.
+        Path of the file with the suffix ``.npz``.
 
     Returns
     -------
@@ -105,12 +101,12 @@ def load(path: str | Path) -> State:
     InputError
         If the file does not exist.
     FileFormatError
-        If the file is damaged, contains no state, or has an unsupported version.
+        If the file is damaged, contains no state or has an unsupported version.
 
     Notes
     -----
-    The type and the shape of each array are checked before it is read. No code from the file is
-    executed.
+    The type and the shape of each array are validated before the array is read. No code from the
+    file is executed.
 
     Examples
     --------
@@ -143,6 +139,7 @@ def _check_path(path: str | Path) -> Path:
 
 
 def _read_kind(archive: Archive) -> str:
+    """Return the class name of the saved state, and check that the version is supported."""
     kind = str(archive["kind"]) if "kind" in archive else ""
     if kind not in _READERS or "version" not in archive:
         raise FileFormatError(
@@ -164,7 +161,7 @@ def _read_kind(archive: Archive) -> str:
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays(state: Any) -> dict[str, Array]:
-    """Return the arrays of a state by name. Fields of a nested state are named "field.name"."""
+    """Return the arrays of a state by name. The fields of a nested state are "field.name"."""
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts | ValueCounts):
@@ -180,10 +177,11 @@ def _arrays(state: Any) -> dict[str, Array]:
 
 
 def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
+    """Return the fields of sorted runs, with paths and checksums of their files, as arrays."""
     scalars = ("memory", "n", "total", "binary", "precision")
     return {name: np.array(getattr(state, name)) for name in scalars} | {
         "folder": np.array(str(state.folder.absolute())),
-        # -1 stands for None: no sample was added yet.
+        # -1 stands for None, which means that the state contains no sample.
         "weighted": np.array(-1 if state.weighted is None else int(state.weighted)),
         "paths": np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_),
         "rows": np.array([run.n_rows for run in state.runs], dtype=np.int64),
@@ -192,7 +190,7 @@ def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
 
 
 def _read_array(archive: Archive, name: str) -> Array:
-    """Return the array with this name; files of versions 1 and 2 have the old name."""
+    """Return the array with this name, or with its old name in files of versions 1 and 2."""
     if name not in archive:
         old_name = ".".join(_OLD_NAMES.get(part, part) for part in name.split("."))
         if old_name in archive:
@@ -243,6 +241,7 @@ def _read_group_counts(archive: Archive) -> GroupCounts:
 
 
 def _read_cut_counts(archive: Archive) -> CutCounts:
+    """Read the state of a second pass, and check that its counts are consistent."""
     first = _read_failure_counts(archive, "first.")
     cuts = _read_array(archive, "cuts")
     if cuts.ndim != 1 or cuts.dtype.kind != "f" or not (cuts[1:] > cuts[:-1]).all():
@@ -264,6 +263,7 @@ def _read_cut_counts(archive: Archive) -> CutCounts:
 
 
 def _read_histogram(archive: Archive) -> Histogram:
+    """Read a histogram, and check that its bins are consistent."""
     count = archive["count"]
     bins, scale = check_bins(int(count.size)), check_scale(str(archive["scale"]))
     names = ("weight", "loss", "min_confidence", "max_confidence")
@@ -286,6 +286,7 @@ def _read_histogram(archive: Archive) -> Histogram:
 
 
 def _read_sorted_runs(archive: Archive) -> SortedRuns:
+    """Read the state of sorted runs, whose samples stay in the run files."""
     paths, n_rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
     have_equal_shapes = n_rows.shape == checksums.shape == paths.shape
     are_texts = paths.dtype.kind == "U" and checksums.dtype.kind == "U"

@@ -1,4 +1,4 @@
-"""Exact state in one pass: the number of successes and failures at each distinct confidence."""
+"""Exact state from one pass, which counts successes and failures at each distinct confidence."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,40 +14,40 @@ from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
-#: New values are buffered until they take this many bytes; then they are sorted and counted.
+#: Size in bytes from which buffered values are sorted and counted.
 MIN_PENDING_BYTES = 1 << 27
 
-#: Minimum number of values for which the compiled kernels are loaded; they merge in one pass.
+#: Minimum number of values for which the compiled kernels are loaded, which merge in one pass.
 _MIN_COMPILED = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are buffered and counted when enough have arrived."""
+    """Counts of distinct values. New values are buffered until there are enough to count them."""
 
-    #: Shape (k,). Distinct values, ascending.
+    #: Distinct values in ascending order, shape (k,).
     value: Array
-    #: Shape (k,). Number of occurrences of each, at least 1.
+    #: Number of occurrences of each value, at least 1, shape (k,).
     count: IntArray
-    #: Buffered values that are not counted yet, in any order.
+    #: Buffered values in any order, which are not counted yet.
     pending: tuple[Array, ...] = ()
 
     def __post_init__(self) -> None:
-        """Seal the arrays: states share them."""
+        """Make the arrays read-only, because several states share them."""
         object.__setattr__(self, "value", read_only(self.value))
         object.__setattr__(self, "count", read_only(self.count))
 
     @cached_property
     def finalized(self) -> "ValueCounts":
-        """The counts with the buffered values included."""
+        """Counts that include the buffered values."""
         if not self.pending:
             return self
-        # np.concatenate always copies, so `_count_values` may sort in place.
+        # np.concatenate always copies, so `_count_values` may sort the result in place.
         new = _count_values(np.concatenate(self.pending))
         return new if not self.value.size else _merge_counts(self, new)
 
     def added(self, values: Array) -> "ValueCounts":
-        """Return the counts with these values added; few values are only buffered."""
+        """Return the counts with values added. A small number of values is only buffered."""
         if not values.size:
             return self
         counts = ValueCounts(self.value, self.count, append_pending(self.pending, values))
@@ -56,20 +56,20 @@ class ValueCounts:
         return counts
 
     def merged(self, other: "ValueCounts") -> "ValueCounts":
-        """Return the counts of the values of both."""
+        """Return the counts of the values in both objects."""
         left, right = self.finalized, other.finalized
         if not left.value.size:
             return right
         return _merge_counts(left, right) if right.value.size else left
 
     def as_type(self, dtype: np.dtype[Any]) -> "ValueCounts":
-        """Return the finalized counts with the values converted to a wider type."""
+        """Return counts of all values, including buffered values, in a wider type."""
         counts = self.finalized
         return ValueCounts(counts.value.astype(dtype, copy=False), counts.count)
 
 
 def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
-    """Return the counts in the arrays of a file; raise an error if the arrays are inconsistent."""
+    """Return counts from the arrays of a file. Inconsistent arrays raise an error."""
     is_valid = (
         value.ndim == count.ndim == 1
         and value.size == count.size
@@ -85,12 +85,12 @@ def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
 
 
 def empty_value_counts() -> ValueCounts:
-    """Return the counts of no values, in the narrowest type."""
+    """Return counts without values, in the narrowest type."""
     return ValueCounts(np.zeros(0, np.float16), np.zeros(0, np.int64))
 
 
 def append_pending(pending: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
-    """Append an array to the buffer; small arrays are concatenated to keep their number small."""
+    """Append an array to the buffer. Small arrays are concatenated, so that few arrays remain."""
     remaining, tail, tail_size = pending, [values], values.size
     while remaining and remaining[-1].dtype == values.dtype and remaining[-1].size <= tail_size:
         tail = [remaining[-1], *tail]
@@ -100,12 +100,12 @@ def append_pending(pending: tuple[Array, ...], values: Array) -> tuple[Array, ..
 
 
 def exceeds_bytes(pending: tuple[Array, ...], max_bytes: int) -> bool:
-    """Return whether the buffered arrays have at least `max_bytes` bytes."""
+    """Return whether the buffered arrays have a size of at least `max_bytes` bytes."""
     return sum(x.nbytes for x in pending) >= max_bytes
 
 
 def _count_values(values: Array) -> ValueCounts:
-    """Sort values in place and count them."""
+    """Sort the values in place, and count them."""
     values.sort()
     is_last = np.empty(values.size, np.bool_)
     np.not_equal(values[1:], values[:-1], out=is_last[:-1])
@@ -115,9 +115,10 @@ def _count_values(values: Array) -> ValueCounts:
 
 
 def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
+    """Return the counts of all values of two nonempty objects."""
     is_left_larger = left.value.size >= right.value.size
     larger, smaller = (left, right) if is_left_larger else (right, left)
-    # The number of values of `larger` that are at most each value of `smaller`.
+    # For each value of `smaller`, this is the number of values of `larger` that are at most equal.
     n_at_most = count_at_most(smaller.value, larger.value)
     is_present = larger.value.take(n_at_most - 1, mode="clip") == smaller.value
     is_present &= n_at_most > 0
@@ -135,14 +136,14 @@ def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
 
 
 def next_floats(values: Array, towards: float) -> Array:
-    """Return the next float of the same type towards an infinity, which may be that infinity."""
+    """Return the next float of the same type towards an infinity, possibly the infinity."""
     with np.errstate(all="ignore"):
         neighbors: Array = np.nextafter(values, values.dtype.type(towards))
     return neighbors
 
 
 def count_at_most(points: Array, values: Array) -> IntArray:
-    """Return the number of values that are at most each point; both arrays are ascending."""
+    """Return the number of values that are at most each point, for two ascending arrays."""
     is_large = points.size + values.size >= _MIN_COMPILED and points.dtype == values.dtype
     kernels = load_kernels("abstain._foundation.compiled") if is_large else None
     if kernels is None:
@@ -156,7 +157,7 @@ _USE_SORTED_RUNS = "`streaming.sorted_runs` supports weights and graded losses"
 
 
 class BinaryBatch(NamedTuple):
-    """A batch of samples with a 0/1 loss."""
+    """A batch of samples with a 0/1 loss and without weights."""
 
     confidence: Array
     is_failure: BoolArray
@@ -165,7 +166,7 @@ class BinaryBatch(NamedTuple):
     def from_arrays(
         cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     ) -> "BinaryBatch":
-        """Validate a batch; raise an error for weights and graded losses."""
+        """Validate a batch. Weights and graded losses raise an error."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         if weight is not None:
@@ -181,18 +182,18 @@ class BinaryBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """Exact tie groups of a stream, from one pass.
+    """The exact tie groups of a stream, counted in one pass.
 
-    Created by `one_pass`, `update` and `merge`.
+    `one_pass`, `update` and `merge` create this state.
 
     Attributes
     ----------
     successes, failures : ValueCounts
-        Counts of the confidences of the successes and of the failures.
+        Counts of the distinct confidences of successes and of failures.
     n : int
         Number of samples.
     precision : int
-        Bits of the widest floating-point type of the confidences.
+        Number of bits of the widest floating-point type of the confidences.
 
     Examples
     --------
@@ -210,7 +211,7 @@ class GroupCounts:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "GroupCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         return GroupCounts(
             self.successes.added(batch.confidence[~batch.is_failure]),
@@ -220,7 +221,7 @@ class GroupCounts:
         )
 
     def merged(self, other: "GroupCounts") -> "GroupCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         return GroupCounts(
             self.successes.merged(other.successes),
             self.failures.merged(other.failures),
@@ -230,12 +231,12 @@ class GroupCounts:
 
     @property
     def finalized(self) -> "GroupCounts":
-        """The state with all buffered samples counted, which takes less memory."""
+        """The state with all buffered samples counted, which needs less memory."""
         return replace(self, successes=self.successes.finalized, failures=self.failures.finalized)
 
     @cached_property
     def scored(self) -> Scored:
-        """The tie groups, as metrics require them; see `streaming.scored`."""
+        """The samples as tie groups, from which metrics are computed. See `streaming.scored`."""
         dtype = np.dtype(f"f{self.precision // 8}")
         successes, failures = self.successes.as_type(dtype), self.failures.as_type(dtype)
         samples = successes.merged(failures)
@@ -246,9 +247,9 @@ class GroupCounts:
 
 
 def one_pass() -> GroupCounts:
-    """Create the empty state of an exact stream in one pass.
+    """Create the empty state of a stream, for exact metrics from one pass.
 
-    Answers: how do I compute exact metrics of a stream whose confidences repeat?
+    This state is suitable if confidences repeat.
 
     Returns
     -------
@@ -257,11 +258,11 @@ def one_pass() -> GroupCounts:
 
     Notes
     -----
-    Requires a 0/1 loss without weights. Memory: 12 bytes per distinct confidence in float32, 16 in
-    float64. Between 1/2 and 1 there are 8.4 million float32 values, and as many in each octave
-    below, so the counts of a billion float32 probabilities fit in memory. float64 scores rarely
-    repeat; use `first_pass`, which needs a few percent of this memory. All metrics are available
-    except those that need labels or classes.
+    The state requires a 0/1 loss and no weights. It needs 12 bytes per distinct confidence in
+    float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and 1, and as
+    many in each lower octave, so the counts of a billion float32 probabilities fit in memory.
+    float64 confidences rarely repeat. For them, use `first_pass`, which needs a few percent of this
+    memory. All metrics are available except those that need labels or classes.
 
     Examples
     --------

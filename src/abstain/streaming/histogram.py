@@ -1,4 +1,4 @@
-"""State of a stream in bounded memory: a histogram of weights and losses by confidence."""
+"""State of a stream in bounded memory, a histogram of weights and losses by confidence."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ from abstain.streaming.scales import (
 )
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
-#: From this many samples per bin, sorting a batch is faster than computing the bin of each sample.
+#: Number of samples per bin from which sorting a batch is faster than computing each bin.
 _MIN_SAMPLES_PER_BIN_TO_SORT = 4
 
-#: Minimum number of bytes of the types that NumPy sorts fast.
+#: Minimum size in bytes of the types that NumPy sorts fast.
 _MIN_BYTES_TO_SORT = 4
 
 _HINT = "Pass scale='log-odds' or scale='real' if the confidences are not probabilities."
@@ -31,30 +31,31 @@ _HINT = "Pass scale='log-odds' or scale='real' if the confidences are not probab
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Number of samples, weight, loss and range of confidences in each bin.
+    """The number of samples, weight, loss and range of confidences in each bin.
 
-    States with the same scale and number of bins can be merged in any order. Created by `init`,
-    `update` and `merge`.
+    States with the same scale and number of bins can be merged in any order. `init`, `update` and
+    `merge` create this state.
 
     Attributes
     ----------
     scale : {"probability", "log-odds", "real"}
-        How confidences are mapped to bins.
+        Scale that maps confidences to bins.
     count : ndarray of shape (bins,)
-        Number of samples.
+        Number of samples in each bin.
     weight : ndarray of shape (bins,)
-        Sum of the weights; the number of samples if there are no weights.
+        Sum of the weights in each bin, or the number of samples if there are no weights.
     loss : ndarray of shape (bins,)
-        Sum of weight x loss.
+        Sum of weight times loss in each bin.
     min_confidence, max_confidence : ndarray of shape (bins,)
-        Smallest and largest confidence; inf and -inf in an empty bin. If both are equal, the bin
-        is a tie group, and its contribution is exact.
+        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If both are
+        equal, the bin is a tie group and contributes exactly.
     largest_loss : float
-        The largest loss of any sample.
+        Largest loss of all samples.
     binary : bool
         Whether every loss is 0 or 1.
     precision : int
-        Bits of the widest floating-point type of the confidences. Thresholds are compared in it.
+        Number of bits of the widest floating-point type of the confidences. Thresholds are compared
+        in this precision.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class Histogram:
     precision: int = 16
 
     def __post_init__(self) -> None:
-        """Seal the arrays: states share them."""
+        """Make the arrays read-only, because several states share them."""
         for name in ("count", "weight", "loss", "min_confidence", "max_confidence"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -86,12 +87,12 @@ class Histogram:
 
     @property
     def n(self) -> int:
-        """Number of samples, without those of weight 0."""
+        """Number of samples, without samples of weight 0."""
         return int(self.count.sum())
 
     @property
     def has_several_confidences(self) -> BoolArray:
-        """Whether each bin contains several confidences, whose order is then unknown."""
+        """Mask of the bins with several confidences, whose order is unknown."""
         is_range: BoolArray = self.min_confidence < self.max_confidence
         return is_range
 
@@ -103,7 +104,7 @@ class Histogram:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "Histogram":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
@@ -128,7 +129,7 @@ class Histogram:
         return self.merged(_histogram_of_batch(self, c, x, w, bits))
 
     def merged(self, other: "Histogram") -> "Histogram":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         if (self.scale, self.bins) != (other.scale, other.bins):
             raise InputError(
                 f"`a` and `b` must have the same bins; got {self.bins} bins on the scale "
@@ -148,20 +149,18 @@ class Histogram:
 
 
 def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram:
-    """Create an empty histogram.
-
-    Answers: how do I begin a stream in bounded memory?
+    """Create an empty histogram, the state of a stream in bounded memory.
 
     Parameters
     ----------
     bins : int, default=65536
-        Number of bins, a power of two from 256 to 2^24. Each bin takes 40 bytes.
+        Number of bins, a power of two from 256 to 2^24. Each bin needs 40 bytes.
     scale : {"probability", "log-odds", "real"}, default="probability"
-        How confidences are mapped to bins. "probability": for values in [0, 1]. Half of the bins
-        have equal width, and half resolve 32 octaves of p below 1/2 and of 1 - p above, because
-        failures have moderate probabilities and most successes have probabilities near 1.
-        "log-odds": bins of equal width from -64 to 64. "real": any number, with 64 octaves on each
-        side of 0.
+        Scale that maps confidences to bins. "probability" is for values in [0, 1]. Half of its bins
+        have equal width. The other half resolves 32 octaves of p below 1/2 and of 1 - p above 1/2,
+        because failures have moderate probabilities and most successes have probabilities near 1.
+        "log-odds" has bins of equal width from -64 to 64. "real" is for any number, with 64 octaves
+        on each side of 0.
 
     Returns
     -------
@@ -171,14 +170,14 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     Raises
     ------
     InputError
-        If `bins` is not a power of two in this range, or there is no such scale.
+        If `bins` is not a power of two in this range, or if no scale has this name.
 
     Notes
     -----
     On the scales "probability" and "real", 0 has a separate bin. On "probability", values above
-    1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 up and
-    every float16 probability from 1/32 up has a separate bin, so metrics are exact. Confidences
-    outside the outermost octaves share the outermost bins: the limits become wider but still hold.
+    1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 and every
+    float16 probability from 1/32 has a separate bin, so metrics are exact. Confidences outside the
+    outermost octaves share the outermost bins, which makes the limits wider but keeps them valid.
 
     Examples
     --------
@@ -201,6 +200,7 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
 def _histogram_of_batch(
     state: Histogram, c: FloatArray, x: FloatArray, w: FloatArray | None, bits: int
 ) -> Histogram:
+    """Return the histogram of one batch, with the scale and bins of `state`."""
     index = bin_index(np, c, scale=state.scale, bins=state.bins)
     min_confidence, max_confidence = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
     np.minimum.at(min_confidence, index, c)
@@ -222,7 +222,7 @@ def _histogram_of_batch(
 def _histogram_of_sorted_batch(
     state: Histogram, successes: Array, failures: Array, bits: int
 ) -> Histogram:
-    """Count the confidences of successes and failures; both arrays are sorted in place."""
+    """Return the histogram of the confidences of one batch, which are sorted in place."""
     starts = bin_starts(state.scale, state.bins, successes.dtype)
     successes.sort()
     failures.sort()
@@ -247,7 +247,7 @@ def _sum_by_bin(index: IntArray, values: FloatArray, bins: int) -> FloatArray:
 
 
 def nonempty_bins(state: Histogram) -> NonemptyBins:
-    """Return the bins that contain samples, most confident first."""
+    """Return the bins that contain samples, in descending order of confidence."""
     indices = np.flatnonzero(state.count)[::-1]
     scale = weight_scale(float(state.weight.sum()), state.n)
     return NonemptyBins(

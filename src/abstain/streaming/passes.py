@@ -1,7 +1,7 @@
-"""Exact state in two passes over a stream.
+"""Exact states of two passes over a stream.
 
-The first pass collects the confidences of the failures. The second pass counts the successes at and
-between these confidences.
+The first pass collects the confidences of the failures. The second pass counts the successes at
+these confidences and between them.
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,18 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class FailureCounts:
-    """State of the first of two passes: counts of the distinct confidences of the failures.
+    """State of the first of two passes, which counts the distinct confidences of the failures.
 
-    Created by `first_pass`, `update` and `merge`; passed to `second_pass`.
+    `first_pass`, `update` and `merge` create this state, and `second_pass` continues it.
 
     Attributes
     ----------
     n : int
         Number of samples.
     value_counts : ValueCounts
-        Counts of the confidences of the failures.
+        Counts of the distinct confidences of the failures.
     precision : int
-        Bits of the widest floating type of the confidences.
+        Number of bits of the widest floating-point type of the confidences.
 
     Examples
     --------
@@ -58,30 +58,29 @@ class FailureCounts:
     @property
     def n_failures(self) -> int:
         """Number of failures."""
-        settled = self.value_counts.finalized
-        return int(settled.count.sum())
+        return int(self.value_counts.finalized.count.sum())
 
     @property
     def confidence(self) -> Array:
-        """The distinct confidences of the failures, ascending."""
+        """Distinct confidences of the failures, in ascending order."""
         return self.value_counts.finalized.value
 
     @property
     def count(self) -> IntArray:
-        """Number of failures at each confidence, shape as `confidence`."""
+        """Number of failures at each confidence, with the shape of `confidence`."""
         return self.value_counts.finalized.count
 
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "FailureCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
-        tally = self.value_counts.added(batch.confidence[batch.is_failure])
+        value_counts = self.value_counts.added(batch.confidence[batch.is_failure])
         bits = max(self.precision, 8 * batch.confidence.dtype.itemsize)
-        return FailureCounts(self.n + batch.is_failure.size, tally, bits)
+        return FailureCounts(self.n + batch.is_failure.size, value_counts, bits)
 
     def merged(self, other: "FailureCounts") -> "FailureCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         bits = max(self.precision, other.precision)
         return FailureCounts(self.n + other.n, self.value_counts.merged(other.value_counts), bits)
 
@@ -89,17 +88,17 @@ class FailureCounts:
 def first_pass() -> FailureCounts:
     """Create the empty state of the first of two passes over a stream.
 
-    Answers: how do I compute exact metrics of more samples than fit in memory?
+    Two passes give exact metrics of more samples than fit in memory.
 
     Returns
     -------
     FailureCounts
-        With no samples.
+        A state without samples.
 
     Notes
     -----
-    Requires a 0/1 loss without weights. The state contains the number of samples and the distinct
-    confidences of the failures. Memory: 12 bytes per distinct confidence in float32, 16 in float64.
+    The state requires a 0/1 loss and no weights. It contains the number of samples and the distinct
+    confidences of the failures, which need 12 bytes each in float32 and 16 bytes in float64.
 
     Examples
     --------
@@ -114,23 +113,23 @@ def first_pass() -> FailureCounts:
 
 @dataclass(frozen=True, eq=False)
 class CutCounts:
-    """State of the second of two passes: the number of successes at and between cuts.
+    """State of the second of two passes, which counts successes at cuts and between cuts.
 
-    The cuts are the confidences of the failures and the thresholds that the caller adds. Created by
-    `second_pass`, `update` and `merge`.
+    The cuts are the confidences of the failures and additional thresholds of the caller.
+    `second_pass`, `update` and `merge` create this state.
 
     Attributes
     ----------
     first : FailureCounts
-        The state of the first pass over all samples.
+        State of the first pass over all samples.
     cuts : ndarray of shape (k,)
-        Confidences, ascending.
+        Confidences in ascending order.
     n_failures_at_cut : ndarray of shape (k,)
         Number of failures at each cut.
     n_successes_at_cut : ndarray of shape (k,)
-        Number of successes at each cut, without the buffered samples; see `finalized`.
+        Number of successes at each cut, without buffered samples. See `finalized`.
     n_successes_between_cuts : ndarray of shape (k + 1,)
-        Number of successes below the first cut, between neighboring cuts, and above the last cut.
+        Number of successes below the first cut, between neighboring cuts and above the last cut.
     n_samples : int
         Number of samples in this pass.
     n_failures : int
@@ -158,7 +157,7 @@ class CutCounts:
     pending: tuple[Array, ...] = ()
 
     def __post_init__(self) -> None:
-        """Seal the arrays: states share them."""
+        """Make the arrays read-only, because several states share them."""
         for name in (
             "cuts",
             "n_failures_at_cut",
@@ -183,7 +182,7 @@ class CutCounts:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "CutCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         successes = batch.confidence[~batch.is_failure]
         n_failures = batch.is_failure.size - successes.size
@@ -198,7 +197,7 @@ class CutCounts:
         return state
 
     def merged(self, other: "CutCounts") -> "CutCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         left, right = self.finalized, other.finalized
         have_same_cuts = np.array_equal(left.cuts, right.cuts) and np.array_equal(
             left.n_failures_at_cut, right.n_failures_at_cut
@@ -218,7 +217,7 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return the number of samples, and of failures, at or above a threshold that is a cut."""
+        """Return the numbers of samples and failures at or above a threshold that is a cut."""
         dtype = self.cuts.dtype.type
         index = int(np.searchsorted(self.cuts, dtype(threshold)))
         if index == self.cuts.size or self.cuts[index] != dtype(threshold):
@@ -237,10 +236,10 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The counts by confidence, as metrics require them; see `streaming.scored`."""
+        """The samples as merged tie groups, as metrics require them. See `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
-        # Groups from the most confident: above the last cut, at the last cut, below it, and so on.
+        # The first group is above the last cut, the second at the last cut, the third below it.
         at_cuts = slice(1, None, 2)
         between_cuts = slice(0, None, 2)
         n_groups = 2 * counts.cuts.size + 1
@@ -274,7 +273,7 @@ class CutCounts:
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return each cut, and the lowest threshold that accepts the samples between two cuts."""
+    """Return each cut, and between cuts the lowest threshold that accepts the samples there."""
     dtype = np.dtype(f"f{state.first.precision // 8}")
     cuts = state.cuts[::-1].astype(dtype)
     values = np.empty(2 * cuts.size + 1, dtype)
@@ -287,37 +286,35 @@ def _group_confidences(state: CutCounts) -> Array:
 def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()) -> CutCounts:
     """Create the empty state of the second of two passes.
 
-    Answers: how do I continue when the first pass is finished?
-
     Parameters
     ----------
     first : FailureCounts
-        The state of the first pass over all samples. If several processes read the data, merge
-        their states first.
+        State of the first pass over all samples. If several processes read the data, merge their
+        states first.
     cuts : array of shape (c,), optional
-        Additional thresholds at which samples are counted, compared in the precision of the
-        confidences.
+        Additional thresholds at which samples are counted. They are compared in the precision of
+        the confidences.
 
     Returns
     -------
     CutCounts
-        With no samples.
+        A state without samples.
 
     Raises
     ------
     ShapeError, DomainError
-        If `cuts` is not one-dimensional or contains NaN or infinities.
+        If `cuts` is not one-dimensional, or if it contains NaN or infinity.
 
     Notes
     -----
-    Exact for every metric that does not need the confidences of individual successes: AUGRC, the
-    AURC estimators that average over ties, SELE, failure AUROC, working points at a coverage or a
-    risk, and the analytic intervals of the first four. Memory: 28 bytes per cut in float32,
-    independent of the number of samples.
+    The state is exact for every metric that does not need the confidences of individual successes.
+    These metrics are AUGRC, the AURC estimators that average over ties, SELE, failure AUROC, and
+    working points at a coverage or a risk. The analytic intervals of the first four are also exact.
+    The state needs 28 bytes per cut in float32, independent of the number of samples.
 
     References
     ----------
-    .. [1] This method is from abstain: the number of accepted failures is constant between two
+    .. [1] This method is from abstain. The number of accepted failures is constant between two
        cuts, so rank metrics have a closed form there (`docs/design.md`).
 
     Examples

@@ -1,4 +1,4 @@
-"""Exact state in one pass with bounded memory: files of sorted rows (runs) on disk."""
+"""Exact state from one pass in bounded memory, which stores sorted rows (runs) in files."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -23,18 +23,18 @@ from abstain.errors import FileFormatError, InputError, UncountedError
 from abstain.streaming.groups import ValueCounts, append_pending, exceeds_bytes
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: Maximum number of rows that are read from a run at once.
+#: Maximum number of rows that are read from a run in one step.
 BLOCK = 1 << 16
 
-#: Minimum number of rows that are read at once.
+#: Minimum number of rows that are read in one step.
 _MIN_BLOCK = 1 << 8
 
-#: Fields of a row. A row is one sample, or `times` samples with equal confidence, loss and weight.
+#: Fields of a row. A row represents `times` samples with equal confidence, loss and weight.
 FIELDS = ("confidence", "loss", "weight", "times")
 
 
 def make_rows(confidence: Array, loss: Array, weight: Array | None) -> Array:
-    """Return samples as rows of a structured array, in the same order."""
+    """Return samples as rows of a structured array, in the given order."""
     dtypes = (confidence.dtype, np.dtype(np.float64), np.dtype(np.float64), np.dtype(np.int64))
     rows = np.empty(confidence.size, list(zip(FIELDS, dtypes, strict=True)))
     rows["confidence"], rows["loss"], rows["times"] = confidence, loss, 1
@@ -43,13 +43,13 @@ def make_rows(confidence: Array, loss: Array, weight: Array | None) -> Array:
 
 
 def concat_rows(chunks: Sequence[Array]) -> Array:
-    """Concatenate rows in the widest type of their confidences."""
+    """Concatenate rows, using the widest type of their confidences."""
     dtype = np.result_type(*(chunk.dtype for chunk in chunks))
     return np.concatenate([chunk.astype(dtype, copy=False) for chunk in chunks])
 
 
 def sort_rows(rows: Array) -> Array:
-    """Sort rows, most confident first; the order within ties is arbitrary.
+    """Sort rows in descending order of confidence. Ties are in arbitrary order.
 
     If all rows are single samples of weight 1 with a 0/1 loss, equal samples become one row.
     """
@@ -64,13 +64,13 @@ def sort_rows(rows: Array) -> Array:
 
 
 def _merge_sorted_rows(chunks: Sequence[Array]) -> Array:
-    """Merge sorted chunks of rows; NumPy's stable sort is fast on concatenated sorted arrays."""
+    """Merge sorted chunks of rows. The stable sort of NumPy is fast for sorted chunks."""
     rows = concat_rows(chunks)
     return rows[np.argsort(-rows["confidence"], kind="stable")]
 
 
 def _count_confidences(confidence: Array, loss: float) -> Array:
-    """Return one row per distinct confidence of samples that all have this loss."""
+    """Return one row per distinct confidence, for samples with the same loss."""
     ordered = np.sort(confidence)[::-1]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
     rows = make_rows(ordered[first], np.full(first.size, loss), None)
@@ -80,11 +80,11 @@ def _count_confidences(confidence: Array, loss: float) -> Array:
 
 @dataclass(frozen=True)
 class SortedRun:
-    """A file (``.npy``) of sorted rows, which is never changed after it is written."""
+    """A file (``.npy``) of sorted rows, which does not change after it is written."""
 
     path: Path
     n_rows: int
-    #: SHA-256 of the file, because the format has no checksum.
+    #: SHA-256 hash of the file, because the file format has no checksum.
     sha256: str
 
     @classmethod
@@ -97,7 +97,7 @@ class SortedRun:
         return cls(path, rows.size, input_sha256(path))
 
     def open(self) -> "RunRows":
-        """Open the file for reading in blocks; raise an error if its checksum has changed."""
+        """Open the file for reading in blocks. A changed checksum raises an error."""
         name = self.path.name
         with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
@@ -114,7 +114,7 @@ class SortedRun:
         return RunRows(self, rows.dtype, rows.offset)
 
     def read(self, dtype: np.dtype[Any], offset: int, count: int) -> Array:
-        """Read rows from a byte offset of the file."""
+        """Read `count` rows from a byte offset in the file."""
         with os_errors_as_input_errors(self.path.name, self.path):
             rows = np.fromfile(self.path, dtype, count, offset=offset)
         if rows.size != count:
@@ -128,9 +128,10 @@ class SortedRun:
 
 @lru_cache(maxsize=1 << 16)
 def _sha256(path: Path, state: tuple[int, int, int]) -> str:
-    """Return the SHA-256 of a file, cached as long as `state` (inode, size, time) is unchanged.
+    """Return the SHA-256 hash of a file, which is cached while `state` is unchanged.
 
-    Every metric opens the run again.
+    `state` contains the inode, size and time of the file. Every metric opens the run again, so the
+    cache saves time.
     """
     del state
     return input_sha256(path)
@@ -138,11 +139,11 @@ def _sha256(path: Path, state: tuple[int, int, int]) -> str:
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of a run. The file is open only during a read, so any number of runs can be read."""
+    """The rows of a run, whose file is open only during a read."""
 
     run: SortedRun
     dtype: np.dtype[Any]
-    #: Byte offset of the first row.
+    #: Byte offset of the first row in the file.
     offset: int
 
     @property
@@ -159,7 +160,7 @@ class RunRows:
 
 @dataclass
 class _Cursor:
-    """Reading position in a run, with the rows that were read but not yielded."""
+    """The reading position in a run, and the rows that were read but not yielded."""
 
     rows: Array | RunRows
     buffer: Array
@@ -177,11 +178,11 @@ class _Cursor:
 
     @property
     def min_buffered_confidence(self) -> float:
-        """The smallest confidence in the buffer."""
+        """Smallest confidence in the buffer."""
         return float(self.buffer["confidence"][-1])
 
     def take_above(self, bound: float) -> Array:
-        """Remove the rows above a bound from the buffer and return them."""
+        """Remove the rows above a bound from the buffer, and return these rows."""
         confidence = self.buffer["confidence"]
         n_above = 0
         if confidence[0] > bound:
@@ -190,7 +191,7 @@ class _Cursor:
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block into the buffer, or double the buffer if one tie group fills it."""
+        """Read a block into the buffer, or as many rows as the buffer has if a tie fills it."""
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
@@ -199,14 +200,14 @@ class _Cursor:
 def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array]:
     """Yield the rows of sorted runs in order, in blocks that do not split tie groups.
 
-    The buffers of all runs together contain about `max_rows` rows; large tie groups and the minimum
-    block of each run may need more.
+    The buffers of all runs together contain about `max_rows` rows. Large tie groups, or the minimum
+    block of each run, may need more rows.
     """
     block = max(min(BLOCK, max_rows // max(len(runs), 1)), min(BLOCK, _MIN_BLOCK))
     cursors = [_Cursor.from_start(rows, block) for rows in runs if rows.size]
     while cursors:
-        # A run may continue below its smallest buffered confidence, so only rows above the largest
-        # of these confidences are complete.
+        # A run may continue at its smallest buffered confidence. Therefore, only rows above the
+        # largest of these confidences are complete.
         bound = max((x.min_buffered_confidence for x in cursors if x.has_more), default=-np.inf)
         chunks = [rows for rows in (cursor.take_above(bound) for cursor in cursors) if rows.size]
         if chunks:
@@ -218,35 +219,35 @@ def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array
         cursors = [cursor for cursor in cursors if cursor.buffer.size]
 
 
-#: Memory per row of a run, with all arrays that an interval needs.
+#: Memory in bytes per row of a run, including all arrays that an interval needs.
 _BYTES_PER_ROW = 128
 
 
 @dataclass(frozen=True, eq=False)
 class SortedRuns:
-    """All samples of a stream, from one pass, in sorted files on disk.
+    """All samples of a stream, stored in sorted files on disk in one pass.
 
-    Created by `sorted_runs`, `update` and `merge`. Files are written once and never changed, so
-    earlier states remain valid.
+    `sorted_runs`, `update` and `merge` create this state. Files do not change after they are
+    written, so earlier states remain valid.
 
     Attributes
     ----------
     folder : Path
-        Folder for new run files.
+        Folder in which new run files are created.
     memory : int
         Maximum memory of arrays in bytes.
     runs : tuple of SortedRun
-        The run files and their numbers of rows.
+        Run files and their numbers of rows.
     n : int
-        Number of samples, without those of weight 0.
+        Number of samples, without samples of weight 0.
     total : float
-        Sum of the weights; the number of samples if there are no weights.
+        Sum of the weights, or the number of samples if there are no weights.
     weighted : bool or None
-        Whether samples have weights; None if no sample was added.
+        Whether samples have weights, or None if the state contains no sample.
     binary : bool
         Whether every loss is 0 or 1.
     precision : int
-        Bits of the widest floating-point type of the confidences.
+        Number of bits of the widest floating-point type of the confidences.
 
     Examples
     --------
@@ -271,7 +272,7 @@ class SortedRuns:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "SortedRuns":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
@@ -316,7 +317,7 @@ class SortedRuns:
         ).flushed_if_large
 
     def merged(self, other: "SortedRuns") -> "SortedRuns":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         if other.weighted is not None:
             self._check_weighting(weighted=other.weighted)
         return replace(
@@ -332,7 +333,7 @@ class SortedRuns:
 
     @property
     def flushed(self) -> "SortedRuns":
-        """The state with all buffered samples written to disk."""
+        """State with all buffered samples written to disk."""
         if not self.pending:
             return self
         run = SortedRun.write(self.folder, sort_rows(concat_rows(self.pending)))
@@ -340,11 +341,11 @@ class SortedRuns:
 
     @property
     def flushed_if_large(self) -> "SortedRuns":
-        """The state with buffered samples written to disk if they fill a quarter of the memory."""
+        """State whose buffered samples are written to disk if they fill a quarter of the memory."""
         return self.flushed if exceeds_bytes(self.pending, self.memory // 4) else self
 
     def blocks(self) -> Iterator[Array]:
-        """Yield all rows, most confident first, in blocks that do not split tie groups."""
+        """Yield all rows in descending order of confidence, in blocks that do not split ties."""
         runs: list[Array | RunRows] = [run.open() for run in self.runs]
         if self.pending:
             runs.append(sort_rows(concat_rows(self.pending)))
@@ -355,22 +356,22 @@ class SortedRuns:
 
     @property
     def _scale(self) -> float:
-        """The factor that rescales extreme weights; it depends on their total over all batches."""
+        """Factor that rescales extreme weights, computed from their total over all batches."""
         return weight_scale(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
-        """Yield the tie groups, most confident first, in chunks that do not depend on the files."""
+        """Yield the tie groups in descending order, in chunks that do not depend on the files."""
         return _rechunk_groups(map(_tie_groups_of_rows, self.blocks()))
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the arrays that metrics require fit in the memory."""
+        """Whether the arrays that metrics require fit into `memory`."""
         return self._n_rows * _BYTES_PER_ROW <= self.memory
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples, as metrics require them; see `streaming.scored`."""
+        """The samples in the form that metrics require. See `streaming.scored`."""
         if not self.fits_in_memory:
             raise UncountedError(
                 f"needs {self._n_rows * _BYTES_PER_ROW >> 20:,} MB for {self._n_rows:,} rows, but "
@@ -385,7 +386,7 @@ class SortedRuns:
             # Each sample has weight 1, so the weight of a group is its number of samples.
             return scored_from_groups(replace(groups, unweighted_count=None))
         rows = concat_rows(list(self.blocks()))
-        # Sort ties too, so that sums do not depend on the files to the last bit.
+        # Ties are also sorted, so that the files do not affect the rounding of sums.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
         rows = rows.repeat(rows["times"])
         c, x, w = (np.ascontiguousarray(rows[name]) for name in ("confidence", "loss", "weight"))
@@ -404,15 +405,15 @@ class SortedRuns:
 
 
 def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
-    """Create the empty state of an exact stream on disk.
+    """Create the empty state of a stream on disk, for exact metrics from one pass.
 
-    Answers: how do I compute exact metrics of graded losses or weights that do not fit in memory?
+    This state supports graded losses and weights, and more samples than fit in memory.
 
     Parameters
     ----------
     folder : str or Path
-        Folder for the sorted files; created if it does not exist. Files are never changed or
-        deleted: delete the folder when you no longer need the state.
+        Folder for the sorted files, which is created if it does not exist. Files are never changed
+        or deleted. Delete the folder when you no longer need the state.
     memory : int, default=2**30
         Maximum memory of arrays in bytes, at least 2^16.
 
@@ -428,11 +429,12 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
     Notes
     -----
-    Samples are buffered until they fill a quarter of the memory; then they are sorted and written
+    Samples are buffered until they fill a quarter of the memory. They are then sorted and written
     atomically to a file. Reading merges the files in blocks. If the arrays that metrics require fit
-    in memory, every metric and interval equals that of the samples in memory. Otherwise
-    rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk takes
-    28 bytes in float32, 32 in float64; samples with equal confidence and a 0/1 loss share a row.
+    into `memory`, every metric and interval equals the one for the samples in memory. Otherwise,
+    rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk needs
+    28 bytes in float32 and 32 bytes in float64. Samples with equal confidence and a 0/1 loss share
+    a row.
 
     Examples
     --------
@@ -451,7 +453,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
 
 def _tie_groups_of_rows(rows: Array) -> TieGroups:
-    """Return the tie groups of sorted rows; sums are independent of the files to the last bit."""
+    """Return the tie groups of sorted rows. The files do not affect the rounding of sums."""
     confidence = rows["confidence"]
     if (confidence[1:] == confidence[:-1]).any():
         rows = _merge_equal_rows(rows)
@@ -466,7 +468,7 @@ def _tie_groups_of_rows(rows: Array) -> TieGroups:
 
 
 def _merge_equal_rows(rows: Array) -> Array:
-    """Merge equal rows into one; sort ties by loss, then by weight."""
+    """Sort ties by loss and then by weight, and merge equal rows into one row."""
     rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
     differs_from_previous = np.zeros(rows.size - 1, np.bool_)
     for name in ("confidence", "loss", "weight"):
@@ -478,7 +480,7 @@ def _merge_equal_rows(rows: Array) -> Array:
 
 
 def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
-    """Yield the groups in chunks of `BLOCK`, so that sums do not depend on the input chunks."""
+    """Yield the groups in chunks of size `BLOCK`, so that sums do not depend on input chunks."""
     buffer: list[TieGroups] = []
     for chunk in chunks:
         buffer.append(chunk)

@@ -1,8 +1,9 @@
-"""Map confidences to bins, monotonically and without a range that is known in advance.
+"""Map confidences to bins, monotonically and without knowing their range in advance.
 
-The maps use only operations that NumPy and PyTorch share and that do not round: bit patterns, an
-exact difference, powers of two. Both libraries therefore compute the same bins on every device, and
-a larger confidence never belongs to a lower bin. The certified limits require this.
+The maps use only operations that NumPy and PyTorch share and that do not round, which are bit
+patterns, exact differences and powers of two. Therefore, both libraries compute the same bins on
+every device, and a larger confidence never belongs to a lower bin. The certified limits require
+both properties.
 """
 
 from dataclasses import dataclass
@@ -21,25 +22,26 @@ Scale: TypeAlias = Literal["probability", "log-odds", "real"]
 
 SCALES: tuple[str, ...] = get_args(Scale)
 
-#: With this many bins, each bfloat16 probability and each float16 probability from 1/32 up has a
-#: bin for itself.
+#: Default number of bins, with which each bfloat16 probability and each float16 probability from
+#: 1/32 has a separate bin.
 DEFAULT_BINS = 2**16
 _MIN_BINS, _MAX_BINS = 2**8, 2**24
 
 # Number of octaves on each side of 1/2 ("probability") or of 0 ("real"), and the exponent of the
-# lowest octave. Values outside share the outermost bin: probabilities below 2^-33 are treated as 0.
+# lowest octave. Values outside the octaves share the outermost bin, so a probability below 2^-33 is
+# treated as 0.
 _OCTAVES = {"probability": (32, -33), "real": (64, -32)}
-# Log-odds are clipped to [-64, 64]; outside, a float64 probability is 0 or 1.
+# Log-odds are clipped to [-64, 64]. Outside this range, a float64 probability is 0 or 1.
 _MAX_LOG_ODDS = 64
 
 
 def check_scale(scale: str) -> str:
-    """Return the name of a scale; raise an error if there is no such scale."""
+    """Return the name of a scale. An unknown name raises an error."""
     return checks.one_of(scale, "scale", SCALES)
 
 
 def check_bins(bins: int) -> int:
-    """Return a number of bins; it must be a power of two so that bins do not cross octaves."""
+    """Validate a number of bins, which is a power of two so that no bin crosses an octave."""
     count = checks.positive_int(bins, "bins")
     if count & (count - 1) or not _MIN_BINS <= count <= _MAX_BINS:
         raise InputError(
@@ -49,7 +51,7 @@ def check_bins(bins: int) -> int:
 
 
 def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
-    """Return the bin of each confidence, shape (n,), int64; `xp` is numpy or torch."""
+    """Return the bin of each confidence as int64, shape (n,). `xp` is numpy or torch."""
     half_bins = bins // 2
     if scale == "log-odds":
         clipped = confidence.clip(-_MAX_LOG_ODDS, _MAX_LOG_ODDS)
@@ -59,8 +61,9 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
         is_upper = confidence >= 0.5
         # 1 - p is exact for p >= 1/2.
         tail = xp.where(is_upper, 1 - confidence, confidence)
-        # Half of the bins resolve octaves, where confident probabilities accumulate; the other half
-        # is evenly spaced, where most failures are. The sum of two monotone maps is monotone.
+        # Half of the bins resolve octaves, because confident probabilities accumulate there. The
+        # other half has equal width, because most failures have moderate probabilities. The sum of
+        # two monotone maps is monotone.
         offset = _octave_index(xp, tail, scale, half_bins // 2) + _as_int(
             xp, xp.floor(tail * half_bins)
         )
@@ -70,7 +73,7 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return 0 for 0, and 1 to n_bins - 1 for others: bins of equal width within each octave."""
+    """Return 0 for 0, and a bin from 1 to n_bins - 1 otherwise, of equal width in each octave."""
     n_octaves, lowest_exponent = _OCTAVES[scale]
     n_bits_per_octave = (n_bins // n_octaves).bit_length() - 1
     is_double = magnitude.dtype == xp.float64
@@ -91,8 +94,7 @@ def _as_int(xp: Any, x: Any) -> Any:
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     """Return the smallest float of a type in each bin except the first, shape (bins - 1,).
 
-    The search bisects over the floats in their order, because a larger float never belongs to a
-    lower bin.
+    A larger float never belongs to a lower bin, so the search bisects over the sorted floats.
     """
     largest_float = float(np.finfo(dtype).max)
     minimum, maximum = (0.0, 1.0) if scale == "probability" else (-largest_float, largest_float)
@@ -100,7 +102,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)
     while (low < high).any():
-        # (low + high) // 2, written so that the sum cannot overflow.
+        # This expression equals (low + high) // 2, but the sum cannot overflow.
         middle = (low & high) + ((low ^ high) >> 1)
         value = _rank_to_float(middle, dtype).astype(np.float64)
         index = bin_index(np, np.clip(value, minimum, maximum), scale=scale, bins=bins)
@@ -113,17 +115,17 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BinCounts:
-    """Counts and extreme values of each bin."""
+    """The number of values in each bin, and their extremes."""
 
-    #: Shape (bins,).
+    #: Number of values in each bin, shape (bins,).
     count: IntArray
-    #: Shape (bins,). Smallest and largest value of each bin; inf and -inf in an empty bin.
+    #: Smallest and largest value in each bin, shape (bins,), or inf and -inf in an empty bin.
     min_value: FloatArray
     max_value: FloatArray
 
 
 def count_sorted_values(values: Array, starts: Array) -> BinCounts:
-    """Count ascending values into the bins that begin at `starts`, computed by `bin_starts`."""
+    """Count ascending values in bins that begin at `starts`, the result of `bin_starts`."""
     n_below = count_at_most(next_floats(starts, -np.inf), values)
     ends = np.append(n_below, values.size)
     count = np.diff(ends, prepend=0)
@@ -135,7 +137,7 @@ def count_sorted_values(values: Array, starts: Array) -> BinCounts:
 
 
 def _float_to_rank(values: Array) -> IntArray:
-    """Return the rank of each float among all floats of its type; both zeros have rank 0."""
+    """Return the rank of each float among all floats of its type. Zeros have rank 0."""
     integer_type = f"i{values.dtype.itemsize}"
     bits = values.view(integer_type).astype(np.int64)
     sign_bit = np.int64(np.iinfo(integer_type).min)
@@ -143,7 +145,7 @@ def _float_to_rank(values: Array) -> IntArray:
 
 
 def _rank_to_float(rank: IntArray, dtype: np.dtype[Any]) -> Array:
-    """Return the float of each rank; infinity above the largest finite float."""
+    """Return the float with each rank, or infinity above the largest finite float."""
     integer_type = f"i{dtype.itemsize}"
     sign_bit = np.int64(np.iinfo(integer_type).min)
     bits = np.where(rank < 0, sign_bit - rank, rank)

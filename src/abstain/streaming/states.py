@@ -1,4 +1,4 @@
-"""Operations on the states of streams: update, merge, conversion to samples, and metrics."""
+"""Update and merge states of streams, convert them to samples, and compute metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from abstain.typing import AnyArray
 
 
 class State(Protocol):
-    """Immutable summary of a stream."""
+    """An immutable summary of a stream."""
 
     def updated(self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Self:
         """Return the state with a batch added."""
@@ -39,28 +39,28 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 
-#: States whose metrics are exact. `FailureCounts` needs a second pass first.
+#: States whose metrics are exact. `FailureCounts` first needs a second pass.
 Exact: TypeAlias = GroupCounts | FailureCounts | CutCounts | SortedRuns
 
 
 def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> S:
-    """Add a batch of samples to a state.
-
-    Answers: how do I process the next batch of a stream?
+    """Add a batch of samples to the state of a stream.
 
     Parameters
     ----------
     state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        The state; it is not modified.
+        The state, which is not modified.
     confidence : array of shape (n,)
-        Higher means more trusted; within [0, 1] for a histogram on the scale "probability".
+        Confidences; higher is more confident. They must be in [0, 1] for a histogram on the scale
+        "probability".
     loss : array of shape (n,)
-        Finite and non-negative; 1 for an error under 0/1 loss. GroupCounts, FailureCounts and
-        CutCounts require a 0/1 loss.
+        Finite and non-negative losses. GroupCounts, FailureCounts and CutCounts require a 0/1 loss,
+        which is 1 for a failure.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times. Rows with weight 0
-        are ignored, and a batch may consist of such rows. States that require a 0/1 loss do not
-        support weights.
+        Frequency weights. A sample with an integer weight w counts as w samples. Samples with
+        weight 0 are ignored, and all samples of a batch may have weight 0. States that require a
+        0/1
+        loss do not support weights.
 
     Returns
     -------
@@ -70,21 +70,21 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     Raises
     ------
     ShapeError
-        If the lengths differ or an array is empty.
+        If lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, a loss or weight is negative, a confidence is outside
-        [0, 1] on the scale "probability", or a loss is not 0 or 1 and the state requires a 0/1
-        loss.
+        If a value is NaN or infinite, or a loss or weight is negative. Also if a confidence is
+        outside [0, 1] on the scale "probability", or if a loss is not 0 or 1 and the state requires
+        a 0/1 loss.
     InputError
         If weights are passed to a state that requires a 0/1 loss.
 
     Notes
     -----
-    The result does not depend on the order of samples and batches: exactly for 0/1 losses and
-    integer weights (up to 2^53), up to the rounding of float64 sums otherwise. Cost: one pass over
-    the samples, and for a histogram one pass over the bins, so pass batches of thousands of
-    samples. Exact states buffer new samples and sort them when the buffer is as large as the
-    counts.
+    The result does not depend on the order of samples and batches. This holds exactly for 0/1
+    losses and integer weights (up to 2^53), and up to the rounding of float64 sums otherwise. The
+    cost is one pass over the samples. A histogram also requires one pass over its bins, so pass
+    batches of thousands of samples. Exact states buffer new samples and sort them when the buffer
+    is as large as the counts.
 
     Examples
     --------
@@ -97,30 +97,28 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
 
 
 def merge(a: S, b: S) -> S:
-    """Merge the states of two streams.
-
-    Answers: how do I combine the results of two processes?
+    """Merge the states of two streams, such as the results of two processes.
 
     Parameters
     ----------
     a, b : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        States of the same type: histograms with the same scale and number of bins, or second passes
-        that continue the same first pass. They are not modified.
+        States of the same type, which are not modified. Histograms must have the same scale and
+        number of bins. Second passes must continue the same first pass.
 
     Returns
     -------
     Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        A new state.
+        The state of both streams.
 
     Raises
     ------
     InputError
-        If the states are of different types or cannot be merged.
+        If the states have different types or cannot be merged.
 
     Notes
     -----
-    Merging is associative and commutative: exactly for 0/1 losses and integer weights, up to the
-    rounding of sums otherwise. Cost: one pass over the states.
+    Merging is associative and commutative. This holds exactly for 0/1 losses and integer weights,
+    and up to the rounding of sums otherwise. The cost is one pass over the states.
 
     Examples
     --------
@@ -141,28 +139,29 @@ def merge(a: S, b: S) -> S:
 def scored(state: Exact) -> Scored:
     """Return the samples of an exact state in the form that metrics and intervals require.
 
-    Answers: how do I compute an interval, or another statistic that `compute` does not return?
+    Use the result for an interval or another statistic that `compute` does not return.
 
     Parameters
     ----------
     state : GroupCounts, CutCounts or SortedRuns
-        The state after the last sample.
+        State after the last sample was added.
 
     Returns
     -------
     Scored
-        Each row represents several samples. A metric that needs data which the state does not have
-        raises an `UncountedError` that names a suitable state.
+        Samples, of which each row represents several. If a metric needs data that the state does
+        not have, it raises an `UncountedError` that names a suitable state.
 
     Raises
     ------
     InputError
-        If the state is a first pass, or a second pass with other samples than the first.
+        If the state is a first pass, or if the second pass and the first pass contain other
+        samples.
 
     Notes
     -----
-    Memory: a few arrays with one entry per distinct confidence or cut. For sorted runs, the files
-    are merged once.
+    The result needs memory for a few arrays with one entry per distinct confidence or cut. For
+    sorted runs, the files are merged once.
 
     Examples
     --------
@@ -184,7 +183,7 @@ def scored(state: Exact) -> Scored:
     return state.scored
 
 
-#: Relative difference between sums of the same terms in different orders, at most.
+#: Maximum relative difference between sums of the same terms in different orders.
 _ROUNDING = 1e-12
 
 _NEED_CHECKS: dict[Need, Callable[[Histogram], bool]] = {
@@ -198,16 +197,16 @@ _NEED_CHECKS: dict[Need, Callable[[Histogram], bool]] = {
 
 @dataclass(frozen=True)
 class Bounded:
-    """A metric of a stream, and limits of its exact value.
+    """The value of a metric of a stream, and limits of its exact value.
 
     Attributes
     ----------
     value : float
-        The metric with the samples of each bin treated as tied (CWSA: the midpoint of the limits).
-        NaN if the metric is undefined.
+        The metric if the samples of each bin are treated as tied. For CWSA, the midpoint of the
+        limits. NaN if the metric is undefined.
     low, high : float
-        Limits of the exact value for any order within the bins. For an exact state, `value`, `low`
-        and `high` are equal.
+        Limits of the exact value for any order of samples within the bins. For an exact state,
+        `value`, `low` and `high` are equal.
 
     Examples
     --------
@@ -222,49 +221,48 @@ class Bounded:
 
     @property
     def error_bound(self) -> float:
-        """The maximum difference between `value` and the exact value."""
+        """Maximum difference between `value` and the exact value."""
         return max(self.high - self.value, self.value - self.low)
 
 
 def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
-    """Compute a metric of a stream, with certified limits.
-
-    Answers: what is the value of this metric, and how far can it be from the exact value?
+    """Compute a metric of a stream, with certified limits of its exact value.
 
     Parameters
     ----------
     state : Histogram, GroupCounts, CutCounts or SortedRuns
-        A state with at least one sample.
+        A state that contains at least one sample.
     metric : str, default="augrc"
-        For a histogram: "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
-        "failure_auroc", "selective_risk@80cov", "coverage@5risk", "cwsa@0.5" or "cwsa_plus@0.5",
-        with any numbers. For an exact state: any metric for which the state has enough data.
+        Name of a metric. Histograms support "augrc", "aurc", "aurc_plugin", "aurc_log", "sele",
+        "two_sele", "auarc", "failure_auroc", "selective_risk@80cov", "coverage@5risk", "cwsa@0.5"
+        and "cwsa_plus@0.5", with any numbers. Exact states support any metric for which they have
+        enough data.
 
     Returns
     -------
     Bounded
-        The value and its limits, on the scale of the metric; all three are equal for an exact
-        state. NaN, with an `UndefinedMetricWarning`, if the metric is undefined or there are no
-        samples.
+        The value and its limits, on the scale of the metric. For an exact state, all three numbers
+        are equal. If the metric is undefined or there are no samples, they are NaN and an
+        `UndefinedMetricWarning` is issued.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric.
+        If no metric has this name.
     InputError
-        If the metric has no limits for a histogram. An UncountedError if an exact state does not
-        have the data that the metric needs.
+        If the metric has no limits for a histogram. The error is an UncountedError if an exact
+        state does not have the data that the metric needs.
     DomainError
-        If the losses or confidences are outside the domain of the metric.
+        If losses or confidences are outside the domain of the metric.
 
     Notes
     -----
-    For metrics that average over ties, the limits are the values with the losses of each bin sorted
-    in ascending and in descending order. For 0/1 losses, these limits are the tightest possible.
-    For metrics that depend on vertices ("aurc", the working points), the limits hold for every
-    choice of vertices within a bin. A bin whose samples share one confidence is a tie group and
-    does not widen the limits. Limits of other bins are widened by a relative 1e-12 for the rounding
-    of sums. Cost: one pass over the nonempty bins, independent of n.
+    For metrics that average over ties, the limits are the values for ascending and for descending
+    losses in each bin. For 0/1 losses, these limits are the tightest possible. For metrics that
+    depend on vertices ("aurc", the working points), the limits hold for every choice of vertices
+    within a bin. A bin whose samples have one confidence is a tie group and does not widen the
+    limits. Limits of other bins are widened by a relative 1e-12 for the rounding of sums. The cost
+    is one pass over the nonempty bins, independent of n.
 
     References
     ----------
@@ -295,7 +293,7 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
 
 
 def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
-    """Return a metric of the catalogue and its limits for bins; raise an error if it has none."""
+    """Return a metric and its limits for bins. A metric without such limits raises an error."""
     entry = metric_named(name)
     if entry.measurement.binned is not None:
         return entry, entry.measurement.binned
@@ -312,6 +310,7 @@ def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
 
 
 def _compute_exact(state: Exact, entry: Metric) -> MetricValue:
+    """Compute a metric of an exact state, with an error that names the missing data."""
     if isinstance(state, SortedRuns) and not state.fits_in_memory:
         return _compute_in_blocks(state, entry)
     s = scored(state)
@@ -340,6 +339,7 @@ def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
 def _value_and_limits(
     state: Histogram, entry: Metric, binned: BinnedLimits
 ) -> tuple[MetricValue, Limits | None]:
+    """Return the metric of a histogram and its limits, which are None without samples."""
     if not state.n:
         return undefined("there are no samples"), None
     unmet = [

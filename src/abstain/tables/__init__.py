@@ -1,4 +1,4 @@
-"""Read files and dataframes, write tidy results, and read formats of other tools."""
+"""Read predictions from files and dataframes, and write results to files."""
 
 from typing import TYPE_CHECKING
 

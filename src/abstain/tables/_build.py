@@ -1,4 +1,4 @@
-"""Build `Predictions` by split from the selected columns, with notes and warnings on the data."""
+"""Build the `Predictions` of each split from the selected columns, with notes and warnings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,12 +20,12 @@ from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
-#: Names of columns whose values are usually evaluated separately.
+#: Names of columns whose values are usually evaluated as separate splits.
 _USUAL_SPLIT_COLUMNS = ("split", "study", "fold", "model")
 
-#: More splits are not useful: `by` probably names a column of ids.
+#: Maximum number of splits. If `by` makes more, it probably names a column of ids.
 _MAX_SPLITS = 10_000
-#: Above this number, splits must have two samples on average.
+#: If there are more splits than this, they must contain two samples on average.
 _MAX_SMALL_SPLITS = 100
 
 
@@ -52,7 +52,8 @@ def build_chunk_reading(
 ) -> Reading:
     """Return the predictions of each split of a chunk of a file, with notes that count rows.
 
-    Notes that require all rows, such as on classes that are never predicted, are omitted.
+    The function omits notes that require all rows, such as a note on classes that are never
+    predicted.
     """
     builder, predictions = _convert(table, selection, options, is_chunk=True)
     notes = [
@@ -70,7 +71,7 @@ def _convert(
     *,
     is_chunk: bool = False,
 ) -> tuple[PredictionsBuilder, Predictions]:
-    """Convert all rows of the selected columns to one record, without the dropped rows."""
+    """Convert the rows of the selected columns to one record, except the dropped rows."""
     columns = table.load(selection.names())
     check_lengths(table, columns)
     missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
@@ -96,7 +97,7 @@ def _convert(
 
 
 def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
-    """Raise an error if the number of rows of a column differs, as is possible in an archive."""
+    """Raise an error if the columns differ in length, as the arrays of an archive can."""
     for name, column in columns.items():
         if column.values.shape[:1] != (table.n_rows,):
             raise ShapeError(_wrong_length_message(table, name, column.values.shape, columns))
@@ -105,7 +106,7 @@ def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
 def _wrong_length_message(
     table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, DataColumn]
 ) -> str:
-    """Describe a wrong length, and point to samples of class scores with swapped axes."""
+    """Describe a column of wrong length. Mention samples of class scores with swapped axes."""
     message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
     for other_name, column in columns.items():
         samples_shape = column.values.shape
@@ -119,6 +120,7 @@ def _wrong_length_message(
 
 
 def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
+    """Select the same rows of every array among the arguments of `Predictions`."""
     selected: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, np.ndarray | CodedNames):
@@ -169,7 +171,7 @@ def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
         )
     confidence_name = name
     if name in builder.selection.negated:
-        # Negated before missing entries are filled, so that they get the lowest confidence.
+        # Values are negated before missing entries get the lowest confidence.
         column = replace(column, values=-column.values.astype(np.float64))
         confidence_name = f"-{name}"
     return confidence_name, builder.missing.fill_confidence(column).values
@@ -202,19 +204,20 @@ def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
         column = builder.columns[selection.id]
         builder.arguments["ids"] = column.to_strings() if column.is_text else column.values
     elif builder.options.by or has_dropped_rows or table.first_row is not None:
-        # By default, a sample is identified by its row in the file, counted from 0.
+        # By default, the id of a sample is its row in the file, counted from 0.
         builder.arguments["ids"] = np.arange(table.n_rows) + (table.first_row or 0)
 
 
 # ------------------------------------------------------------------------------------ splits
 def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split, Predictions]:
+    """Split the predictions by the distinct combinations of the values of the `by` columns."""
     by = builder.selection.by
     if not by:
         return {(): predictions}
     codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
     codes, values = zip(*codes_and_values, strict=True)
-    # One number per row for the combination of its values; renumbered after each column, because
-    # the product of the numbers of values can exceed the integers.
+    # Each combination of values gets one number. Numbers are assigned again after each column,
+    # because the product of the numbers of values can exceed the range of integers.
     row_codes = codes[0]
     for column_codes, names in zip(codes[1:], values[1:], strict=True):
         row_codes = np.unique(row_codes * len(names) + column_codes, return_inverse=True)[1]
@@ -243,19 +246,19 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
 
 # ------------------------------------------------------------------------------------ notes
 def _conversion_notes(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Return the notes that were recorded while the columns were converted."""
+    """Return the notes that the conversion of the columns recorded."""
     texts_of_predictions = [Note(READING, text) for text in predictions.notes]
     return [*builder.missing.notes, *builder.notes, *texts_of_predictions]
 
 
-#: Maximum number of labels that a note lists.
+#: Maximum number of labels in a note.
 _MAX_LISTED_LABELS = 20
-#: A note reports labels that are never predicted if at least this share of the rows has one.
+#: Minimum share of rows with labels that are never predicted for which a note is written.
 _MIN_REPORTED_SHARE = 0.005
 
 
 def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Report rows in which a column of correctness disagrees with label == prediction."""
+    """Report rows in which a column of correctness contradicts label and prediction."""
     name = builder.selection.correct_to_verify
     if name is None or not predictions.has_labels:
         return []
@@ -264,7 +267,7 @@ def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions)
             builder.columns[name], builder.table.source, is_untyped=builder.table.is_untyped
         )
     except InputError:
-        return []  # The column has the name, but contains no grades.
+        return []  # The column does not contain grades, although its name suggests them.
     differs = predictions.correct != (builder.retained(column).values == 1)
     if not differs.any():
         return []
@@ -276,7 +279,7 @@ def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions)
 
 
 def _notes_on_rows(predictions: Predictions) -> list[Note]:
-    """Report empty predictions and confidences of 0."""
+    """Report empty predictions, and several confidences of exactly 0."""
     notes = []
     if predictions.prediction is not None and "" in predictions.class_names:
         is_empty: BoolArray = predictions.prediction_codes == predictions.class_names.index("")
@@ -292,6 +295,7 @@ def _notes_on_rows(predictions: Predictions) -> list[Note]:
 
 
 def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
+    """Report labels that are never predicted if they are frequent or negative numbers."""
     if predictions.prediction is None or not predictions.has_labels:
         return []
     n_labels = _count_labels(predictions)
@@ -321,7 +325,7 @@ def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
 
 
 def float16_notes(predictions: Predictions) -> list[Note]:
-    """Return a note on arrays that are stored as float16."""
+    """Return a note that lists the arrays that are stored as float16."""
     fields = ("logits", "probabilities", "logit_samples", "probability_samples", "features")
     arrays = {name: getattr(predictions, name) for name in fields}
     for name, values in (predictions.confidence or {}).items():
@@ -336,7 +340,7 @@ def float16_notes(predictions: Predictions) -> list[Note]:
 
 # ------------------------------------------------------------------------------------ warnings
 def pooled_columns(table: DataTable, selection: ColumnSelection) -> list[str]:
-    """Return columns such as `study` that are not selected, so their values are pooled."""
+    """Return columns such as `study` that are not selected, so that their values are pooled."""
     matches = [table.find(name) for name in _USUAL_SPLIT_COLUMNS]
     used = selection.names()
     return [
@@ -347,6 +351,7 @@ def pooled_columns(table: DataTable, selection: ColumnSelection) -> list[str]:
 
 
 def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
+    """Warn about columns such as `study` whose values are evaluated together."""
     table = builder.table
     warnings = []
     for name in pooled_columns(table, builder.selection):
@@ -361,7 +366,7 @@ def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
 
 
 def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
-    """Warn if all labels of known classes are equal."""
+    """Warn if all labels are the same class."""
     labeled = [p for p in predictions if p.has_labels]
     codes = {int(code) for p in labeled for code in np.flatnonzero(_count_labels(p))}
     if len(codes) != 1 or sum(p.n for p in labeled) < 2 or labeled[0].n_classes < 2:
@@ -371,7 +376,7 @@ def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
 
 
 def _count_labels(predictions: Predictions) -> IntArray:
-    """Return the number of samples with each class as their label."""
+    """Return the number of samples of each class, by label."""
     codes = predictions.label_codes
     known_codes = codes if codes.min() >= 0 else codes[codes >= 0]
     return np.bincount(known_codes, minlength=predictions.n_classes)
@@ -385,7 +390,7 @@ def _warn_of_repeated_ids(splits: Mapping[Split, Predictions], id_column: str | 
     for predictions in splits.values():
         ids = np.asarray(predictions.ids)
         n_rows += predictions.n
-        # Most ids are unique; a set finds this faster than sorting texts.
+        # Most columns have unique ids, which a set confirms faster than sorting texts.
         if ids.dtype.kind == "O" and len(set(ids.tolist())) == predictions.n:
             continue
         _, counts = np.unique(ids.astype(str), return_counts=True)

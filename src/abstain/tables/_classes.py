@@ -1,4 +1,4 @@
-"""Labels, predictions and class scores of a table, with one set of classes."""
+"""Convert labels, predictions and class scores of a table to one set of classes."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -19,50 +19,50 @@ from abstain.tables.column import DataColumn, MissingEntries, count_rows
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
-#: Value of `unknown_label` for all labels without a column of class scores.
+#: Value of `unknown_label` that selects all labels without a column of class scores.
 ALL_OTHER_LABELS = "*"
 
 
 @dataclass
 class PredictionsBuilder:
-    """Collects the arguments of `Predictions` while the selected columns are converted."""
+    """Collect the arguments of `Predictions` while the selected columns are converted."""
 
     table: DataTable
     selection: ColumnSelection
     options: ReadingOptions
-    #: The loaded columns.
+    #: The loaded columns by name.
     columns: dict[str, DataColumn]
-    #: The treatment of missing entries.
+    #: Treatment of missing entries.
     missing: MissingEntries
-    #: Arguments of `Predictions`, with all rows.
+    #: Arguments of `Predictions`, which contain all rows.
     arguments: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     def numeric_column(self, name: str, role: str) -> DataColumn:
-        """Return a loaded column as numbers; raise an error if it has text."""
+        """Return a loaded column as numbers, or raise an error if it contains text."""
         return as_numbers(
             self.columns[name], role, self.table.source, is_untyped=self.table.is_untyped
         )
 
     def release_columns(self, names: Sequence[str]) -> None:
-        """Free the memory of columns that have a single role, after their conversion."""
+        """Delete columns that have no other role, to free their memory after conversion."""
         n_roles = Counter(self.selection.names())
         for name in names:
             if n_roles[name] == 1:
                 del self.columns[name]
 
     def add_note(self, text: str) -> None:
-        """Add a note on the whole table."""
+        """Add a note that applies to the whole table."""
         self.notes.append(Note(READING, text))
 
     def retained(self, column: DataColumn) -> DataColumn:
-        """Return the rows of a column that were not dropped."""
+        """Return the rows of a column that are not dropped."""
         rows = self.missing.retained_rows
         return column if rows is None else column.rows(rows)
 
 
 def add_labels_and_answers(builder: PredictionsBuilder) -> None:
-    """Add labels, prediction, class scores and classes to the arguments."""
+    """Add labels, predictions, class scores and classes to the arguments."""
     label = None
     if builder.selection.label is not None:
         label = _conversion.class_column(builder.columns[builder.selection.label])
@@ -86,7 +86,7 @@ def add_labels_and_answers(builder: PredictionsBuilder) -> None:
     values = _conversion.class_values(prediction)
     if prediction.is_missing is not None:
         builder.missing.handle_answers(prediction.is_missing, prediction.name, "prediction")
-        # No label is the empty text, so an abstention is always wrong.
+        # The empty text is not a label, so the prediction of an abstention is always wrong.
         values = np.where(prediction.is_missing, "", np.asarray(values).astype(object))
     builder.arguments["prediction"] = values
 
@@ -94,7 +94,10 @@ def add_labels_and_answers(builder: PredictionsBuilder) -> None:
 def _reread_as_text(
     builder: PredictionsBuilder, label: DataColumn, prediction: DataColumn
 ) -> tuple[DataColumn, DataColumn]:
-    """Read label and prediction as text if 007 and 7 in an untyped file would become one class."""
+    """Read label and prediction as text if an untyped file writes an integer in several ways.
+
+    Texts such as 007 and 7 would otherwise become the same class.
+    """
     load_as_text = builder.table.load_as_text
     if load_as_text is None or (label.is_text and prediction.is_text):
         return label, prediction
@@ -111,9 +114,9 @@ def _reread_as_text(
 
 # ------------------------------------------------------------------------------------ labels
 def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hashable]:
-    """Return the labels of unknown classes in the type of the column.
+    """Return the labels of unknown classes, converted to the type of the label column.
 
-    On a command line, they are texts.
+    A command line passes these labels as texts.
     """
     names = builder.options.unknown_label
     if label.is_text:
@@ -133,7 +136,7 @@ def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hash
 def _merge_unknown_labels(
     builder: PredictionsBuilder, label: DataColumn, unknown_labels: list[Hashable]
 ) -> Array | CodedNames:
-    """Return the labels; replace all labels of unknown classes by the first of these."""
+    """Return the labels, with every label of an unknown class replaced by the first of them."""
     values = _conversion.class_values(label)
     if not unknown_labels:
         return values
@@ -158,6 +161,7 @@ def _merge_unknown_labels(
 
 # ------------------------------------------------------------------------------------ class scores
 def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> None:
+    """Add class scores, their classes, and the labels and predictions to the arguments."""
     kind = builder.selection.class_scores_kind
     names = builder.selection.class_scores
     pattern = builder.selection.class_scores_pattern
@@ -177,7 +181,7 @@ def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> 
     builder.missing.handle_answers(has_no_scores, pattern or names[0], f"{kind} (all missing or 0)")
     if builder.missing.is_abstention is not None:
         class_scores = class_scores.copy()
-        # Equal scores give the lowest confidence that class scores can express.
+        # Equal class scores express the lowest possible confidence.
         n_classes = class_scores.shape[1]
         class_scores[has_no_scores] = 1 / n_classes if kind == "probabilities" else 0
     builder.arguments[kind] = class_scores
@@ -194,7 +198,7 @@ def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> 
 def _add_labels_of_scored_classes(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Add the labels of samples with class scores; return the classes."""
+    """Add the labels of samples that have class scores, and return the classes."""
     if label.is_text != isinstance(classes[0], str):
         classes = _match_class_names(builder, label, classes)
         builder.arguments["classes"] = classes
@@ -218,7 +222,7 @@ def _add_labels_of_scored_classes(
 def _match_class_names(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Return the classes in the type of the labels if one of both is text and the other is not."""
+    """Return the classes as text or numbers, whichever type the labels have."""
     if not label.is_text:
         builder.add_note(
             "labels are numbers and class scores have names: labels are column numbers from 0"
@@ -228,7 +232,7 @@ def _match_class_names(
     unknown_labels = set(map(str, builder.options.unknown_label))
     texts = [text for text in texts if text not in unknown_labels]
     if len(builder.selection.class_scores) == 1 and len(texts) == len(classes):
-        # As in scikit-learn, the columns of an array are the sorted labels.
+        # Columns of an array are the sorted labels, as in scikit-learn.
         builder.add_note("class scores have no names: columns are the labels in sorted order")
         return tuple(texts)
     return tuple(map(str, classes))
@@ -240,6 +244,7 @@ def _unknown_labels_message(
     unexpected: list[Hashable],
     classes: tuple[Hashable, ...],
 ) -> str:
+    """Describe labels that have no column of class scores, and name the option for them."""
     labels = ", ".join(map(repr, unexpected[:20])) + (", ..." if len(unexpected) > 20 else "")
     class_list = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
     is_single = len(unexpected) == 1
@@ -254,7 +259,7 @@ def _unknown_labels_message(
 
 
 def _add_prediction(builder: PredictionsBuilder, classes: tuple[Hashable, ...]) -> None:
-    """Add the column of predictions, and wrong predictions for abstentions."""
+    """Add the column of predictions, and give each abstention a wrong prediction."""
     values = None
     if builder.selection.prediction is not None:
         prediction = _conversion.class_column(builder.columns[builder.selection.prediction])
@@ -268,7 +273,7 @@ def _add_prediction(builder: PredictionsBuilder, classes: tuple[Hashable, ...]) 
             is_missing |= values == ""
         builder.missing.handle_answers(is_missing, prediction.name, "prediction")
         if builder.missing.policy == "drop":
-            # These rows are dropped later; until then, they need a valid class.
+            # Rows without prediction are dropped later, but need a valid class until then.
             values = np.where(is_missing, np.array(classes, dtype=object)[0], values)
         builder.arguments["prediction"] = values
     is_abstention = builder.missing.is_abstention
@@ -284,7 +289,7 @@ def _with_wrong_abstentions(
     prediction: Array | None,
     is_abstention: BoolArray,
 ) -> Array:
-    """Return predictions in which each abstention has a class that differs from its label."""
+    """Return the predictions, with each abstention assigned to a class other than its label."""
     names = np.array(classes, dtype=object)
     if prediction is None:
         class_scores = builder.arguments[builder.selection.class_scores_kind]

@@ -1,4 +1,4 @@
-"""Select the column for each role: the requested column, or else a column with a default name."""
+"""Select the column for each role, from the options or by default names."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from abstain.errors import InputError, MissingInputError, UnknownNameError, sugg
 from abstain.tables._reading import ALL_CONFIDENCES, ReadingOptions
 from abstain.tables.table import DataTable
 
-#: Column names that are tried in this order if no option names the column. They are documented in
-#: `read_predictions`. The lists are short, because a wrong guess costs more than an option.
+#: Default column names by role, in order of precedence. The docstring of `read_predictions` lists
+#: them. The lists are short, because correcting a wrong guess is harder than passing an option.
 DEFAULT_NAMES = {
     "label": ("label", "labels", "y_true", "target"),
     "prediction": ("prediction", "predictions", "pred", "y_pred", "predicted"),
@@ -22,7 +22,7 @@ DEFAULT_NAMES = {
 }
 _ALL_DEFAULT_NAMES = frozenset(name for names in DEFAULT_NAMES.values() for name in names)
 
-#: Keys of archives and mappings of arrays that identify the role of an array.
+#: Default keys by role in archives and mappings of arrays.
 DEFAULT_KEYS = {
     "logits": ("logits",),
     "probabilities": ("probabilities", "probs"),
@@ -34,9 +34,9 @@ DEFAULT_KEYS = {
     "id": ("ids", "id"),
 }
 
-#: Up to this number, a note lists confidences by name.
+#: Maximum number of confidences that a note lists by name.
 _MAX_LISTED_CONFIDENCES = 5
-#: Maximum number of columns in a message.
+#: Maximum number of columns that a message lists.
 _MAX_LISTED_COLUMNS = 30
 
 _NUMBERED_NAME = re.compile(r"^(.*?[_.\-: ]|[A-Za-z]+(?=\d+$))([^_.\-: ]+)$")
@@ -47,7 +47,7 @@ _CLASS_SCORE_PREFIX = re.compile(
 
 @dataclass
 class ColumnSelection:
-    """The selected columns by role, and the notes that describe the selection."""
+    """The selected columns by role, and notes that describe the selection."""
 
     label: str | None = None
     prediction: str | None = None
@@ -55,19 +55,19 @@ class ColumnSelection:
     correct: str | None = None
     loss: str | None = None
     class_scores: tuple[str, ...] = ()
-    #: "logits" or "probabilities"; empty without class scores.
+    #: "logits" or "probabilities", or an empty text if there are no class scores.
     class_scores_kind: str = ""
-    #: The pattern that selected the class scores; empty if they were listed.
+    #: Pattern that selected the class scores, or an empty text if their names were listed.
     class_scores_pattern: str = ""
-    #: Keys of arrays by role: samples of class scores, and features.
+    #: Keys of arrays by role, for features and for samples of class scores.
     array_keys: dict[str, str] = field(default_factory=dict)
     group: str | None = None
     weight: str | None = None
     id: str | None = None
     by: tuple[str, ...] = ()
-    #: A column of correctness that is only compared with label == prediction.
+    #: Column of correctness that is not used, only compared with label and prediction.
     correct_to_verify: str | None = None
-    #: Confidences that are uncertainties.
+    #: Confidence columns that contain uncertainties.
     negated: frozenset[str] = frozenset()
     percentages: frozenset[str] = frozenset()
     notes: list[Note] = field(default_factory=list)
@@ -81,13 +81,13 @@ class ColumnSelection:
 
     @property
     def has_class_scores(self) -> bool:
-        """Whether class scores or samples of them are selected."""
+        """Whether class scores or Monte Carlo samples of class scores are selected."""
         has_samples = any(role.endswith("_samples") for role in self.array_keys)
         return bool(self.class_scores) or has_samples
 
 
 def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection:
-    """Select the columns to read."""
+    """Select the column for each role from the options and the default names."""
     by = tuple(find_column(table, name, "by") for name in options.by)
     selection = ColumnSelection(by=by)
     for role in ("group", "weight", "id"):
@@ -106,7 +106,7 @@ def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection
 
 # ------------------------------------------------------------------------------------ look-up
 def find_column(table: DataTable, name: str, role: str) -> str:
-    """Return the column with a requested name; raise an error if it does not exist."""
+    """Return the column with the requested name, or raise an error if there is none."""
     column_name = table.find(name)
     if column_name is None:
         raise UnknownNameError(_unknown_name_message(table, name, role))
@@ -114,6 +114,7 @@ def find_column(table: DataTable, name: str, role: str) -> str:
 
 
 def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
+    """Describe a requested column that does not exist, with the names of existing columns."""
     noun = "key" if table.has_keys else "column"
     listed = ", ".join(table.names[:_MAX_LISTED_COLUMNS])
     if len(table.names) > _MAX_LISTED_COLUMNS:
@@ -125,7 +126,7 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
 
 
 def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
-    """Resolve names and patterns such as "p_*"; matches of a pattern keep the file's order."""
+    """Return the columns that match the names or patterns. A pattern keeps the file order."""
     selected: list[str] = []
     for name in names:
         column_name = table.find(name)
@@ -142,7 +143,7 @@ def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tup
 
 
 def is_column_pattern(name: str) -> bool:
-    """Return whether a name is a pattern for several columns."""
+    """Return whether a name is a pattern such as "p_*" that may match several columns."""
     return any(character in name for character in "*?[")
 
 
@@ -157,6 +158,7 @@ def _find_default_column(table: DataTable, role: str) -> str | None:
 def _select_class_scores(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
+    """Select the columns of class scores, or the arrays of an archive with default keys."""
     for kind in ("logits", "probabilities"):
         names: tuple[str, ...] = getattr(options, kind)
         if names:
@@ -168,7 +170,7 @@ def _select_class_scores(
 
 
 def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
-    """Select the arrays of an archive whose keys identify their roles."""
+    """Select the arrays of an archive or a mapping by their default keys."""
     key_by_role = {}
     for role, default_keys in DEFAULT_KEYS.items():
         keys = [key for key in default_keys if key in table.kind_by_column]
@@ -179,7 +181,7 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
     for role in ("group", "weight", "id", "features"):
         key = key_by_role.pop(role, None)
         if key is None or table.length_by_key.get(key) != table.n_rows:
-            continue  # for example the weights of a layer, not of samples
+            continue  # The array has other rows, such as the weights of a layer.
         is_block = table.kind_by_column[key] == "block"
         if role == "features" and is_block:
             selection.array_keys[role] = key
@@ -197,7 +199,10 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
 def _select_truth_columns(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns that define correctness: label and prediction, else correct, else loss."""
+    """Select the columns that define correctness.
+
+    Label and prediction take precedence over a grade, and a grade takes precedence over a loss.
+    """
     roles = ("prediction",) if options.unlabeled else ("label", "prediction", "correct", "loss")
     for role in roles:
         requested_name = getattr(options, role)
@@ -224,6 +229,7 @@ def _select_truth_columns(
 
 
 def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
+    """Describe which columns are missing for the correctness of predictions."""
     if table.grade_columns:
         return (
             f"{table.source} holds several grades of its answers "
@@ -249,8 +255,9 @@ def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
 def _select_confidences(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
+    """Select the requested confidences, or numeric columns with a default name."""
     if options.confidence:
-        # A name such as "-entropy" is that of a negated uncertainty, as in results.
+        # Results name a negated uncertainty "-entropy", so the same name selects its column.
         negated = [
             name
             for name in options.confidence
@@ -287,7 +294,7 @@ def _select_confidences(
 def _confidences_named_by(
     role: str, table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> frozenset[str]:
-    """Return the confidences named by `lower_is_safer` or `percent`."""
+    """Return the confidences that the option `lower_is_safer` or `percent` names."""
     requested: tuple[str, ...] = getattr(options, role)
     if not requested:
         return frozenset()
@@ -310,6 +317,7 @@ def _confidences_named_by(
 
 # ------------------------------------------------------------------------------------ notes
 def _describe_selection(selection: ColumnSelection) -> str:
+    """Return a sentence that lists the column of each role."""
     clauses = [
         f"{role} from {getattr(selection, role)!r}"
         for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
@@ -336,6 +344,7 @@ def _describe_columns(role: str, names: Sequence[str], *, max_listed: int) -> li
 def _add_unused_notes(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
+    """Add notes on columns that may contain predictions or class scores but are not read."""
     used = set(selection.names())
     unused = [name for name in table.names if name not in used]
     if table.has_keys and unused:
@@ -354,7 +363,7 @@ def _add_unused_notes(
 
 
 def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
-    """Return a sentence about unused columns that look like class scores; empty for a log."""
+    """Return a sentence on unused columns that look like class scores, or an empty text."""
     if table.column_by_role:
         return ""
     used = set(selection.names())
@@ -364,7 +373,7 @@ def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
         return ""
     ranges = " and ".join(f"{names[0]!r} to {names[-1]!r}" for _, names in families)
     patterns = [f"{prefix}*" for prefix, _ in families]
-    # If there are several families, a name may identify the logits.
+    # If there are several families of columns, one of them may be named after logits.
     logit_pattern = next((p for p in patterns if "logit" in p.lower()), patterns[-1])
     other_patterns = [p for p in patterns if p != logit_pattern] or [logit_pattern]
     return (
@@ -375,7 +384,7 @@ def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
 
 
 def class_score_families(table: DataTable) -> list[tuple[str, list[str]]]:
-    """Return groups of at least two numeric columns with a common prefix, largest first."""
+    """Return groups of numeric columns with a common prefix, the largest group first."""
     names_by_prefix: dict[str, list[str]] = {}
     for name, kind in table.kind_by_column.items():
         match = _NUMBERED_NAME.match(name) if kind == "number" else None

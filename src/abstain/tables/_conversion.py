@@ -1,4 +1,4 @@
-"""Convert columns to numbers, grades, classes and class scores, and check their entries."""
+"""Convert columns to numbers, grades, classes and class scores, and validate their entries."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -13,7 +13,7 @@ from abstain.tables.column import DataColumn, to_number
 from abstain.tables.number_formats import GRADE_EXAMPLES, are_percentages, grade_of
 from abstain.typing import Array, BoolArray
 
-#: Number of rows of class scores that are transposed at a time.
+#: Number of rows of class scores that are transposed in one step.
 _ROWS_PER_TILE = 256
 
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
 def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return a column of numbers, shape (n,); raise an error that shows the first text."""
+    """Return a column of numbers, shape (n,). A text raises an error that shows the text."""
     texts = () if column.texts is None else tuple(map(str, column.texts))
     if is_untyped or are_percentages(texts):
         column = to_number(column)
@@ -36,8 +36,9 @@ def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) 
 
 
 def _text_column_message(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> str:
+    """Describe a text in a column of numbers, with a hint on the probable cause."""
     texts = [] if column.texts is None else list(column.texts)
-    # Missing entries have the code -1, so the last entry of this table is theirs.
+    # The code of missing entries is -1, which indexes the last entry of this array.
     is_no_number = np.array([*(not _is_number(str(text)) for text in texts), False])
     has_only_numbers = not is_no_number.any()
     is_invalid = column.values >= 0 if has_only_numbers else is_no_number[column.values]
@@ -65,7 +66,7 @@ def _is_number(text: str) -> bool:
 
 
 def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return grades from 0 to 1; texts may be words such as CORRECT and INCORRECT."""
+    """Return grades from 0 to 1. Words such as CORRECT and INCORRECT become grades."""
     column = to_number(column) if is_untyped else column
     if column.texts is not None:
         grades = [grade_of(str(text)) for text in column.texts]
@@ -88,7 +89,7 @@ def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataCol
 def _check_no_unknown_grades(
     column: DataColumn, grades: Sequence[float | None], source: str
 ) -> None:
-    """Raise an error for a text that is neither a number nor a grade in words."""
+    """Raise an error for a text that is neither a number nor a word for a grade."""
     texts = [] if column.texts is None else list(map(str, column.texts))
     ungraded = [text for text, grade in zip(texts, grades, strict=True) if grade is None]
     if all(_is_number(text) for text in ungraded):
@@ -100,7 +101,7 @@ def _check_no_unknown_grades(
 
 
 def class_column(column: DataColumn) -> DataColumn:
-    """Return a column of classes as integers or text; raise an error for fractions."""
+    """Return a column of classes as integers or text. A fraction raises an error."""
     if column.texts is not None or column.values.dtype.kind in "biu":
         return column
     if not column.has_only_integers:
@@ -127,13 +128,13 @@ def class_column(column: DataColumn) -> DataColumn:
 
 
 def has_canonical_integers(column: DataColumn) -> bool:
-    """Return whether a text column writes each integer in one way: 7 or 7.0, not 07."""
+    """Return whether every text is an integer in its usual form, such as 7 or 7.0 but not 07."""
     texts = [] if column.texts is None else list(map(str, column.texts))
     return all(map(_INTEGER.fullmatch, texts)) or all(map(_DECIMAL.fullmatch, texts))
 
 
 def to_common_type(first: DataColumn, second: DataColumn) -> tuple[DataColumn, DataColumn, str]:
-    """Convert two columns of classes to one type; return a note if numbers became text."""
+    """Convert two columns of classes to one type, and return a note if numbers became text."""
     first, second = class_column(first), class_column(second)
     if first.is_text == second.is_text:
         return first, second, ""
@@ -143,7 +144,7 @@ def to_common_type(first: DataColumn, second: DataColumn) -> tuple[DataColumn, D
 
 
 def class_values(column: DataColumn) -> Array | CodedNames:
-    """Return labels or predictions as required by `Predictions`: integers, or str objects."""
+    """Return labels or predictions in a form that `Predictions` accepts."""
     if column.texts is None:
         return column.values
     if column.is_missing is not None:
@@ -152,12 +153,12 @@ def class_values(column: DataColumn) -> Array | CodedNames:
 
 
 def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) -> Array:
-    """Stack class scores into one array (n, K) of the widest type among them."""
+    """Stack class scores into one array of shape (n, K) with the widest of their dtypes."""
     if len(columns) == 1:
         values = columns[0].values
         if values.ndim > 1:
             return values
-        # The column has the scores of the second class of a binary model.
+        # The column contains the scores of the second class of a binary model.
         first_class = 1 - values if kind == "probabilities" else np.zeros_like(values)
         return np.column_stack([first_class, values])
     for column in columns:
@@ -169,7 +170,7 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
     values_by_class = [column.values for column in columns]
     shape = (values_by_class[0].size, len(values_by_class))
     class_scores = np.empty(shape, np.result_type(*values_by_class))
-    # Tiles of rows fit in the cache; copying whole columns would write to distant addresses.
+    # A tile of rows fits into the cache, while whole columns would be written to distant addresses.
     for start in range(0, len(class_scores), _ROWS_PER_TILE):
         rows = slice(start, start + _ROWS_PER_TILE)
         class_scores[rows] = np.array([values[rows] for values in values_by_class]).T
@@ -177,13 +178,16 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
 
 
 def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) -> list[str]:
-    """Return the column names without their common prefix; prefer names that occur as labels."""
+    """Return the column names without their common prefix.
+
+    If several prefixes are possible, the names should include at least one label.
+    """
     wildcards = [pattern.find(character) for character in "*?[" if character in pattern]
     literal_prefix = pattern[: min(wildcards, default=0)]
     first, last = min(columns), max(columns)
     n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
     common = first[:n_common]
-    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca": end at a separator.
+    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca", so prefixes end at separators.
     ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
     prefixes = [common[:end] for end in reversed(ends)]
     if literal_prefix:
@@ -199,7 +203,7 @@ def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) 
 
 
 def convert_class_names(names: list[str], label: DataColumn | None) -> tuple[Hashable, ...]:
-    """Return class names as integers if the labels are numbers and all names are integers."""
+    """Convert class names to integers if all names are integers and the labels are numbers."""
     if label is None or label.is_text:
         return tuple(names)
     try:
@@ -209,21 +213,21 @@ def convert_class_names(names: list[str], label: DataColumn | None) -> tuple[Has
 
 
 def rows_all_nan(class_scores: Array) -> BoolArray:
-    """Return a mask of the rows in which all class scores are NaN."""
+    """Return a mask of the rows whose class scores are all NaN."""
     if class_scores.dtype.kind != "f":
         return np.zeros(class_scores.shape[0], dtype=np.bool_)
     return _rows_all(class_scores, np.isnan)
 
 
 def rows_all_zero(probabilities: Array) -> BoolArray:
-    """Return a mask of the rows in which all probabilities are 0: the model gave no answer."""
+    """Return a mask of the rows whose probabilities are all 0, which means no answer."""
     return _rows_all(probabilities, np.logical_not)
 
 
 def _rows_all(class_scores: Array, predicate: Callable[[Array], BoolArray]) -> BoolArray:
     """Return a mask of the rows whose entries all satisfy a predicate.
 
-    Few rows satisfy it in the first column, so the other columns are read only for these.
+    Usually, the first column rules out most rows, so further columns are read for few rows.
     """
     if class_scores.ndim != 2 or class_scores.size == 0:
         # `Predictions` raises an error for this shape.

@@ -1,6 +1,7 @@
-"""Inspect text files before polars reads them: encoding, headers, separators and repeated keys.
+"""Check the encoding, header, separators and keys of text files before polars reads the files.
 
-polars silently keeps the first of two equal keys, and renames the second of two equal columns.
+If a key occurs twice, polars silently keeps the first value. If a column name occurs twice, polars
+renames the second column.
 """
 
 import csv
@@ -21,21 +22,22 @@ from abstain.typing import Array
 if TYPE_CHECKING:
     import polars as pl
 
-#: Text in quotes, or from a quote to the end of the line if the quote is not closed.
+#: Text in quotes, or text from a quote without a closing quote to the end of the line.
 _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
-#: Maximum number of lines of a header.
+#: Maximum number of lines that a header can have.
 _MAX_HEADER_LINES = 100
 _BLOCK_BYTES = 1 << 20
-#: First bytes of a text in UTF-16.
+#: First bytes of a text file in UTF-16.
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_lines(
     file: IO[bytes], source: str, max_bytes: int | None = MAX_HEADER_BYTES
 ) -> Iterator[str]:
-    """Yield the lines of a text; raise an error after `max_bytes` bytes unless it is None.
+    """Yield the lines of a text file.
 
-    As in JSON and CSV, characters such as U+2028 do not end a line.
+    If `max_bytes` is not None, reading more bytes raises an error. Characters such as U+2028 do not
+    end a line, as in JSON and CSV.
     """
     n_bytes = line_number = 0
     while line := file.readline(-1 if max_bytes is None else max_bytes + 1 - n_bytes):
@@ -57,7 +59,7 @@ def read_lines(
         try:
             yield line.decode("utf-8-sig" if is_first_line else "utf-8")
         except UnicodeDecodeError as error:
-            # Windows-1252 is the most frequent encoding in which all bytes are valid.
+            # The message names Windows-1252, the most frequent encoding that accepts all bytes.
             byte = line[error.start]
             raise FileFormatError(
                 _encoding_message(source, line_number, byte, "WINDOWS-1252", "Latin-1")
@@ -65,7 +67,7 @@ def read_lines(
 
 
 def check_encoding(path: Path) -> None:
-    """Raise an error that names the probable encoding of a text file that is not UTF-8."""
+    """Raise an error that names the probable encoding if a text file is not UTF-8."""
     with open_regular_file(path) as file:
         for _ in read_lines(file, path.name, None):
             pass
@@ -83,9 +85,9 @@ def _encoding_message(
 
 # ------------------------------------------------------------------------------------ CSV
 def read_header(path: Path) -> tuple[list[str], str, str]:
-    """Return the column names, the separator, and a note on an unusual separator.
+    """Return the column names, the separator, and a note if the separator is unusual.
 
-    The header is one record: a quoted name may contain separators, quotes and line ends.
+    The header is one CSV record, so a quoted name may contain separators, quotes and line ends.
     """
     with open_regular_file(path) as file:
         lines = read_lines(file, path.name)
@@ -102,7 +104,7 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
 
 
 def _read_first_record(lines: Iterator[str]) -> list[str]:
-    """Return the first line that is not blank, and further lines until every quote is closed."""
+    """Return the first line that is not blank, with further lines until every quote is closed."""
     first_line = next((line for line in lines if line.strip()), None)
     if first_line is None:
         return []
@@ -116,6 +118,7 @@ def _read_first_record(lines: Iterator[str]) -> list[str]:
 
 
 def _find_separator(header: str, path: Path) -> tuple[str, str]:
+    """Return the separator of a header, and a note if the separator is not expected."""
     if path.suffix.lower() == ".tsv":
         return "\t", ""
     unquoted = _QUOTED.sub("", header)
@@ -126,17 +129,17 @@ def _find_separator(header: str, path: Path) -> tuple[str, str]:
     return ",", ""
 
 
-#: Bytes that are searched for line ends at a time.
+#: Number of bytes in which line ends are searched at once.
 _SEARCH_BYTES = 1 << 22
 
 
 def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
-    """Count the rows of a simple CSV file without its header; return None for other files.
+    """Count the rows below the header of a simple CSV file. Return None for other files.
 
-    A simple file has no quotes, no blank lines, and no row with more fields than columns. Each of
-    its columns can then be read alone with the same result as together with the others.
+    A simple file has no quotes, no blank lines, and no row with more fields than columns. Reading
+    one column alone then gives the same values as reading all columns.
     """
-    n_rows = -1  # The header is not a row.
+    n_rows = -1  # The header is not counted.
     remainder = b""
     with open_regular_file(path) as file:
         while block := file.read(_SEARCH_BYTES):
@@ -154,7 +157,7 @@ def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
 
 
 def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | None:
-    """Count complete lines; return None if one of them is not simple."""
+    """Count the lines of a text, or return None if a line is not simple."""
     text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     if b'"' in text or b"\r" in text:
         return None
@@ -169,7 +172,10 @@ def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | No
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of the first line; empty if it is not JSON, which raises an error later."""
+    """Return the keys in the first line of JSON, or nothing if the line is not an object.
+
+    The reader of the file raises the error for such a line.
+    """
     with open_regular_file(path) as file:
         line = next((line for line in read_lines(file, path.name) if line.strip()), "")
     try:
@@ -182,8 +188,8 @@ def first_keys(path: Path) -> tuple[str, ...]:
 def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
     """Return False if counting proves that no line contains a key twice.
 
-    If no key is followed by a blank, the file contains '":' at least once per key. If the number
-    of occurrences equals the number of values in the table, no key is repeated.
+    If no blank follows a key, the file contains '":' at least once per key. No key is repeated if
+    the number of occurrences equals the number of values in the dataframe.
     """
     n_keys = n_values = 0
     last_byte = b""
@@ -209,7 +215,7 @@ def has_lone_surrogates(file: IO[bytes]) -> bool:
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one object per line; NaN and infinities are allowed."""
+    """Yield the JSON object in each line of a file. NaN and infinite numbers are accepted."""
     for line_number, line in enumerate(read_lines(file, source, None), start=1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""Options of the readers, and their result: predictions by split."""
+"""The options of the readers, and `Reading`, the predictions of each split."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,7 +14,7 @@ from abstain.typing import Split
 
 ColumnNames = str | Iterable[str]
 
-#: Value of `lower_is_safer` and `percent` for all confidences.
+#: Value of `lower_is_safer` and `percent` that selects all confidences.
 ALL_CONFIDENCES = ("*",)
 
 _COLUMN_LISTS = ("confidence", "logits", "probabilities", "by", "lower_is_safer", "percent")
@@ -23,7 +23,7 @@ _COLUMNS = ("label", "prediction", "correct", "loss", "group", "weight", "id", "
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The options of `read_predictions`, normalized. Names of columns are not resolved yet."""
+    """The options of `read_predictions` in normalized form, before columns are looked up."""
 
     label: str | None = None
     prediction: str | None = None
@@ -83,6 +83,7 @@ def _as_tuple(labels: Any) -> tuple[Hashable, ...]:
 
 
 def _column_names(names: ColumnNames | bool | None, option_name: str) -> tuple[str, ...]:
+    """Return the column names of an option as a tuple without duplicates."""
     if names is None:
         return ()
     if isinstance(names, bool) and option_name in {"lower_is_safer", "percent"}:
@@ -98,19 +99,19 @@ def _column_names(names: ColumnNames | bool | None, option_name: str) -> tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Reading(Mapping[Split, Predictions]):
-    """Predictions by split: a mapping from each split of a source to its `Predictions`.
+    """Predictions by split, as a mapping from each split of a source to its `Predictions`.
 
     Parameters
     ----------
     splits : mapping from split to Predictions
-        Predictions of each split, in order of first appearance. Splits of one file share their
+        Predictions of each split, in order of first appearance. The splits of a file have the same
         classes.
     notes : tuple of Note
-        Remarks on the source: the selected columns, dropped rows, labels that are never predicted,
-        the precision of stored numbers. Warnings come last: a column such as `study` whose values
-        are pooled, repeated ids, labels of a single class.
+        Remarks on the source, such as the selected columns, dropped rows, labels that are never
+        predicted, and the precision of stored numbers. Warnings come last. They concern a column
+        such as `study` whose values are pooled, repeated ids, and labels of a single class.
     source : str
-        Name of the file, the files or the object.
+        Name of the file, of the files or of the object.
 
     Examples
     --------
@@ -127,7 +128,7 @@ class Reading(Mapping[Split, Predictions]):
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """Notes that are warnings."""
+        """The notes that are warnings."""
         return tuple(note for note in self.notes if note.level == "warning")
 
     def __getitem__(self, split: Split) -> Predictions:
@@ -149,7 +150,7 @@ class Reading(Mapping[Split, Predictions]):
         return len(self.splits)
 
     def only(self) -> Predictions:
-        """Return the predictions of the only split.
+        """Return the predictions if there is only one split.
 
         Returns
         -------

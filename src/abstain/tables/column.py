@@ -1,7 +1,7 @@
-"""A column of a table in NumPy, as numbers or coded text, and the treatment of missing entries.
+"""A column of a table, stored as numbers or coded text, and the treatment of missing entries.
 
-All files and dataframes are converted to this form, so later steps depend on neither polars nor
-pandas.
+The readers convert all files and dataframes to this form. Later steps therefore need neither polars
+nor pandas.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.checks import FIRST_INEXACT_INTEGER, reject_rounding_ties
-from abstain._foundation.notes import DROPPED, READING, Note, RowCount
+from abstain._foundation.notes import ABSTENTIONS, DROPPED, Note, RowCount
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
@@ -20,23 +20,27 @@ from abstain.typing import Array, BoolArray, IntArray
 if TYPE_CHECKING:
     import polars as pl
 
-#: Name of the missing value of a column of text or of a column that splits the rows.
+#: Text that stands for a missing entry of a column of text or of a split column.
 MISSING = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
 class DataColumn:
-    """A column: numbers of shape (n,), a block of shape (n, ...), or text as codes into `texts`."""
+    """A column of a table.
 
-    #: Name in the file.
+    The values are numbers of shape (n,), a block of shape (n, ...), or codes of the texts in
+    `texts`.
+    """
+
+    #: Name of the column in the file.
     name: str
-    #: Numbers or booleans; for text, the code of each entry, or -1 if it is missing.
+    #: Numbers or booleans. For text, the code of each entry, with -1 for a missing entry.
     values: Array
-    #: The distinct texts in ascending order; None for numbers.
+    #: Distinct texts in ascending order, or None for a column of numbers.
     texts: Array | None = None
-    #: Mask of null and NaN entries; None if no entry is missing.
+    #: Mask of the entries that are null or NaN, or None if no entry is missing.
     is_missing: BoolArray | None = None
-    #: Name of the type in the file.
+    #: Name of the data type in the file.
     dtype_name: str = ""
 
     @property
@@ -46,20 +50,20 @@ class DataColumn:
 
     @cached_property
     def has_only_integers(self) -> bool:
-        """Whether all present numbers are integers. Booleans are integers."""
+        """Whether all numbers that are present are integers or booleans."""
         if self.values.dtype.kind != "f":
             return True
         present = self.values if self.is_missing is None else self.values[~self.is_missing]
         return bool(np.isfinite(present).all() and (np.floor(present) == present).all())
 
     def rows(self, rows: Array) -> "DataColumn":
-        """Return the selected rows, without texts that do not occur in them."""
+        """Return the selected rows, without texts that occur in other rows only."""
         is_missing = None if self.is_missing is None else self.is_missing[rows]
         if is_missing is not None and not is_missing.any():
             is_missing = None
         values, texts = self.values[rows], self.texts
         if texts is not None:
-            # Missing entries have the code -1, so the last entries of these tables are theirs.
+            # The code of missing entries is -1, which indexes the last entry of these arrays.
             is_used_by_code = np.zeros(texts.size + 1, np.bool_)
             is_used_by_code[values] = True
             is_used = is_used_by_code[:-1]
@@ -69,7 +73,7 @@ class DataColumn:
         return replace(self, values=values, texts=texts, is_missing=is_missing)
 
     def format_entry(self, row: int) -> str:
-        """Format one entry for a message."""
+        """Return one entry as text for a message."""
         if self.is_missing is not None and self.is_missing[row]:
             return MISSING
         if self.texts is not None:
@@ -79,7 +83,7 @@ class DataColumn:
     def distinct(self) -> tuple[IntArray, list[Any]]:
         """Return a code for each row, and the distinct values in ascending order.
 
-        If entries are missing, their value is `MISSING`, and it comes last.
+        If entries are missing, the last value is `MISSING`.
         """
         if self.values.ndim != 1:
             raise ShapeError(
@@ -94,7 +98,7 @@ class DataColumn:
         return codes, names if self.is_missing is None else [*names, MISSING]
 
     def as_text(self) -> "DataColumn":
-        """Return numbers as text; integers have no decimal point."""
+        """Convert numbers to text. Integers have no decimal point."""
         if self.is_text:
             return self
         values = self.values
@@ -106,21 +110,21 @@ class DataColumn:
         order = np.argsort(texts, kind="stable")
         text_code = np.empty(order.size, dtype=np.int64)
         text_code[order] = np.arange(order.size)
-        # The last entry of this table is for missing entries, which `distinct` puts last.
+        # `distinct` gives missing entries the last code, so this array ends with their code -1.
         text_code_by_code = np.append(text_code, -1)
         return replace(self, values=text_code_by_code[codes], texts=texts[order])
 
     def to_strings(self) -> Array:
-        """Return a text column as an object array of str, with None for missing entries."""
+        """Return a text column as an array of str objects, with None for missing entries."""
         texts = [] if self.texts is None else list(self.texts)
-        # Missing entries have the code -1.
+        # The code of missing entries is -1, which indexes the last entry.
         string_by_code = np.array([*texts, None], dtype=object)
         strings: Array = string_by_code[self.values]
         return strings
 
 
 def from_array(values: Array, name: str) -> DataColumn:
-    """Wrap a NumPy array of numbers; convert any other array by polars."""
+    """Convert a NumPy array to a column. Polars converts arrays that are not numeric."""
     if values.dtype.kind == "c":
         raise InputError(f"column {name!r} contains complex numbers; only real numbers are read")
     if values.dtype.kind in "biuf":
@@ -149,7 +153,7 @@ def from_array(values: Array, name: str) -> DataColumn:
 
 
 def from_series(series: "pl.Series") -> DataColumn:
-    """Convert a polars series."""
+    """Convert a polars series to a column."""
     import polars as pl
 
     dtype = series.dtype
@@ -164,11 +168,12 @@ def from_series(series: "pl.Series") -> DataColumn:
 
 
 def _from_numbers(series: "pl.Series") -> DataColumn:
+    """Convert a polars series of numbers or booleans to a column."""
     import polars as pl
 
     dtype_name = str(series.dtype)
     if dtype_name in {"Int128", "UInt128"}:
-        # NumPy has no such integers; as floats, different labels could become equal.
+        # NumPy has no integers of 128 bits, and different labels could become equal floats.
         return _from_text(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)
@@ -184,6 +189,7 @@ def _from_numbers(series: "pl.Series") -> DataColumn:
 
 
 def _from_text(series: "pl.Series") -> DataColumn:
+    """Convert a polars series to a column of text codes."""
     import polars as pl
 
     dtype_name = str(series.dtype)
@@ -201,7 +207,7 @@ def _from_text(series: "pl.Series") -> DataColumn:
 
 
 def _from_lists(series: "pl.Series") -> DataColumn:
-    """Stack a column of lists of length k into a block of shape (n, k)."""
+    """Convert a series of lists of length k to a block of shape (n, k)."""
     import polars as pl
 
     lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
@@ -220,9 +226,10 @@ def _from_lists(series: "pl.Series") -> DataColumn:
 
 
 def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
-    """Convert a text column of a text format (CSV) to numbers, or return it if that is impossible.
+    """Convert a column of text from a file without data types, such as CSV, to numbers.
 
-    "NA", "N/A", "null" and "None" are missing numbers. Percentages such as "90%" become fractions.
+    The function returns the column unchanged if a text is not a number. "NA", "N/A", "null" and
+    "None" are missing numbers. Percentages such as "90%" become fractions.
     """
     if column.texts is None:
         return column
@@ -232,19 +239,19 @@ def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
     numbers = parse_numbers(texts)
     if numbers is None:
         return column
-    # Different integers must not have the same value as float64.
+    # Different integers must not become the same float64 number.
     is_large = np.abs(numbers) >= FIRST_INEXACT_INTEGER
     large = [i for i in np.flatnonzero(is_large) if texts[i].lstrip("+-").isdigit()]
     exact = np.array([int(texts[i]) for i in large], dtype=object)
     reject_rounding_ties(exact, numbers[large], column.name)
-    # Missing entries have the code -1.
+    # The code of missing entries is -1, which indexes the last entry.
     number_by_code = np.append(numbers, np.nan)
     return from_array(number_by_code[column.values], column.name)
 
 
 # --------------------------------------------------------------------------- missing entries
 class NoRowsLeftError(DomainError):
-    """Every row of a table, or of a chunk of a larger table, lacks a required value."""
+    """Every row of a table or of a chunk lacks a required value."""
 
     def __init__(self, message: str, notes: tuple[Note, ...] = (), n_rows: int = 0) -> None:
         super().__init__(message)
@@ -253,28 +260,28 @@ class NoRowsLeftError(DomainError):
 
 @dataclass
 class MissingEntries:
-    """Treats the missing entries of a table by the policy of the reader, and records the result."""
+    """Treat the missing entries of a table by one policy, and record what was done."""
 
-    #: "error", "drop" or "reject".
+    #: One of "error", "drop" and "reject".
     policy: str
     #: Name of the table in messages.
     source: str
     n_rows: int
-    #: Whether the table is a chunk of a larger one, whose lowest confidence is not available.
+    #: Whether the table is a chunk, for which the lowest confidence of all rows is not available.
     is_chunk: bool = False
-    #: Mask of the rows to drop.
+    #: Mask of the dropped rows, or None if no row is dropped.
     is_dropped: BoolArray | None = None
-    #: Mask of the rows without prediction or class scores: the model gave no answer.
+    #: Mask of the rows without a prediction or class scores, or None if every row has an answer.
     is_abstention: BoolArray | None = None
     notes: list[Note] = field(default_factory=list)
 
     def handle_required(
         self, column: DataColumn, role: str, *, may_lack: bool = False
     ) -> DataColumn:
-        """Treat missing entries of a column that every row requires: label, loss or weight.
+        """Treat missing entries of a column that every row requires, such as label or loss.
 
-        If `may_lack` is set, "reject" drops such rows too, because a missing grade has no
-        substitute.
+        If `may_lack` is True, the policy "reject" drops the rows as well, because a missing grade
+        has no substitute.
         """
         if column.is_missing is not None:
             is_dropped = self.policy == "drop" or (may_lack and self.policy == "reject")
@@ -286,8 +293,11 @@ class MissingEntries:
         return column
 
     def fill_confidence(self, column: DataColumn) -> DataColumn:
-        """Treat missing confidences: "reject" replaces them by the lowest of the column."""
-        # A log-probability of -inf belongs to an answer that the model gave the probability 0.
+        """Treat missing confidences.
+
+        The policy "reject" replaces them by the lowest confidence of the column.
+        """
+        # A log-probability is -inf if the model assigned probability 0 to the answer.
         is_missing = column.values == -np.inf
         if column.is_missing is not None:
             is_missing |= column.is_missing
@@ -315,11 +325,11 @@ class MissingEntries:
             f"have no confidence in {column.name!r} and count as abstentions with the lowest "
             f"confidence of the column, {values[is_missing][0]!s}"
         )
-        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
+        self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
         return DataColumn(column.name, values, None, None, column.dtype_name)
 
     def handle_answers(self, is_missing: BoolArray, name: str, role: str) -> None:
-        """Treat rows without prediction or class scores: the model gave no answer."""
+        """Treat rows in which the model gave no prediction or no class scores."""
         if not is_missing.any():
             return
         if self.policy == "error":
@@ -332,11 +342,11 @@ class MissingEntries:
         else:
             self.is_abstention = self.is_abstention | is_missing
         text = f"have no {role} in {name!r} and count as abstentions, which are always wrong"
-        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
+        self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
 
     @property
     def retained_rows(self) -> Array | None:
-        """Indices of the rows that are not dropped; None for all rows."""
+        """Indices of the rows that are not dropped, or None if all rows remain."""
         if self.is_dropped is None:
             return None
         if self.is_dropped.all():
@@ -354,6 +364,7 @@ class MissingEntries:
     def _message(
         self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
     ) -> str:
+        """Describe missing entries, and name the options that treat them."""
         row = int(np.flatnonzero(is_missing)[0])
         remedies = f"{format_option('missing', 'drop')} removes these rows"
         if can_reject and not self.is_chunk:
@@ -368,5 +379,5 @@ class MissingEntries:
 
 
 def count_rows(mask: BoolArray) -> RowCount:
-    """Count the rows of a mask."""
+    """Return the number of True entries of a mask of rows, and the number of rows."""
     return RowCount(int(mask.sum()), mask.size)

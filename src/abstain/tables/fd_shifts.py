@@ -1,4 +1,4 @@
-"""Read folders of FD-Shifts test results: raw_logits.npz and accompanying files."""
+"""Read the test results of FD-Shifts, the folder with raw_logits.npz and related files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,29 +20,29 @@ from abstain.typing import Array, IntArray, Split
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}
 _SAMPLES = {"logits": "logit_samples", "probabilities": "probability_samples"}
 _IGNORED_FILES = ("train_features.npz", "last_layer.npz", "attributions.csv")
-#: Confidence of rows in data sets that have no such confidence; removed before the result.
+#: Placeholder for rows of data sets without a confidence. It is removed before the result.
 _NO_CONFIDENCE = np.finfo(np.float64).min
 
 _SUPPORTED_OPTIONS = {"confidence", "missing", "by", "unknown_label"}
 
-#: Index of the data set with corrupted images: 15 corruptions x 5 severities x n.
+#: Index of the data set of corrupted images, and its number of corruptions times severities.
 _NOISE_DATASET, _N_CORRUPTIONS = 2, 75
-#: float16 represents every integer up to this one.
+#: Largest integer up to which float16 represents every integer.
 _MAX_EXACT_FLOAT16 = 2048
 
 
 @dataclass
 class _Results:
-    """The arrays of a folder."""
+    """The arrays in a folder of results."""
 
-    #: "logits" or "probabilities".
+    #: Either "logits" or "probabilities".
     kind: str
     class_scores: Array
     labels: IntArray
     dataset_index: IntArray
-    #: Samples of class scores of shape (n_rows_of_file, S, K).
+    #: Samples of class scores, shape (number of rows in their file, S, K).
     samples: Array | None = None
-    #: The row of the file of samples for each row; -1 if unknown.
+    #: Row in the file of samples for each row of class scores, or -1 if the row is unknown.
     sample_rows: IntArray | None = None
     features: Array | None = None
     confidence: dict[str, Array] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Results:
 
 
 def read_folder(path: Path, options: ReadingOptions) -> Reading:
-    """Read a folder of FD-Shifts test results, with one split for each of its data sets."""
+    """Read a folder of FD-Shifts test results, with each data set as a split."""
     folder = _find_results_folder(path)
     _check_options(options, path)
     results = _read_class_scores(folder)
@@ -90,6 +90,7 @@ def read_folder(path: Path, options: ReadingOptions) -> Reading:
 
 
 def _find_results_folder(path: Path) -> Path:
+    """Return the folder that contains the class scores, which may be a subfolder."""
     for folder in (path, path / "test_results"):
         if any((folder / f"{name}.npz").is_file() for name in _OUTPUTS.values()):
             return folder
@@ -102,6 +103,7 @@ def _find_results_folder(path: Path) -> Path:
 
 
 def _check_options(options: ReadingOptions, path: Path) -> None:
+    """Raise an error if an option does not apply to files without named columns."""
     unsupported = [name for name in options.non_default if name not in _SUPPORTED_OPTIONS]
     if unsupported:
         raise InputError(
@@ -117,7 +119,7 @@ def _check_options(options: ReadingOptions, path: Path) -> None:
 
 # ------------------------------------------------------------------------------------ files
 def _load_array(folder: Path, name: str, ndim: int) -> Array | None:
-    """Load `arr_0` of a file of the folder; return None if there is no such file."""
+    """Load the array `arr_0` of a file in the folder, or return None if the file does not exist."""
     path = folder / f"{name}.npz"
     if not path.exists():
         return None
@@ -131,6 +133,7 @@ def _load_array(folder: Path, name: str, ndim: int) -> Array | None:
 
 
 def _read_class_scores(folder: Path) -> _Results:
+    """Read class scores, labels and data set indices, preferring logits to probabilities."""
     kind = "logits"
     values = _load_array(folder, _OUTPUTS[kind], 2)
     has_unused_probabilities = values is not None and (folder / "raw_output.npz").is_file()
@@ -165,6 +168,7 @@ def _read_class_scores(folder: Path) -> _Results:
 
 
 def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
+    """Convert floats that must be whole numbers to integers."""
     numbers = values.astype(np.float64)
     is_invalid = ~np.isfinite(numbers) | (np.floor(numbers) != numbers)
     if is_invalid.any():
@@ -176,7 +180,7 @@ def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
 
 
 def _merge_unknown_labels(results: _Results, options: ReadingOptions) -> None:
-    """Replace labels of unknown classes by -1, for which no prediction is correct."""
+    """Replace labels that are not classes by -1, so that every prediction for them is wrong."""
     is_unknown = (results.labels < 0) | (results.labels >= results.n_classes)
     if is_unknown.any():
         text = "have labels outside the classes of the model, so predictions are always wrong"
@@ -187,6 +191,7 @@ def _merge_unknown_labels(results: _Results, options: ReadingOptions) -> None:
 
 
 def _add_samples(results: _Results, folder: Path) -> None:
+    """Add the Monte Carlo samples of class scores, if the folder contains them."""
     name = f"{_OUTPUTS[results.kind]}_dist"
     values = _load_array(folder, name, 3)
     if values is None:
@@ -201,17 +206,18 @@ def _add_samples(results: _Results, folder: Path) -> None:
         results.add_note(f"{name}.npz is not used: it has a single sample per row")
         return
     results.sample_rows = _match_rows(results, values.shape[0], name)
-    # A view in which samples are the middle axis; in the file, they are the last one.
+    # This view makes samples the middle axis. In the file, they are the last axis.
     results.samples = np.moveaxis(values, -1, 1)
     text = f"{_SAMPLES[results.kind]} from {name}.npz ({n_samples} per row)"
     results.notes.append(Note(COLUMNS, text))
 
 
 def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
-    """Return the row of another file for each row of the class scores, or -1 if it is unknown.
+    """Return the row of another file for each row of class scores, or -1 if it is unknown.
 
-    FD-Shifts may store all corrupted images in the other file, and a tenth of them with the class
-    scores. Its formula gives the rows of that tenth; other data sets keep their order.
+    FD-Shifts may store a tenth of the corrupted images with the class scores, but all of them in
+    the other file. A formula of FD-Shifts selects that tenth. The rows of other data sets have the
+    same order in both files.
     """
     n_rows = results.n_rows
     n_extra = n_file_rows - n_rows
@@ -260,6 +266,7 @@ def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
 
 
 def _add_features(results: _Results, folder: Path) -> None:
+    """Add the features, if the folder contains them."""
     values = _load_array(folder, "encoded_output", 2)
     if values is None:
         return
@@ -275,6 +282,7 @@ def _add_features(results: _Results, folder: Path) -> None:
 
 
 def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -> None:
+    """Add the external confidences, including those from Monte Carlo samples."""
     values = _load_array(folder, "external_confids", 1)
     if values is not None:
         if values.size != results.n_rows:
@@ -307,6 +315,7 @@ def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -
 
 # ------------------------------------------------------------------------------------ splits
 def _make_predictions(results: _Results, rows: IntArray, source: str) -> Predictions:
+    """Create the predictions of one data set from its rows."""
     arguments: dict[str, Any] = {
         results.kind: results.class_scores[rows],
         "labels": results.labels[rows],

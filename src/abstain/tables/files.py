@@ -1,4 +1,4 @@
-"""Open files as tables, by their suffixes, and describe damaged files in error messages."""
+"""Open files as tables by their suffix, and describe damaged files in error messages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -45,19 +45,19 @@ from abstain.tables.table import (
 if TYPE_CHECKING:
     import polars as pl
 
-#: Suffix of files with one array.
+#: Suffix of a file that contains one array.
 ARRAY_SUFFIX: Final = ".npy"
-#: Size in bytes from which the columns of a CSV file are read separately.
+#: Minimum size in bytes of a CSV file whose columns are read separately.
 _LARGE_CSV_BYTES = 1 << 22
-#: Number of rows from which the types of separately read columns are inferred.
+#: Number of rows from which the data types of separately read columns are inferred.
 _INFERENCE_ROWS = 1000
 
-#: More columns take minutes and gigabytes.
+#: Maximum number of columns. Reading more takes minutes and gigabytes.
 _MAX_COLUMNS = 200_000
 
 
 def open_table(path: Path) -> DataTable:
-    """Open one file by its suffix."""
+    """Open a file as a table, in the format of its suffix."""
     check_exists(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
@@ -68,6 +68,7 @@ def open_table(path: Path) -> DataTable:
 
 
 def _unknown_suffix_message(path: Path) -> str:
+    """Describe an unsupported suffix, with a hint on how to convert the file."""
     if path.suffix.lower() in {".pkl", ".pickle", ".joblib"}:
         hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` instead."
     elif path.suffix.lower() in {".gz", ".zip", ".xz", ".zst", ".bz2"}:
@@ -84,6 +85,7 @@ def _unknown_suffix_message(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> DataTable:
+    """Open a CSV file. The columns of a large and simple file are read separately."""
     names, separator, note = read_header(path)
     _check_number_of_columns(len(names), path.name)
     check_unique_names(names, path.name)
@@ -100,7 +102,7 @@ def _open_csv(path: Path) -> DataTable:
 
 @contextmanager
 def _csv_errors(path: Path) -> Iterator[None]:
-    """Raise FileFormatError if polars cannot read a text; name its encoding if it is not UTF-8."""
+    """Convert polars errors to a FileFormatError, which names the encoding if it is not UTF-8."""
     try:
         with polars_errors_as_format_errors(path.name, format_name(path)):
             yield
@@ -111,13 +113,14 @@ def _csv_errors(path: Path) -> Iterator[None]:
 
 
 def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> DataTable | None:
-    """Open a simple CSV file from which only the requested columns are read.
+    """Open a simple CSV file as a table that reads only the requested columns.
 
-    Return None if the first rows do not determine the types of all columns.
+    The function returns None if the first rows do not determine the data types of all columns.
     """
     import polars as pl
 
     def read(requested: tuple[str, ...], **options: Any) -> "pl.DataFrame":
+        """Read columns by name. Pass `options` to polars."""
         position_by_name = {name: i for i, name in enumerate(names)}
         in_file_order = sorted(requested, key=position_by_name.__getitem__)
         with _csv_errors(path):
@@ -132,14 +135,15 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
         return frame
 
     def read_typed(requested: tuple[str, ...]) -> "pl.DataFrame":
+        """Read columns with the data types of the first rows, or of all rows if necessary."""
         if not requested:
             return pl.DataFrame()
         try:
             frame = read(requested, infer_schema_length=_INFERENCE_ROWS)
         except FileFormatError:
-            # A later row has another type, so types are inferred from all rows.
+            # A later row contradicts the inferred type, so types are inferred from all rows.
             return read(requested, infer_schema_length=None)
-        # Floats that are too large to be exact may be integers that an exact type can represent.
+        # Large floats are not exact, and may be integers that another data type represents.
         floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
         if any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats):
             return read(requested, infer_schema_length=None)
@@ -160,7 +164,7 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
 
 
 def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
-    """Read a block of complete records of a CSV file, without its header."""
+    """Read a block of complete records from the middle of a CSV file."""
     names, separator, _ = read_header(path)
     check_unique_names(names, path.name)
     return replace(_read_all_columns(path, block, names, separator), source=source)
@@ -169,10 +173,11 @@ def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
 def _read_all_columns(
     path: Path, content: Path | bytes, names: list[str], separator: str
 ) -> DataTable:
-    """Read all columns of a CSV file or of a block of it; infer the types from all rows."""
+    """Read all columns of a CSV file or a block of it, with data types inferred from all rows."""
     import polars as pl
 
     def read(**options: Any) -> "pl.DataFrame":
+        """Read the content with polars. Pass `options` to polars."""
         with _csv_errors(path):
             return pl.read_csv(
                 content,
@@ -201,19 +206,19 @@ def _read_all_columns(
 
 
 def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
-    """Return a mask of the rows in which all fields are empty; None if there is no such row."""
+    """Return a mask of the rows whose fields are all empty, or None if there is no such row."""
     is_blank = None
     for column in frame.iter_columns():
         is_empty = column.is_null()
         is_blank = is_empty if is_blank is None else is_blank & is_empty
-        # Usually the first of possibly 100,000 columns has no empty field.
+        # Often the first column has no empty field, so 100,000 columns need no further check.
         if not is_blank.any():
             return None
     return is_blank
 
 
 def format_name(path: Path) -> str:
-    """Return the format of a file for messages: its suffix without the dot."""
+    """Return the suffix of a file without the dot, as the name of its format in messages."""
     return path.suffix.lower().lstrip(".")
 
 
@@ -227,16 +232,16 @@ def _open_jsonl(path: Path) -> DataTable:
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file of JSON lines contains samples of lm-evaluation-harness."""
+    """Return whether a file of JSON lines is a log of lm-evaluation-harness."""
     return set(first_keys(path)) >= lm_eval.SAMPLE_FIELDS
 
 
 def read_json_lines(file: IO[bytes], source: str) -> DataTable:
-    """Read a file with one JSON object per line."""
+    """Read a file with one JSON object in each line."""
     import polars as pl
 
     frame, must_check_lines = None, True
-    # polars replaces half of a surrogate pair by NUL.
+    # The fast reader is not used if polars would replace half of a surrogate pair by NUL.
     if not has_lone_surrogates(file):
         file.seek(0)
         with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -245,8 +250,8 @@ def read_json_lines(file: IO[bytes], source: str) -> DataTable:
         file.seek(0)
         must_check_lines = may_repeat_keys(file, frame)
     if frame is None or must_check_lines:
-        # This reader is slower, but accepts NaN, which Python writes. It raises an error that names
-        # the line of a syntax error or of a repeated key.
+        # The slower reader accepts NaN, which Python writes. Its errors name the line of a syntax
+        # error or of a repeated key.
         file.seek(0)
         rows = list(json_rows(file, source))
         if frame is None:
@@ -258,7 +263,7 @@ def read_json_lines(file: IO[bytes], source: str) -> DataTable:
 
 # ------------------------------------------------------------------------------------ binary
 def scan_rows(path: Path) -> "pl.LazyFrame":
-    """Scan a Parquet file or an Arrow file; both have a schema and an index of their rows."""
+    """Scan a Parquet or Arrow file, which has a schema and an index of its rows."""
     import polars as pl
 
     if path.suffix.lower() == ".parquet":
@@ -267,9 +272,9 @@ def scan_rows(path: Path) -> "pl.LazyFrame":
 
 
 def has_rows_index(path: Path) -> bool:
-    """Return whether a file is a Parquet file or an Arrow file with an index of its rows.
+    """Return whether a file is a Parquet or Arrow file with an index of its rows.
 
-    The suffix .arrow is used for two layouts, files and streams; only files begin with a mark.
+    Arrow files and Arrow streams both have the suffix .arrow. Only Arrow files begin with a mark.
     """
     if path.suffix.lower() not in {".feather", ".arrow", ".ipc"}:
         return path.suffix.lower() == ".parquet"
@@ -278,7 +283,7 @@ def has_rows_index(path: Path) -> bool:
 
 
 def count_indexed_rows(path: Path) -> int:
-    """Return the number of rows of a file with an index of its rows."""
+    """Return the number of rows of a file that has an index of its rows."""
     import polars as pl
 
     with polars_errors_as_format_errors(path.name, format_name(path)):
@@ -286,13 +291,13 @@ def count_indexed_rows(path: Path) -> int:
 
 
 def open_rows(path: Path, source: str, start: int = 0, stop: int | None = None) -> DataTable:
-    """Open a range of rows of a file with an index of its rows.
+    """Open a range of rows of a file that has an index of its rows.
 
-    Only the requested columns are read.
+    The table reads only the requested columns.
     """
     is_parquet = path.suffix.lower() == ".parquet"
     if is_parquet:
-        # A damaged footer can make polars wait forever, so it is checked first.
+        # Polars can wait forever for a damaged footer, so the footer is checked first.
         read_footer(path)
     with polars_errors_as_format_errors(source, format_name(path)):
         lazy_frame = scan_rows(path)
@@ -317,7 +322,7 @@ def open_rows(path: Path, source: str, start: int = 0, stop: int | None = None) 
 
 
 def check_columns(n_columns: int, source: str) -> None:
-    """Raise an error for a file without columns, or with more columns than can be read."""
+    """Raise an error if a file has no columns or too many columns."""
     if n_columns == 0:
         raise FileFormatError(f"{source} has no columns")
     _check_number_of_columns(n_columns, source)
@@ -336,6 +341,7 @@ def _open_parquet(path: Path) -> DataTable:
 
 
 def _open_ipc(path: Path) -> DataTable:
+    """Open an Arrow file or an Arrow stream."""
     import polars as pl
 
     if has_rows_index(path):
@@ -358,12 +364,12 @@ def _open_npz(path: Path) -> DataTable:
 
 # ------------------------------------------------------------------------------------ array files
 def _open_array(path: Path) -> DataTable:
-    """Open a file with one array as a table; the column has the name of the file."""
+    """Open a file with one array as a table whose column has the name of the file."""
     return from_arrays({path.stem: read_npy(path)}, path.name)
 
 
 def are_arrays(paths: Sequence[Path]) -> bool:
-    """Return whether all files are arrays; raise an error if only some of them are."""
+    """Return whether all files contain one array. A mixture with tables raises an error."""
     array_files = [path for path in paths if path.suffix.lower() == ARRAY_SUFFIX]
     if array_files and len(array_files) < len(paths):
         other_file = next(path for path in paths if path not in array_files)
@@ -375,7 +381,7 @@ def are_arrays(paths: Sequence[Path]) -> bool:
 
 
 def open_arrays(paths: Sequence[Path]) -> DataTable:
-    """Open several arrays as the columns of one table."""
+    """Open several files with one array each as the columns of one table."""
     arrays = {}
     for path in paths:
         if path.stem in arrays:
@@ -409,10 +415,10 @@ SUFFIXES = tuple(_OPENERS)
 
 
 def polars_errors_as_format_errors(source: str, format_name: str) -> AbstractContextManager[None]:
-    """Convert the errors that polars raises for a damaged file to a FileFormatError."""
+    """Convert the errors of polars for a damaged file to a FileFormatError."""
     import polars as pl
 
-    # A panic of polars is not a subclass of Exception.
+    # The class of a polars panic does not inherit from Exception.
     return input_files.library_errors_as_format_errors(
         source, format_name, (pl.exceptions.PanicException,)
     )

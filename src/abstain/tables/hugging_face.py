@@ -1,4 +1,4 @@
-"""Read data sets of Hugging Face from objects and from folders written by `save_to_disk`."""
+"""Read Hugging Face data sets, from objects and from folders that `save_to_disk` wrote."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,19 +10,19 @@ from abstain.errors import FileFormatError, InputError
 from abstain.tables.files import check_columns, polars_errors_as_format_errors
 from abstain.tables.table import DataTable, from_frame, from_polars
 
-#: File with the list of files of a data set, and file with the list of its splits.
+#: File that lists the files of a data set, and file that lists its splits.
 _DATASET_FILE, _SPLITS_FILE = "state.json", "dataset_dict.json"
-#: Name of the split column of the result.
+#: Name of the split column in the result.
 SPLIT: Final = "split"
 
 
 def is_dataset(source: object) -> bool:
-    """Return whether an object belongs to the package `datasets`, without importing it."""
+    """Return whether an object belongs to the package `datasets`, which is not imported."""
     return type(source).__module__.partition(".")[0] == "datasets"
 
 
 def tables_by_split(source: Any) -> dict[str, DataTable]:
-    """Return the tables of a data set by split; without splits, the only name is empty."""
+    """Return the table of each split. A data set without splits has one table named ""."""
     if isinstance(source, Mapping):
         return {
             str(name): _open_dataset(dataset, f"the split {name!r}")
@@ -32,12 +32,13 @@ def tables_by_split(source: Any) -> dict[str, DataTable]:
 
 
 def _open_dataset(dataset: Any, source: str) -> DataTable:
+    """Convert a data set object to a table."""
     if not hasattr(dataset, "num_rows"):
         raise InputError(
             f"{source} is an iterable data set of unknown length ({type(dataset).__name__}); "
             "convert it to a `Dataset`, for example with `Dataset.from_list(list(dataset))`"
         )
-    # Indexing applies a selection or order of the rows.
+    # Indexing applies the selection and the order of rows that the data set defines.
     table = from_frame(dataset.with_format("arrow")[:], source)
     if table is None:
         raise InputError(
@@ -48,12 +49,12 @@ def _open_dataset(dataset: Any, source: str) -> DataTable:
 
 # ------------------------------------------------------------------------------------ folders
 def is_saved(folder: Path) -> bool:
-    """Return whether `save_to_disk` wrote a folder."""
+    """Return whether `save_to_disk` wrote the folder."""
     return (folder / _SPLITS_FILE).is_file() or (folder / _DATASET_FILE).is_file()
 
 
 def saved_tables(folder: Path) -> dict[str, DataTable]:
-    """Open the tables of a folder by split; without splits, the only name is empty."""
+    """Open the table of each split in a folder. A folder without splits has a table named ""."""
     if not (folder / _SPLITS_FILE).is_file():
         return {"": _open_saved_dataset(folder)}
     names = _read_fields(folder, _SPLITS_FILE).get("splits")
@@ -63,6 +64,7 @@ def saved_tables(folder: Path) -> dict[str, DataTable]:
 
 
 def _open_saved_dataset(folder: Path) -> DataTable:
+    """Open the Arrow files of one saved data set as one table."""
     import polars as pl
 
     entries = _read_fields(folder, _DATASET_FILE).get("_data_files")
@@ -84,7 +86,7 @@ def _open_saved_dataset(folder: Path) -> DataTable:
 
 
 def _is_plain_name(name: object) -> bool:
-    """Return whether a name is a file name, and not a path that may lead out of the folder."""
+    """Return whether a name is a file name, not a path that could lead out of the folder."""
     return isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}
 
 

@@ -1,4 +1,7 @@
-"""Convert tables in long form, with a row per sample and class, to a row per sample."""
+"""Convert tables in long form to one row per sample.
+
+A table in long form has one row for each pair of sample and class.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,7 +18,7 @@ from abstain.tables.column import DataColumn
 from abstain.tables.table import DataTable
 from abstain.typing import IntArray
 
-#: Separates the name of the class scores and the name of a class in a new column name.
+#: Text between the name of the class scores and the name of a class in a new column name.
 _SEPARATOR = ":"
 
 
@@ -24,22 +27,22 @@ class _Samples:
     """The samples of a table in long form."""
 
     table: DataTable
-    #: The column with the names of the samples.
+    #: Column that contains the names of the samples.
     id_column: str
-    #: Shape (n_rows,). Index of the sample of each row, in order of first appearance.
+    #: Index of the sample of each row in order of first appearance, shape (number of rows,).
     sample_index: IntArray
-    #: Shape (n,). First row of each sample.
+    #: First row of each sample, shape (n,).
     first_rows: IntArray
 
     def format_name(self, row: int) -> str:
-        """Format the name of the sample of a row for a message."""
+        """Return the name of the sample in a row as text for a message."""
         return self.table.load([self.id_column])[self.id_column].format_entry(row)
 
 
 def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, ReadingOptions]:
-    """Return the table with a row per sample, and the options that read it.
+    """Return a table with one row per sample, and the options to read it.
 
-    Without the option `long`, both are returned unchanged.
+    Without the option `long`, the table and the options are unchanged.
     """
     if options.long is None:
         return table, options
@@ -71,7 +74,7 @@ def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, 
 
 
 def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
-    """Return the kind of the class scores, and the only column with them."""
+    """Return the kind of the class scores and the name of their column."""
     for kind in ("probabilities", "logits"):
         names = getattr(options, kind)
         if len(names) == 1:
@@ -87,7 +90,8 @@ def _index_samples(
 ) -> tuple[IntArray, IntArray]:
     """Return the sample index of each row, and the first row of each sample.
 
-    Samples are numbered in order of first appearance. The same name may occur in several splits.
+    Samples are numbered in order of first appearance. Samples of different splits may have the
+    same name.
     """
     if ids.is_missing is not None:
         row = int(np.flatnonzero(ids.is_missing)[0])
@@ -106,11 +110,11 @@ def _index_samples(
 
 
 def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]) -> IntArray:
-    """Return the row of each sample and class; raise an error unless each pair has one row."""
+    """Return the row of each sample and class. Each pair must have exactly one row."""
     n_samples, n_classes = samples.first_rows.size, len(class_names)
     row_index = np.full((n_samples, n_classes), -1, np.int64)  # -1 if there is no row
     rows = np.arange(class_codes.size)
-    # In reverse order, so that the first row of a repeated pair remains.
+    # In reverse order, the first row of a repeated pair is written last and remains.
     row_index[samples.sample_index[::-1], class_codes[::-1]] = rows[::-1]
     is_repeated = row_index[samples.sample_index, class_codes] != rows
     if is_repeated.any():
@@ -135,10 +139,12 @@ def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]
 def _make_table(
     samples: _Samples, new_columns: dict[str, DataColumn], removed: set[str]
 ) -> DataTable:
+    """Return a table with one row per sample that contains the new columns."""
     table = samples.table
     kinds = {name: kind for name, kind in table.kind_by_column.items() if name not in removed}
 
     def load(requested: Iterable[str]) -> dict[str, DataColumn]:
+        """Load the requested columns, which are new columns or columns of the long table."""
         names = tuple(requested)
         long_columns = table.load([name for name in names if name not in new_columns])
         columns = {}
@@ -162,7 +168,7 @@ def _make_table(
 
 
 def _values_by_sample(samples: _Samples, column: DataColumn) -> DataColumn:
-    """Return a column with an entry per sample; raise an error if rows of a sample differ."""
+    """Return a column with one entry per sample. All rows of a sample must have the same value."""
     codes, _ = column.distinct()
     differs = codes != codes[samples.first_rows][samples.sample_index]
     if differs.any():

@@ -1,8 +1,9 @@
-"""Read outputs of a model as arrays by key, from a JSON object or a file written by `torch.save`.
+"""Read arrays of a model output from a JSON object or a file that `torch.save` wrote.
 
-The code of Zhou et al. (2025) writes ``y_logits`` and ``y_true`` to JSON, and ``preds_test``
-(logits) and ``gt_test`` to files of torch. From files of torch, only tensors, arrays of numbers
-and plain values are read. Any other object in a pickle raises an error before it is created.
+The code of Zhou et al. (2025) writes ``y_logits`` and ``y_true`` to JSON files. It writes
+``preds_test`` (logits) and ``gt_test`` to files of torch. From files of torch, only tensors, arrays
+of numbers and plain values are read. A pickle with any other object raises an error before the
+object is created.
 """
 
 import math
@@ -32,21 +33,21 @@ from abstain.typing import Array
 
 torch = LazyModule("torch")
 
-#: Maximum size of a JSON text in bytes.
+#: Maximum size of a JSON file in bytes.
 _MAX_JSON_BYTES: Final = 1 << 30
-#: Bytes of memory that the numbers of a JSON text take per byte of text.
+#: Memory in bytes that the numbers of a JSON text need per byte of text.
 _MEMORY_PER_JSON_BYTE: Final = 16
 
-#: Keys by role in the files of known programs.
+#: Keys by role in the files that known programs write.
 _KNOWN_LAYOUTS: Final[tuple[Mapping[str, str], ...]] = (
     {"logits": "y_logits", "label": "y_true"},
     {"logits": "preds_test", "label": "gt_test"},
 )
 
-#: Name of a file of torch in messages.
+#: Name of the format of torch files in messages.
 _TORCH_FORMAT: Final = "a file of torch"
 
-#: Types of arrays that are read from a file of torch, as codes of NumPy.
+#: NumPy type codes of the arrays that are read from a file of torch.
 _NUMERIC_TYPE_CODES: Final = "?bhilqBHILQefd"
 
 _JSON_HINT: Final = (
@@ -56,7 +57,7 @@ _TORCH_HINT: Final = 'save the outputs with torch.save({"logits": ..., "labels":
 
 
 def open_json(path: Path) -> DataTable:
-    """Open a JSON text with arrays by key, or with a list of rows."""
+    """Open a JSON file that contains arrays by key or a list of rows."""
     n_bytes = _MEMORY_PER_JSON_BYTE * file_size(path)
     check_fits_memory(n_bytes, path.name, "its text with all numbers")
     try:
@@ -80,7 +81,7 @@ def open_json(path: Path) -> DataTable:
 
 
 def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
-    """Wrap a list of objects, one per sample."""
+    """Convert a list of objects, one per sample, to a table."""
     import polars as pl
 
     if not rows or not all(isinstance(row, dict) for row in rows):
@@ -93,7 +94,10 @@ def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
 
 
 def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arrays by key; pandas may write a column as an object with a field per row."""
+    """Return the columns by key, including columns that pandas wrote as objects.
+
+    Such an object has one field per row.
+    """
     columns = list(contents.values())
     is_from_pandas = bool(columns) and all(
         isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns
@@ -104,7 +108,7 @@ def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def open_torch(path: Path) -> DataTable:
-    """Open a dictionary of tensors that `torch.save` wrote."""
+    """Open a file with a dictionary of tensors that `torch.save` wrote."""
     _check_archive(path)
     if not is_installed("torch"):
         raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
@@ -120,7 +124,10 @@ def open_torch(path: Path) -> DataTable:
 def _table_from_arrays(
     path: Path, arrays: Mapping[str, Array], keys: list[str], hint: str
 ) -> DataTable:
-    """Wrap arrays; if the layout is known, only those with the number of rows of the logits."""
+    """Convert arrays to a table.
+
+    If a known program wrote the file, the table contains only arrays with one entry per sample.
+    """
     if not arrays:
         _raise_format_error(path, "contains no dictionary of arrays", hint)
     layout: Mapping[str, str] = {}
@@ -144,7 +151,7 @@ def _array_from_list(path: Path, name: str, values: list[Any]) -> Array:
 
 # ------------------------------------------------------------------------------------ torch
 def _check_archive(path: Path) -> None:
-    """Raise an error for old formats of `torch.save` (before 2020) and for wrong sizes."""
+    """Raise an error if `torch.save` of before 2020 wrote the file, or if the file is damaged."""
     with library_errors_as_format_errors(path.name, _TORCH_FORMAT):
         is_archive = zipfile.is_zipfile(path)
     if not is_archive:
@@ -171,9 +178,9 @@ def _load_torch(path: Path) -> Any:
 
 
 def _allow_numeric_arrays() -> AbstractContextManager[None]:
-    """Allow NumPy arrays of numbers in `torch.load`, in addition to tensors."""
+    """Allow `torch.load` to read NumPy arrays of numbers in addition to tensors."""
     serialization: Any = torch.serialization
-    # Versions of torch without this function do not support names of moved functions.
+    # Versions of torch without this function cannot map the names of moved functions.
     if not hasattr(serialization, "get_unsafe_globals_in_checkpoint"):
         return nullcontext()
     reconstruct: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
@@ -202,7 +209,7 @@ def _to_array(path: Path, name: str, value: Any) -> Array:
         return value
     if value.layout != torch.strided or value.is_quantized:
         _raise_format_error(path, f"has a sparse or quantized tensor {name!r}", _TORCH_HINT)
-    # NumPy has no bfloat16; float32 represents all of its numbers.
+    # NumPy has no bfloat16, but float32 represents all bfloat16 numbers.
     if value.dtype == torch.bfloat16:
         value = value.float()
     array: Array = value.detach().numpy()

@@ -1,4 +1,4 @@
-"""Parse numbers and grades in texts: missing entries, percent signs, words such as CORRECT."""
+"""Parse texts as numbers or grades, including missing entries, percentages and words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,17 +7,19 @@ import numpy as np
 
 from abstain.typing import Array, FloatArray
 
-#: Texts for a missing number, in lower case.
+#: Texts that stand for a missing number, in lower case.
 _MISSING_WORDS = frozenset({"", "na", "n/a", "null", "none"})
 
-#: Numbers in [0, 100] look like percentages if one is at least this large and most are integers.
+#: Numbers look like percentages if they are in [0, 100], the largest is at least the first value,
+#: and the share of integers is at least the second value.
 _LARGE_PERCENTAGE, _SHARE_WHOLE = 50, 0.9
 
 
 def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
-    """Parse numbers; return None if a text is not a number.
+    """Parse texts as numbers, or return None if a text is not a number.
 
-    Missing entries become NaN. If every number ends with a percent sign, the results are fractions.
+    Missing entries become NaN. If every number ends with a percent sign, the numbers are divided by
+    100.
 
     Examples
     --------
@@ -39,13 +41,13 @@ def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def are_percentages(texts: Sequence[str]) -> bool:
-    """Return whether every text that is not missing ends with a percent sign."""
+    """Return whether every text, except missing entries, ends with a percent sign."""
     present = [word for text in texts if (word := text.strip()).lower() not in _MISSING_WORDS]
     return bool(present) and all(word.endswith("%") for word in present)
 
 
 def look_like_percentages(values: Array) -> bool:
-    """Return whether numbers are probably percentages: mostly integers from 0 to 100."""
+    """Return whether the numbers are probably percentages, mostly integers from 0 to 100."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if values.dtype.kind not in "fiu" or finite.size == 0:
         return False
@@ -54,8 +56,8 @@ def look_like_percentages(values: Array) -> bool:
 
 
 # ------------------------------------------------------------------------------------ grades
-#: Grades by word in lower case. Inspect writes C, P, I and N for correct, partial, incorrect and
-#: no answer.
+#: Grades by word in lower case. Inspect writes C for correct, P for partial, I for incorrect and N
+#: for no answer.
 GRADE_BY_WORD: Final[Mapping[str, float]] = {
     **dict.fromkeys(("correct", "c", "yes", "y", "true", "pass", "passed", "right"), 1.0),
     **dict.fromkeys(("partial", "p"), 0.5),
@@ -65,12 +67,12 @@ GRADE_BY_WORD: Final[Mapping[str, float]] = {
     ),
 }
 
-#: Examples for messages.
+#: Examples of such words for messages.
 GRADE_EXAMPLES: Final = (
     "CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail"
 )
 
 
 def grade_of(word: str) -> float | None:
-    """Return the grade for a word, or None if the word is not a grade."""
+    """Return the grade that a word stands for, or None if the word is not a grade."""
     return GRADE_BY_WORD.get(word.strip().lower())

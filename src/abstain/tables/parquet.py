@@ -1,9 +1,10 @@
-"""Read and check the structure of a Parquet file: row groups, column chunks and page headers.
+"""Read and check the row groups, column chunks and page headers of a Parquet file.
 
-Polars reads the values, but does not report where row groups begin. That is required to read each
-group once and to name a damaged one. Polars also trusts the counts in a file: a negative count in
-a page header aborts the process, and a damaged footer can make it wait forever. Therefore, this
-module checks the counts first. Footer and headers are Thrift structures in the compact protocol.
+Polars reads the values, but it does not report where row groups begin. The positions are needed to
+read each group once and to name a damaged group. Polars also trusts the counts in a file. A
+negative count in a page header aborts the process, and a damaged footer can make Polars wait
+forever. Therefore, this module checks the counts first. Footers and headers are Thrift structures
+in the compact protocol.
 """
 
 import os
@@ -17,21 +18,21 @@ from typing import Any, Final
 from abstain._foundation.input_files import check_fits_memory, open_regular_file
 from abstain.errors import FileFormatError
 
-#: First and last bytes of a file; the last 8 bytes are the length of the footer and this mark.
+#: First and last bytes of a Parquet file. The length of the footer precedes the last mark.
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 
-#: Type codes of the compact protocol.
+#: Type codes of the compact protocol of Thrift.
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY = 0, 1, 2, 3, 7, 8
 _LIST, _SET, _MAP, _STRUCT = 9, 10, 11, 12
 
-#: Maximum number of bytes of an encoded number of 64 bits.
+#: Maximum number of bytes of an encoded 64-bit number.
 _MAX_VARINT_BYTES: Final = 10
 
-#: Number of bytes that are first read for a page header; statistics of text may take more.
+#: Number of bytes that are read first for a page header. Statistics of text can need more bytes.
 _HEADER_BYTES: Final = 1 << 8
 
-#: Errors that are raised if fields are missing, have a wrong type, or end too early.
+#: Errors that reading raises if a field is missing, has a wrong type, or ends too early.
 _DAMAGE_ERRORS: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -42,11 +43,11 @@ class ColumnChunk:
     Attributes
     ----------
     path : tuple of str
-        Name of the column, followed by the names of nested fields down to the values.
+        Name of the column, followed by the names of nested fields.
     start, size : int
-        Position of the first page in the file, and size of all pages in bytes.
+        Position of the first page in the file, and total size of the pages in bytes.
     n_values : int
-        Number of values, including missing ones.
+        Number of values, including missing values.
     """
 
     path: tuple[str, ...]
@@ -57,26 +58,26 @@ class ColumnChunk:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that are stored together in a file, column by column, without encrypted columns."""
+    """Rows that are stored together, and the chunks of their columns that are not encrypted."""
 
     n_rows: int
     chunks: tuple[ColumnChunk, ...]
 
 
 def row_groups(path: Path) -> tuple[int, ...]:
-    """Return the number of rows of each row group; raise an error for a truncated file."""
+    """Return the number of rows of each row group. A truncated file raises an error."""
     return tuple(group.n_rows for group in read_footer(path))
 
 
 def read_footer(path: Path) -> tuple[RowGroup, ...]:
-    """Return the row groups of a file; raise an error for a damaged footer."""
+    """Return the row groups of a file. A damaged footer raises an error."""
     status = path.stat()
     return _read_footer(path, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
 def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...]:
-    """Read the footer once for all chunks of a file; `state` is a part of the cache key."""
+    """Read the footer of a file, once for each `state` of the file."""
     del state
     with open_regular_file(path) as file:
         length = file.seek(0, os.SEEK_END)
@@ -100,7 +101,7 @@ def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...
         ) from error
 
 
-#: Numbers of the fields that are read from each structure; all other fields are skipped.
+#: Numbers of the fields that are read from each structure. All other fields are skipped.
 _ROW_GROUPS, _COLUMNS, _N_ROWS, _META, _NAMES = 4, 1, 3, 3, 3
 _N_VALUES, _COMPRESSED, _DATA_START, _DICTIONARY_START = 5, 7, 9, 11
 _CHUNK: Final[Mapping[int, Any]] = {
@@ -110,6 +111,7 @@ _FILE: Final[Mapping[int, Any]] = {_ROW_GROUPS: {_COLUMNS: _CHUNK, _N_ROWS: None
 
 
 def _row_group(fields: Mapping[int, Any], pages_end: int) -> RowGroup:
+    """Return a row group, and raise a ValueError if a count or position is impossible."""
     n_rows = fields[_N_ROWS]
     chunks = tuple(_chunk(column[_META]) for column in fields[_COLUMNS] if _META in column)
     for chunk in chunks:
@@ -124,7 +126,7 @@ def _row_group(fields: Mapping[int, Any], pages_end: int) -> RowGroup:
 
 
 def _chunk(fields: Mapping[int, Any]) -> ColumnChunk:
-    # Some writers store 0 if a column has no dictionary.
+    # Some writers store the position 0 if a column has no dictionary.
     starts = [fields[_DATA_START], fields.get(_DICTIONARY_START, 0) or fields[_DATA_START]]
     path = tuple(name.decode() for name in fields[_NAMES])
     return ColumnChunk(path, min(starts), fields[_COMPRESSED], fields[_N_VALUES])
@@ -143,10 +145,10 @@ _PAGE: Final[Mapping[int, Any]] = {
 def check_pages(
     path: Path, columns: Collection[str], source: str, start: int = 0, stop: int | None = None
 ) -> None:
-    """Raise an error if page headers contradict the footer, in some columns and a range of rows.
+    """Raise an error if page headers contradict the footer.
 
-    Polars allocates memory for the number of values in a page header. Messages call the rows
-    `source`.
+    Polars allocates memory for the number of values in a page header. The check covers the pages of
+    some columns in a range of rows, which error messages call `source`.
     """
     groups = _groups_in_range(read_footer(path), start, stop)
     chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
@@ -158,7 +160,7 @@ def check_pages(
 def _groups_in_range(
     groups: Iterable[RowGroup], start: int, stop: int | None
 ) -> Iterator[RowGroup]:
-    """Yield the row groups with a row from `start` up to `stop`."""
+    """Yield the row groups that contain a row from `start` up to `stop`."""
     first_row = 0
     for group in groups:
         end = first_row + group.n_rows
@@ -168,6 +170,7 @@ def _groups_in_range(
 
 
 def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:
+    """Raise an error if the page headers of a column chunk are damaged."""
     position, end = chunk.start, chunk.start + chunk.size
     n_values = n_bytes = 0
     try:
@@ -193,7 +196,7 @@ def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:
 
 
 def _read_page_header(content: mmap, start: int, end: int) -> tuple[Mapping[int, Any], int]:
-    """Return the fields of a page header, and its size in bytes."""
+    """Return the fields of a page header and its size in bytes."""
     n_bytes = _HEADER_BYTES
     while True:
         reader = _CompactReader(content[start : min(start + n_bytes, end)])
@@ -207,13 +210,13 @@ def _read_page_header(content: mmap, start: int, end: int) -> tuple[Mapping[int,
 
 # ------------------------------------------------------------------------------------ Thrift
 class _CompactReader:
-    """Reads structures of the compact protocol from the beginning of a bytes object."""
+    """Read structures of the compact protocol from the beginning of a bytes object."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
     def read_struct(self, field_tree: Mapping[int, Any] | None) -> dict[int, Any]:
-        """Read the fields of a structure whose numbers are in a tree, and skip all others."""
+        """Read the fields of a structure whose numbers are in `field_tree`. Skip other fields."""
         field_tree = field_tree or {}
         fields: dict[int, Any] = {}
         number = 0
@@ -228,6 +231,7 @@ class _CompactReader:
                 self._skip(type_code)
 
     def _read_value(self, type_code: int, field_tree: Mapping[int, Any] | None) -> Any:
+        """Read a structure, list, text or integer. Other types raise a ValueError."""
         if type_code == _STRUCT:
             return self.read_struct(field_tree)
         if type_code == _LIST:
@@ -241,7 +245,7 @@ class _CompactReader:
                 raise IndexError
             return self.data[start : self.position]
         if type_code in {_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _SET, _MAP}:
-            # None of the required fields has such a type.
+            # No required field has one of these types.
             raise ValueError
         return self._read_integer()
 
@@ -250,11 +254,11 @@ class _CompactReader:
         return self.data[self.position - 1]
 
     def _read_two_half_bytes(self) -> tuple[int, int]:
-        """Return the high and the low four bits of the next byte."""
+        """Return the high four bits and the low four bits of the next byte."""
         return divmod(self._read_byte(), 16)
 
     def _read_varint(self) -> int:
-        """Read an unsigned integer in groups of 7 bits; the high bit marks all but the last."""
+        """Read an unsigned integer, stored in groups of 7 bits that end at a byte below 128."""
         value = 0
         for i in range(_MAX_VARINT_BYTES):
             byte = self._read_byte()
@@ -264,17 +268,18 @@ class _CompactReader:
         raise ValueError
 
     def _read_integer(self) -> int:
-        """Read a signed integer in zigzag encoding: 0, -1, 1, -2 are stored as 0, 1, 2, 3."""
+        """Read a signed integer in zigzag encoding, which stores 0, -1, 1, -2 as 0, 1, 2, 3."""
         encoded = self._read_varint()
         return (encoded >> 1) ^ -(encoded & 1)
 
     def _read_list_header(self) -> tuple[int, int]:
-        """Return the size of a list and the type of its entries."""
+        """Return the size of a list and the type code of its entries."""
         size, entry_type = self._read_two_half_bytes()
-        # A size of 15 means that the size follows.
+        # If the first four bits are 15, the size follows as a separate number.
         return (self._read_varint() if size == 15 else size), entry_type
 
     def _skip(self, type_code: int) -> None:
+        """Skip a value of this type."""
         if type_code in {_TRUE, _FALSE}:
             return
         if type_code == _BYTE:
@@ -296,7 +301,7 @@ class _CompactReader:
             self._read_varint()
 
     def _skip_entries(self, size: int, type_codes: tuple[int, ...]) -> None:
-        # In a structure, the type code is the value of a boolean; in a list, it takes a byte.
+        # A structure stores a boolean as a type code. A list stores a boolean as a byte.
         type_codes = tuple(_BYTE if code in {_TRUE, _FALSE} else code for code in type_codes)
         for _ in range(size):
             for type_code in type_codes:

@@ -1,4 +1,4 @@
-"""Propose roles, splits and directions for the columns of a file, for confirmation by the user."""
+"""Propose roles, splits and directions for the columns of a file, which the user confirms."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
-#: The role of further class scores, which the proposed command does not read.
+#: Role of further class scores, which the proposed command does not read.
 UNUSED: Final = "unused"
-#: Maximum number of rows that are inspected for most proposals.
+#: Number of rows from which most proposals are made.
 _N_FIRST_ROWS: Final = 10_000
 
 # ------------------------------------------------------------------------------------ names
-#: Likely names by role, in addition to the default names of `read_predictions`.
+#: Likely column names by role, in addition to the default names of `read_predictions`.
 _LIKELY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "label": (
         "gt", "truth", "true", "actual", "ground_truth", "true_label", "label_id", "y", "gold",
@@ -37,56 +37,56 @@ _LIKELY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "judged", "judgement", "judgment",
     ),
 }  # fmt: skip
-#: A name of a label or a prediction consists of these words and at least one word for the role.
+#: A name proposes a label or a prediction if it consists of these words and words for the role.
 _CLASS_WORDS: Final = frozenset({"class", "label", "labels", "id", "idx", "index", "y"})
 _ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = {
     "label": frozenset({"target", "targets", "true", "truth", "gt", "gold", "actual", "label"}),
     "prediction": frozenset({"pred", "preds", "predicted", "prediction", "yhat"}),
 }
-#: Words that name a data set and not the role of a column.
+#: Words that describe a data set rather than the role of a column.
 _DATA_WORDS: Final = frozenset(
     {"test", "val", "valid", "validation", "train", "eval", "dev", "iid"}
 )  # fmt: skip
-#: Words in the names of integers that are not labels.
+#: Words in the names of integer columns that are not labels.
 _NO_LABEL_WORDS: Final = frozenset(
     {"id", "ids", "index", "idx", "row", "pred", "preds", "prediction", "predictions", "predicted",
      "argmax", "top1", "fold", "seed", "epoch", "group", "correct", "weight", "weights", "study"}
 )  # fmt: skip
-#: Names of split columns, in the order of the proposed splits.
+#: Names of columns that split the rows, in the order in which they are proposed.
 _SPLIT_COLUMNS: Final = (
     "study", "split", "dataset", "data_set", "model", "domain", "shift", "fold",
     "seed", "run", "method", "task", "subset",
 )  # fmt: skip
-#: Names of columns with the name of a sample, and with the class of a row in long form.
+#: In tables in long form, names of the columns with the sample and with the class of a row.
 _ID_COLUMNS: Final = (
     "id", "ids", "image", "sample", "sample_id", "image_id", "uid", "path", "file"
 )  # fmt: skip
 _CLASS_COLUMNS: Final = (
     "class", "class_name", "category", "option", "choice", "candidate", "label_name"
 )  # fmt: skip
-#: Parts of the names of uncertainties.
+#: Text that occurs in the names of uncertainties.
 _UNCERTAINTY_WORDS: Final = (
     "entropy", "uncertain", "variance", "std", "mutual_info", "distance", "energy"
 )  # fmt: skip
-#: Parts of the names of confidences stated by a model, perhaps as percentages.
+#: Text that occurs in the names of confidences that a model states, possibly as percentages.
 _STATED_CONFIDENCE_WORDS: Final = ("confiden", "stated", "certain", "sure", "prob", "percent")
-#: Names of columns of numbers that are not confidences.
+#: Names of numeric columns that are not confidences.
 _NO_CONFIDENCE: Final = ("id", "index", "row", "epoch", "step", "seed", "fold", "run", "time")
 
 # ------------------------------------------------------------------------------------ limits
-#: Maximum number of splits in a proposal.
+#: Maximum number of values of a column that is proposed as a split.
 _MAX_SPLITS: Final = 60
-#: Minimum number of correct and of wrong answers from which a direction is inferred.
+#: Minimum number of correct answers, and of wrong answers, for proposing a direction.
 _MIN_ANSWERS: Final = 10
-#: Maximum AUROC of an uncertainty; 1 minus it is the minimum of a confidence.
+#: Maximum AUROC of an uncertainty. A confidence has an AUROC of at least 1 minus this value.
 _MAX_UNCERTAINTY_AUROC: Final = 0.4
-#: Maximum difference between 1 and the sum of a row of probabilities.
+#: Tolerance for the sum of a row of probabilities.
 _NEAR_ONE: Final = 0.02
-#: Maximum distance of a rounded probability from [0, 1].
+#: Tolerance for probabilities outside [0, 1].
 _ROUNDING: Final = 1e-3
-#: Maximum number of class scores for which all rows are searched for missing answers.
+#: Maximum number of class scores that are searched for rows without an answer.
 _MAX_ENTRIES: Final = 50_000_000
-#: Maximum number of labels without a class that are listed, and maximum share of their rows.
+#: Maximum number of labels without a class in a proposal, and maximum share of their rows.
 _MAX_LISTED_LABELS: Final = 5
 _MAX_SHARE_UNKNOWN: Final = 0.9
 
@@ -98,14 +98,14 @@ class ColumnProposal:
     Attributes
     ----------
     role : str
-        An option of `read_predictions` ("label", "logits", "by"), or "unused" for further class
-        scores.
+        An option of `read_predictions` such as "label", "logits" or "by", or "unused" for class
+        scores that are not read.
     columns : tuple of str
-        The columns; a name that begins with "-" is negated.
+        Names of the columns. A name that begins with "-" stands for a negated column.
     reason : str
         The reason for the proposal.
     is_default : bool
-        Whether `read_predictions` selects the column by default.
+        Whether `read_predictions` selects the columns by default.
     """
 
     role: str
@@ -117,7 +117,7 @@ class ColumnProposal:
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     """Propose roles for the columns of a table, based on their names and values.
 
-    `read_predictions` never uses values for this, because nobody confirms its selection.
+    `read_predictions` does not use the values, because the user does not confirm its selection.
 
     Examples
     --------
@@ -134,20 +134,20 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
         if _find_role(proposals, "label") is None:
             proposals += _propose_label_of_scores(table, scores[0])
         proposals += scores
-        # Class scores and labels define correctness, so a grade is not required.
+        # Class scores and labels define correctness, so no grade is needed.
         if _find_role(proposals, "label") is not None:
             proposals = [p for p in proposals if p.role != "correct" or p.is_default]
         proposals += _propose_missing_scores(table, scores[0])
         proposals += _propose_unknown_labels(table, scores[0], _find_role(proposals, "label"))
     elif _find_role(proposals, "correct") and not _find_role(proposals, "prediction"):
-        # Without a prediction, a label is of no use in addition to the grade.
+        # Without a prediction, the label adds nothing to the grade.
         proposals = [p for p in proposals if p.role != "label" or p.is_default]
     proposals += _propose_splits(table, _columns_of(proposals))
     if not is_long and not (scores and table.has_keys):
         confidences = _propose_confidences(table, proposals, has_class_scores=bool(scores))
         proposals += confidences
         proposals += _propose_confidence_options(table, confidences)
-    # Class scores and confidences may both propose an option for missing entries; keep the first.
+    # Class scores and confidences may propose the same option for missing entries.
     unique: dict[tuple[str, tuple[str, ...]], ColumnProposal] = {}
     for proposal in proposals:
         unique.setdefault((proposal.role, proposal.columns), proposal)
@@ -155,7 +155,7 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
 
 
 def _find_role(proposals: Iterable[ColumnProposal], role: str) -> str | None:
-    """Return the first column that is proposed for a role."""
+    """Return the first column that is proposed for a role, or None."""
     return next((p.columns[0] for p in proposals if p.role == role), None)
 
 
@@ -165,12 +165,12 @@ def _columns_of(proposals: Iterable[ColumnProposal]) -> set[str]:
 
 # ------------------------------------------------------------------------------------ columns
 def _flat_columns(table: DataTable) -> list[str]:
-    """Return the columns with one number or text per row."""
+    """Return the names of columns with one number or one text per row."""
     return [name for name, kind in table.kind_by_column.items() if kind in {"number", "text"}]
 
 
 def _numeric_columns(table: DataTable) -> list[str]:
-    """Return the columns with one number per row of the table."""
+    """Return the names of columns with one number per row."""
     return [
         name
         for name, kind in table.kind_by_column.items()
@@ -179,13 +179,13 @@ def _numeric_columns(table: DataTable) -> list[str]:
 
 
 def _bare_name(name: str) -> str:
-    """Return a name in lower case, without words that name a data set."""
+    """Return a name in lower case, without words that describe a data set."""
     words = "".join(name.split()).casefold().replace("-", "_").split("_")
     return "_".join(word for word in words if word not in _DATA_WORDS)
 
 
 def _first_rows(table: DataTable, names: Sequence[str]) -> list[Array]:
-    """Return the first rows of several columns."""
+    """Return the values of the first rows of each column."""
     rows = np.arange(min(table.n_rows, _N_FIRST_ROWS))
     return [column.values for column in table.select_rows(rows).load(names).values()]
 
@@ -196,7 +196,7 @@ def _distinct_values(table: DataTable, name: str) -> list[Any]:
 
 # ------------------------------------------------------------------------------------ truth
 def _propose_truth(table: DataTable) -> list[ColumnProposal]:
-    """Propose label and prediction, or a grade if these are free texts that require a grader."""
+    """Propose a label and a prediction, or a grade if label and prediction are free texts."""
     proposals: dict[str, ColumnProposal] = {}
     for role in ("label", "prediction", "correct", "loss"):
         proposal = _propose_default_name(table, role) or _propose_likely_name(table, role)
@@ -210,7 +210,7 @@ def _propose_truth(table: DataTable) -> list[ColumnProposal]:
     if grade is not None and any(_is_free_text(table, answer.columns[0]) for answer in answers):
         for answer in answers:
             del proposals[answer.role]
-        # By default, `read_predictions` compares the texts of two columns with default names.
+        # If two columns with default names exist, `read_predictions` compares their texts.
         are_compared = len(answers) == 2 and all(answer.is_default for answer in answers)
         is_default = grade.is_default and not are_compared
         proposals["correct"] = replace(grade, is_default=is_default)
@@ -220,6 +220,7 @@ def _propose_truth(table: DataTable) -> list[ColumnProposal]:
 
 
 def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
+    """Propose a column with a default name of the role."""
     columns = _flat_columns(table)
     matches = [table.find(name) for name in DEFAULT_NAMES[role]]
     name = table.column_by_role.get(role) or next((n for n in matches if n in columns), None)
@@ -229,18 +230,18 @@ def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
-    """Propose a column with a likely name, disregarding words for a data set."""
+    """Propose a column with a likely name, ignoring words that describe a data set."""
     if role == "correct" and table.grade_columns:
         reason = f"the first of {len(table.grade_columns)} grades in the log"
         return ColumnProposal(role, (table.grade_columns[0],), reason)
     likely_names = (*_LIKELY_NAMES.get(role, ()), *DEFAULT_NAMES[role])
-    # Reversed, so that the first of several columns with the same bare name is proposed.
+    # The order is reversed, so that the first of several columns with one bare name is used.
     column_by_bare_name = {_bare_name(name): name for name in reversed(_flat_columns(table))}
     matches = [column_by_bare_name[n] for n in likely_names if n in column_by_bare_name]
     if not matches and role == "correct":
         matches = _grade_columns(table)
     if not matches:
-        # A name such as target_class consists of words for classes and for the role.
+        # A name such as target_class consists of a word for the role and a word for classes.
         role_words = _ROLE_WORDS.get(role, frozenset())
         for bare_name, name in column_by_bare_name.items():
             words = set(bare_name.split("_"))
@@ -250,11 +251,11 @@ def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _grade_columns(table: DataTable) -> list[str]:
-    """Return the columns with grades, judged by their names and values."""
+    """Return the columns that contain grades and have a likely name for them."""
     likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
     grade_columns = list(table.grade_columns)
     for name in _flat_columns(table):
-        last_field = name.rpartition(".")[2]  # of a path such as judge.verdict
+        last_field = name.rpartition(".")[2]  # The name can be a path such as judge.verdict.
         is_candidate = _bare_name(last_field) in likely_names and name not in grade_columns
         if is_candidate and _is_grade(table, name):
             grade_columns.append(name)
@@ -270,13 +271,13 @@ def _is_grade(table: DataTable, name: str) -> bool:
 
 
 def _is_free_text(table: DataTable, name: str) -> bool:
-    """Return whether a column contains texts that mostly differ: answers, not classes."""
+    """Return whether a column contains mostly different texts, so answers and not classes."""
     texts = table.load([name])[name].texts
     return texts is not None and texts.size > max(2, table.n_rows // 2)
 
 
 def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
-    """Return a mask of the correct rows; None if the proposed columns do not define correctness."""
+    """Return a mask of the correct rows, or None if the proposals do not define correctness."""
     label, prediction = _find_role(proposals, "label"), _find_role(proposals, "prediction")
     if label is not None and prediction is not None:
         columns = table.load([label, prediction])
@@ -296,19 +297,22 @@ def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) ->
 
 # ------------------------------------------------------------------------------------ class scores
 def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]:
-    """Propose class scores, probabilities before logits, and list unused ones of the same kind."""
+    """Propose one set of class scores, preferably probabilities.
+
+    Other class scores of the same kind are proposed as unused.
+    """
     candidates = []
     for name, kind in table.kind_by_column.items():
         if kind == "block" and table.length_by_key.get(name, table.n_rows) == table.n_rows:
             try:
                 (values,) = _first_rows(table, [name])
             except InputError:
-                continue  # text, or lists of different lengths
+                continue  # The column contains text, or lists of different lengths.
             if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
                 candidates.append(_propose_kind((name,), values))
     families = [names for _, names in class_score_families(table)]
     if label is not None:
-        # Columns that are named as labels, such as the classes of scikit-learn.
+        # The name of a class-score column can be its label, as for the classes of scikit-learn.
         labels = set(map(str, _distinct_values(table, label)))
         kinds = table.kind_by_column
         named_as_labels = [n for n in kinds if kinds[n] == "number" and n in labels]
@@ -321,7 +325,7 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
     if not proposals:
         return []
     selected = next((p for p in proposals if p.role == "probabilities"), proposals[0])
-    # Class scores of the other kind probably belong to the same model.
+    # Class scores of the other kind probably come from the same model, so they are not listed.
     reason = (
         f"{selected.role} like {selected.columns[0]!r}, perhaps of another model; the command does "
         "not read them"
@@ -335,7 +339,7 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
 
 
 def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
-    """Propose probabilities or logits, depending on the values; None if both are unlikely."""
+    """Propose that class scores are probabilities or logits, or return None if neither fits."""
     has_scores = np.isfinite(values).all(1) & (values != 0).any(1)
     has_no_scores = np.isnan(values).all(1) | (values == 0).all(1)
     if not has_scores.any() or not (has_scores | has_no_scores).all():
@@ -358,7 +362,7 @@ def _count_classes(table: DataTable, scores: ColumnProposal) -> int:
 
 
 def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[ColumnProposal]:
-    """Propose the only column of integers that can be labels for class scores."""
+    """Propose a label for class scores if exactly one integer column has suitable values."""
     n_classes = _count_classes(table, scores)
     candidates = []
     for name in _numeric_columns(table):
@@ -376,7 +380,7 @@ def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[C
 
 
 def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterator[ColumnProposal]:
-    """Propose an option for rows without class scores."""
+    """Propose an option for rows without class scores, if such rows exist."""
     n_columns = len(scores.columns)
     if table.n_rows * n_columns > _MAX_ENTRIES:
         table = table.select_rows(np.arange(_N_FIRST_ROWS))
@@ -389,7 +393,7 @@ def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterato
 
 
 def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[ColumnProposal]:
-    """Propose to count rows with missing entries as abstentions, if there are any."""
+    """Propose to count rows with missing entries as abstentions, if such rows exist."""
     if is_missing.any():
         share = f"{is_missing.sum():,} of {is_missing.size:,} rows have no {description}"
         yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
@@ -398,11 +402,11 @@ def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[Colu
 def _propose_unknown_labels(
     table: DataTable, scores: ColumnProposal, label: str | None
 ) -> Iterator[ColumnProposal]:
-    """Propose the labels without a class score as labels of unknown classes."""
+    """Propose an option that declares labels without a class score as unknown classes."""
     if label is None:
         return
     column = table.load([label])[label]
-    # As text, 1.0 is the class "1".
+    # Text makes the number 1.0 equal to the class name "1".
     codes, names = column.as_text().distinct()
     if len(scores.columns) > 1:
         classes = class_names(scores.columns, "", column)
@@ -416,7 +420,7 @@ def _propose_unknown_labels(
 
 
 def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
-    """Propose the long form if the table has a row per sample and class."""
+    """Propose the long form if the table has one row for each pair of sample and class."""
     kinds = {name: table.kind_by_column[name] for name in _flat_columns(table) if name not in used}
     id_column = next((name for name in map(table.find, _ID_COLUMNS) if name in kinds), None)
     class_column = next((name for name in map(table.find, _CLASS_COLUMNS) if name in kinds), None)
@@ -445,6 +449,7 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
 
 # ------------------------------------------------------------------------------------ others
 def _propose_splits(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
+    """Propose columns with the name of a split and few values."""
     by = []
     for name in map(table.find, _SPLIT_COLUMNS):
         if name is None or name in used or name not in _flat_columns(table):
@@ -458,7 +463,10 @@ def _propose_splits(table: DataTable, used: set[str]) -> Iterator[ColumnProposal
 def _propose_confidences(
     table: DataTable, proposals: Sequence[ColumnProposal], *, has_class_scores: bool
 ) -> list[ColumnProposal]:
-    """Propose confidences with default names; without these and class scores, other decimals."""
+    """Propose confidences with default names.
+
+    If there are neither default names nor class scores, columns of decimals are proposed.
+    """
     used = _columns_of(proposals) | set(_grade_columns(table))
     used |= {name for _, names in class_score_families(table) for name in names}
     numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
@@ -492,7 +500,10 @@ def _may_be_confidence(name: str, values: Array) -> bool:
 
 
 def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
-    """Propose a confidence; negate it if it is lower for correct answers or an uncertainty."""
+    """Propose a confidence, negated if it is lower for correct answers.
+
+    If the values do not determine the direction, the name does.
+    """
     auroc = None if is_correct is None else _clear_auroc(values, is_correct)
     if auroc is None:
         is_negated = any(word in name.lower() for word in _UNCERTAINTY_WORDS)
@@ -513,7 +524,10 @@ def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> C
 
 
 def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
-    """Return the AUROC of correct against wrong answers; None if it is near 1/2 or uncertain."""
+    """Return the AUROC of correct against wrong answers.
+
+    The function returns None if there are few answers or if the AUROC is near 1/2.
+    """
     is_finite = np.isfinite(values)
     is_correct, values = is_correct[is_finite], values[is_finite]
     if min(int(is_correct.sum()), int((~is_correct).sum())) < _MIN_ANSWERS:
@@ -526,9 +540,9 @@ def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
 def _propose_confidence_options(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
-    """Propose options for confidences from 0 to 100 and for rows without a confidence."""
+    """Propose options for percentages and for rows without a confidence."""
     names = [name for proposal in confidences for name in proposal.columns]
-    # Without the sign of negated confidences.
+    # Negated confidences are looked up without their sign.
     names = [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
     for name, values in zip(names, _first_rows(table, names), strict=True):
         if look_like_percentages(values):

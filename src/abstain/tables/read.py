@@ -1,4 +1,4 @@
-"""`read_predictions`: read files, dataframes and arrays as `Predictions`."""
+"""`read_predictions`, which reads files, dataframes and arrays as `Predictions`."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -46,8 +46,8 @@ def read_predictions(
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
-    A column that no option names is found by a default name, regardless of case and spaces; the
-    notes of the result list the selected columns. Class scores must be declared as logits or
+    The reader finds a column that no option names by a default name, regardless of case and spaces.
+    The notes of the result list the selected columns. Class scores must be declared as logits or
     probabilities.
 
     Parameters
@@ -57,88 +57,91 @@ def read_predictions(
         object with arrays, or a list with an object per sample), .npy (one array; pass several
         files with the names of their contents), .pth and .pt (tensors written by `torch.save`);
         logs of Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl). Folders:
-        FD-Shifts results (data sets become splits), or a data set of Hugging Face
-        (``save_to_disk``). Dataframes of pandas, polars, pyarrow and other libraries that narwhals
-        supports; a `Dataset` or `DatasetDict` of Hugging Face.
+        FD-Shifts results, whose data sets become splits, or a Hugging Face data set
+        (``save_to_disk``). Objects: a dataframe of pandas, polars, pyarrow or another library that
+        narwhals supports, or a `Dataset` or `DatasetDict` of Hugging Face.
     label : str, optional
         Column with the true class. Default: the first of label, labels, y_true, target.
     prediction : str, optional
         Column with the predicted class. Default: the first of prediction, predictions, pred,
-        y_pred, predicted; if class scores exist, the class with the largest score.
+        y_pred, predicted. If there are class scores, the default is the class with the largest
+        score.
     confidence : str or sequence of str, optional
-        Columns with confidences, higher is more trusted; patterns such as "conf_*" are allowed.
+        Columns with confidences; higher is more confident. Patterns such as "conf_*" are allowed.
         Default: the first of confidence, conf, score, and every column whose name starts with
-        ``confidence_``. Confidences have the names of their columns.
+        ``confidence_``. Each confidence is named after its column.
     logits, probabilities : str or sequence of str, optional
-        Columns with class scores, as a pattern ("p_*") or a list, or one column of lists. The
-        class names are the column names without their common prefix.
+        Columns with class scores: a pattern ("p_*"), a list, or one column of lists. The class
+        names are the column names without their common prefix.
     by : str or sequence of str, optional
-        Columns whose values split the rows.
+        Columns whose values define the splits.
     unknown_label : label or sequence of labels, optional
-        Labels of samples of unknown classes, whose predictions are always wrong. If class scores
-        exist, "*" selects all labels without a column.
+        Labels of samples of unknown classes, whose predictions are always wrong. If there are class
+        scores, "*" selects all labels without a column of class scores.
     missing : {"error", "drop", "reject"}, default "error"
-        Treatment of missing confidences, predictions and class scores: raise an error, drop the
-        rows, or count them as abstentions (the lowest confidence of the column; a missing
-        prediction is always wrong). Missing labels and losses raise an error unless "drop" is set.
+        Treatment of missing confidences, predictions and class scores. "error" raises an error.
+        "drop" drops the rows. "reject" counts the rows as abstentions: a missing confidence becomes
+        the lowest confidence of its column, and a missing prediction is always wrong. Missing
+        labels and losses raise an error unless `missing` is "drop".
     correct : str, optional
-        Column with correctness, or grades from 0 to 1; the loss is 1 minus the grade. Grades may
-        be words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail.
-        Default: the first of correct, is_correct, graded_correct, verdict, unless both label and
-        prediction exist.
+        Column with correctness or grades from 0 to 1. The loss is 1 minus the grade. Grades may be
+        words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail.
+        Default: the first of correct, is_correct, graded_correct, verdict, unless label and
+        prediction both exist.
     loss : str, optional
-        Column with a custom loss, not negative. Default: loss, if no other column defines
+        Column with a custom, non-negative loss. Default: loss, if no other column defines
         correctness.
     group, weight, id : str, optional
         Columns with the group, the frequency weight and the name of each sample.
     lower_is_safer : bool, str or sequence of str, default False
-        Confidences that are uncertainties: their names, or True for all. They are negated and
-        renamed: "entropy" becomes "-entropy".
+        Names of confidences that are uncertainties, or True for all confidences. The reader negates
+        them and prefixes their names with "-", so "entropy" becomes "-entropy".
     renormalize : bool, default False
-        Whether to accept and rescale probabilities whose sum differs from 1 by more than rounding.
+        Whether to accept probabilities whose sum differs from 1 by more than the rounding error.
+        Each row is then divided by its sum.
     masked : bool, default False
-        Whether to accept logits of -inf, for classes that are impossible for a sample.
+        Whether to accept logits of -inf, which mark classes that are impossible for a sample.
     unlabeled : bool, default False
-        Whether to read unlabeled data: labels and correctness do not exist or are ignored.
+        Whether to read unlabeled data. Labels and correctness are then ignored.
     long : str, optional
-        Column with the class of each row of a table in long form, in which a sample has a row per
-        class. The class scores are in the one column of `logits` or `probabilities`, and `id`
-        names the sample.
+        Column with the class of each row, for a table in long form. Such a table has one row for
+        each pair of sample and class. `logits` or `probabilities` then names the only column of
+        class scores, and `id` names the column of sample names.
     percent : bool, str or sequence of str, default False
-        Confidences that are percentages from 0 to 100: their names, or True for all. They are
-        divided by 100. Texts such as "90%" are read as fractions without this option.
+        Names of confidences that are percentages from 0 to 100, or True for all confidences. The
+        reader divides them by 100. Without this option, only texts such as "90%" are divided.
     decimal : {".", ","}, default "."
-        Decimal mark of numbers in text files.
+        Decimal mark of the numbers in text files.
 
     Returns
     -------
     Reading
-        A mapping from split to `Predictions`, with notes. A split is a tuple of (column,
-        value) pairs in the order of `by`; with several files, ("file", name) comes first.
+        A mapping from each split to its `Predictions`, with notes. A split is a tuple of (column,
+        value) pairs in the order of `by`. For several files, the first pair is ("file", name).
 
     Raises
     ------
     FileFormatError
-        If a file is damaged or empty, its format does not match its suffix, or it contains pickles.
+        If a file is damaged, empty or contains pickles, or if its format does not match its suffix.
     UnknownNameError
         If a column does not exist.
     InputError
-        If the path does not exist, two columns have the same name, or options exclude each other.
+        If the path does not exist, if two columns have the same name, or if options exclude each
+        other.
     DomainError
-        If text is found instead of numbers, entries are missing, or values are invalid for
-        `Predictions`.
+        If text occurs instead of numbers, entries are missing, or `Predictions` rejects a value.
     MissingInputError
-        If no column defines correctness or confidence.
+        If no column defines correctness or no column defines a confidence.
 
     Notes
     -----
     Files are never unpickled. From files of torch, only tensors, arrays of numbers and plain values
-    are read. Numbers keep the precision of their storage.
+    are read. Numbers keep the precision in which they are stored.
 
-    The following keys of NPZ files and mappings are read by default, because they identify their
-    contents: logits or probabilities (or probs), group, weight, ids, features, and samples of
-    class scores of shape (n, S, K): logit_samples or probability_samples (or mcd_logits,
-    mcd_probabilities).
+    In NPZ files and mappings, the following keys are read by default because they identify their
+    contents: logits, probabilities (or probs), group, weight, ids and features. The keys
+    logit_samples and probability_samples (or mcd_logits, mcd_probabilities) contain Monte Carlo
+    samples of class scores, shape (n, S, K).
 
     Examples
     --------
@@ -170,6 +173,7 @@ def read_predictions(
 
 
 def _read_table(table: DataTable, options: ReadingOptions) -> Reading:
+    """Read the predictions of each split from one table."""
     if options.decimal == ",":
         table = table.with_numbers(",")
     table, options = to_wide_form(table, options)
@@ -177,6 +181,7 @@ def _read_table(table: DataTable, options: ReadingOptions) -> Reading:
 
 
 def _open_object(source: Any) -> DataTable:
+    """Convert a mapping or a dataframe to a table."""
     if isinstance(source, Mapping):
         return from_arrays(source, "the mapping")
     table = from_frame(source)
@@ -198,6 +203,7 @@ def _read_path(path: Path, options: ReadingOptions) -> Reading:
 
 
 def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
+    """Read several files, each as a value of the split column "file", or arrays as one table."""
     if not sources or not all(isinstance(source, str | Path) for source in sources):
         raise InputError(f"a list as `source` must contain paths; got {list(sources)[:3]!r}")
     paths = [Path(source) for source in sources]
@@ -215,7 +221,7 @@ def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
 
 
 def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingOptions) -> Reading:
-    """Read tables whose names become values of a split column; a single unnamed table has none."""
+    """Read tables whose names become values of a split column. One unnamed table has no split."""
     if list(tables) == [""]:
         return _read_table(tables[""], options)
     readings = {name: _read_table(table, options) for name, table in tables.items()}
@@ -223,7 +229,7 @@ def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingO
 
 
 def _combine(readings: Mapping[str, Reading], column: str) -> Reading:
-    """Combine readings; their names become the values of the first split column."""
+    """Combine readings into one whose first split column contains their names."""
     splits: dict[Split, Predictions] = {}
     notes: list[Note] = []
     for name, reading in readings.items():

@@ -1,4 +1,4 @@
-"""`write_results`: write rows of results atomically to Parquet and CSV."""
+"""`write_results`, which writes rows of results to Parquet and CSV files."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from abstain.tables.table import from_frame
 if TYPE_CHECKING:
     import polars as pl
 
-#: Beginning of a text that a spreadsheet may execute as a formula: a sign, also a full-width or
-#: small one, after spaces or invisible characters; or a tab or a line end.
+#: Pattern for the beginning of a text that a spreadsheet may execute as a formula. It matches a
+#: sign that may be full-width, small or preceded by invisible characters, or a tab or a line end.
 _FORMULA = r"^[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 
 
@@ -26,9 +26,9 @@ class ResultFiles(NamedTuple):
     Attributes
     ----------
     parquet : Path
-        Typed table with unchanged texts.
+        Path of the table with data types and unchanged texts.
     csv : Path
-        The same table as text, with escaped formulas.
+        Path of the same table as text, with escaped formulas.
     """
 
     parquet: Path
@@ -38,21 +38,23 @@ class ResultFiles(NamedTuple):
 def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> ResultFiles:
     """Write rows of results to `results.parquet` and `results.csv` in a folder.
 
-    Each file is written to a temporary file and then renamed, so it never exists in part.
-    Numbers keep full double precision. NaN is NaN in Parquet and "NaN" in CSV; None is a null in
-    Parquet and an empty cell in CSV. In the CSV file, texts that a spreadsheet would execute as a
-    formula get a leading apostrophe, and column names further ones if two would become equal.
-    These are texts other than numbers that start with =, +, - or @ (also full-width or after
+    The function writes each file under a temporary name and then renames it, so the folder never
+    contains an incomplete file. Numbers keep full double precision. NaN is NaN in Parquet and "NaN"
+    in CSV. None is null in Parquet and an empty cell in CSV.
+
+    In the CSV file, texts that a spreadsheet would execute as a formula get a leading apostrophe.
+    Such texts are not numbers and start with =, +, - or @ (also full-width or after spaces), with a
+    tab or with a line end. The names of columns are escaped in the same way and remain distinct.
     spaces), with a tab or with a line end.
 
     Parameters
     ----------
     rows : dataframe, or iterable of mappings from column to value
-        Results. Values are numbers, texts, booleans or None. Columns may be missing in some rows.
+        Results, with a number, text, boolean or None per cell. A row may lack columns.
     out_dir : str or Path
-        Folder, which is created if it does not exist.
+        Folder of the files, which is created if it does not exist.
     name : str, default "results"
-        Name of the files without their suffix.
+        Name of the files without the suffix.
 
     Returns
     -------
@@ -62,8 +64,8 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     Raises
     ------
     InputError
-        If there are no rows, a value is not a scalar, a column mixes types, or the folder cannot
-        be written.
+        If there are no rows, if a value is not a scalar, if a column mixes data types, or if the
+        folder cannot be written.
 
     Examples
     --------
@@ -85,7 +87,7 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
 
 
 def result_files(rows: Any, name: str = "results") -> dict[str, bytes]:
-    """Return the contents of the files of `write_results`, by file name."""
+    """Return the contents of the files that `write_results` writes, by file name."""
     frame = _to_polars(rows)
     parquet, csv = io.BytesIO(), io.BytesIO()
     frame.write_parquet(parquet)
@@ -95,6 +97,7 @@ def result_files(rows: Any, name: str = "results") -> dict[str, bytes]:
 
 # ------------------------------------------------------------------------------------ rows
 def _to_polars(rows: Any) -> "pl.DataFrame":
+    """Convert a dataframe or a list of mappings to a polars dataframe."""
     import polars as pl
 
     if isinstance(rows, pl.DataFrame):
@@ -112,7 +115,7 @@ def _to_polars(rows: Any) -> "pl.DataFrame":
 
 
 def _to_list(column: DataColumn) -> list[Any]:
-    """Return Python values; a missing number is NaN for floats and None for other types."""
+    """Return the values of a column. A missing value is NaN for floats, otherwise None."""
     if column.is_text:
         return list(column.to_strings().tolist())
     values: list[Any] = column.values.tolist()
@@ -123,6 +126,7 @@ def _to_list(column: DataColumn) -> list[Any]:
 
 
 def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the values of each column, with None where a row lacks the column."""
     columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -141,6 +145,7 @@ def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _to_scalar(value: Any, name: str, row: int) -> Any:
+    """Return a value as a Python scalar, or raise an error if it is not a scalar."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -152,6 +157,7 @@ def _to_scalar(value: Any, name: str, row: int) -> Any:
 
 
 def _frame_from_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
+    """Create a polars dataframe with one data type per column."""
     import polars as pl
 
     if not columns or not next(iter(columns.values())):
@@ -171,7 +177,7 @@ def _frame_from_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
 
 # ------------------------------------------------------------------------------------ spreadsheets
 def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Write an apostrophe before texts and column names that a spreadsheet would execute."""
+    """Prefix texts and column names that a spreadsheet would execute with an apostrophe."""
     import polars as pl
 
     expressions = []
@@ -187,7 +193,7 @@ def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _escape_names(names: list[str]) -> dict[str, str]:
-    """Return new column names for those that are formulas; all names remain distinct."""
+    """Return new names for the columns whose names are formulas. All names remain distinct."""
     import polars as pl
 
     used_names = set(names)

@@ -1,4 +1,4 @@
-"""`save` and `load`: files of rules, calibrations, fitted scores and monitors; pages of results."""
+"""`save` and `load`, which store rules, calibrations, fitted scores and monitors in files."""
 
 import io
 import json
@@ -23,33 +23,33 @@ from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.rule import KIND, KIND_WITH_PARTS
+from abstain.thresholds.json_format import KIND, KIND_WITH_PARTS
 from abstain.typing import Array
 
 
 class Stored(Protocol):
-    """A record that is saved as JSON fields and arrays; the field `kind` is its kind."""
+    """A record that is saved as JSON fields and arrays. Its field `kind` selects the reader."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return JSON fields and arrays, the inputs of `from_arrays` of its kind."""
+        """Return the JSON fields and the arrays, which the reader of this kind accepts."""
         ...
 
 
-#: Objects that `save` writes and `load` reads.
+#: Objects that `save` writes to a file and `load` reads.
 Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Stored
 
-#: Version of archives; JSON texts have their own versions.
+#: Version of archives. JSON files have their own versions.
 _VERSION = 1
-#: The entry of an archive with the JSON fields.
+#: Name of the entry of an archive that contains the JSON fields.
 _JSON_ENTRY = "plain.json"
 READERS.update(dict.fromkeys((KIND, KIND_WITH_PARTS), DecisionRule.from_json))
 READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json))
 
 
 def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
-    """Import a module of a higher layer when a file with its kind is read.
+    """Register a reader that imports a module of a higher layer when a file is read.
 
-    The module then replaces this reader by its own.
+    The imported module replaces this reader by its own reader.
     """
 
     def read(*contents: Any) -> Any:
@@ -62,48 +62,47 @@ def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., An
 _register_reader("abstain.evaluation.calibration", "calibrated_score", READERS)
 _register_reader("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_READERS)
 _register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
-#: Suffixes of the page and of the table of a result.
+#: Suffixes of files with a report and with the table of a result.
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
-# The report is a higher layer, so it is imported when a page is written.
-_with_empty_checks, _write_report = (
-    lazy_function("abstain.report.output:with_empty_checks"),
-    lazy_function("abstain.report.output:write"),
-)
-#: Types of class names that JSON preserves.
+# The report is in a higher layer, so its module is imported when a report is written.
+_with_empty_checks = lazy_function("abstain.report.output:with_empty_checks")
+_write_report = lazy_function("abstain.report.output:write")
+#: Types of class names that JSON stores unchanged.
 _CLASS_NAME_TYPES = (str, int, float, bool)
 
 
 def save(obj: Saved, path: str | Path) -> Path:
     """Write a decision rule, a calibration, a fitted score, a monitor or a result to a file.
 
-    Answers: how do I use this object in another process, later, or on another computer?
+    Another process can load the object from the file.
 
     Parameters
     ----------
     obj : DecisionRule, Calibration, CalibratedScore, FittedScore, Monitor, or a result
-        Rules, calibrations and calibrated scores with a name are written as JSON (``.json``);
-        fitted scores, calibrated fitted scores and monitors as an archive of arrays (``.npz``).
-        Nothing is pickled. Results of `evaluate`, `compare`, `check_rule`, a study or a benchmark
-        are written as a page (``.html``, ``.md``, ``.tex``) or as the table of their ``rows()``
-        (``.parquet``, ``.csv``); this is also possible for rules and monitors.
+        Object to save. Rules, calibrations and calibrated scores that have a name in `SCORES` are
+        written as JSON (``.json``). Fitted scores, calibrated fitted scores and monitors are
+        written as an archive of arrays (``.npz``). Nothing is pickled. Rules, monitors and results
+        of `evaluate`, `compare`, `check_rule`, a study or a benchmark can be written as a report
+        (``.html``, ``.md``, ``.tex``) or as the table of their ``rows()`` (``.parquet``, ``.csv``).
     path : str or Path
         Path with one of these suffixes. An existing file is replaced. The folder must exist.
 
     Returns
     -------
     Path
-        Path of the file.
+        Path of the written file.
 
     Raises
     ------
     InputError
-        If the object cannot be saved, the suffix does not match it, or the file cannot be written.
+        If the object cannot be saved, if the suffix does not match the object, or if the file
+        cannot be written.
 
     Notes
     -----
-    The file is written to a temporary file and then renamed, so it never exists in part. Numbers
-    keep full double precision: loaded objects return exactly the same results. Only the score
-    "knn" requires and stores the training features.
+    The function writes the file under a temporary name and then renames it, so the folder never
+    contains an incomplete file. Numbers keep full double precision, so a loaded object returns
+    exactly the same results. Only the score "knn" stores the training features, which it needs.
 
     Examples
     --------
@@ -131,7 +130,7 @@ def save(obj: Saved, path: str | Path) -> Path:
 
 
 def _save_result(result: object, path: Path) -> Path:
-    """Write the page or the table of a result."""
+    """Write the report or the table of a result."""
     formatted = _with_empty_checks(result)
     if path.suffix in _PAGE_SUFFIXES:
         return Path(_write_report(formatted, path))
@@ -141,7 +140,7 @@ def _save_result(result: object, path: Path) -> Path:
 
 
 def json_file(obj: Saved) -> bytes:
-    """Return the content of the JSON file of a rule or a calibration."""
+    """Return the JSON file of a rule or a calibration as bytes."""
     text = (_to_json(obj).rstrip("\n") + "\n").encode()
     if len(text) > MAX_TEXT_BYTES:
         raise InputError(
@@ -152,26 +151,25 @@ def json_file(obj: Saved) -> bytes:
 
 
 def load(path: str | Path) -> Saved:
-    """Load an object from a file written by `save`.
-
-    Answers: what is in this file, and is the file undamaged?
+    """Load an object from a file that `save` wrote.
 
     Parameters
     ----------
     path : str or Path
-        File written by `save`, or the JSON text of a rule or a calibration.
+        File that `save` wrote, or a file with the JSON text of a rule or a calibration.
 
     Returns
     -------
     DecisionRule, Calibration, CalibratedScore, FittedScore or Monitor
-        The saved object. Loading never executes code from the file: pickles are not read.
+        The saved object. Loading never executes code from the file, because pickles are not read.
 
     Raises
     ------
     InputError
-        If the file does not exist or may not be read.
+        If the file does not exist or cannot be read.
     FileFormatError
-        If the file is damaged, has a later version or an invalid field; the message names it.
+        If the file is damaged, has a later version or contains an invalid field. The message names
+        the field.
 
     Examples
     --------
@@ -193,25 +191,26 @@ def load(path: str | Path) -> Saved:
 
 # --------------------------------------------------------------------------------- fitted scores
 def _has_arrays(obj: Any) -> bool:
-    """Return whether an object is a fitted score, a calibrated fitted score, or a monitor."""
+    """Return whether an object is a fitted score, a calibrated fitted score or a monitor."""
     if isinstance(obj, FittedScore):
         return True
     return hasattr(obj, "to_arrays") and not isinstance(getattr(obj, "base", None), str)
 
 
 def _to_archive(obj: Any) -> bytes:
+    """Return the archive that contains the fields and arrays of an object, as bytes."""
     fields, arrays = obj.to_arrays()
     _check_class_names(fields)
     text = json.dumps({"version": _VERSION, **fields}, allow_nan=False)
     archive = io.BytesIO()
-    # Stored as bytes, because an array of text takes four bytes per character.
+    # The text is stored as bytes, because an array of text takes four bytes per character.
     entries: dict[str, Any] = {_JSON_ENTRY: np.frombuffer(text.encode(), np.uint8), **arrays}
     np.savez(archive, **entries)
     return archive.getvalue()
 
 
 def _check_class_names(fields: dict[str, Any]) -> None:
-    """Raise an error for class names that JSON would change."""
+    """Raise an error if a class name has a type that JSON would change."""
     classes = fields.get("classes")
     for name in classes if isinstance(classes, tuple) else ():
         if not isinstance(name, _CLASS_NAME_TYPES):
@@ -225,6 +224,7 @@ def _check_class_names(fields: dict[str, Any]) -> None:
 
 
 def _load_archive(path: Path) -> Saved:
+    """Load a fitted score, a calibrated fitted score or a monitor from an archive."""
     archive = Archive(path)
     fields = _parse_object(path, _read_json_entry(path, archive))
     arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
@@ -239,6 +239,7 @@ def _load_archive(path: Path) -> Saved:
 
 
 def _read_json_entry(path: Path, archive: Archive) -> str:
+    """Return the JSON text in an archive."""
     header = archive.headers.get(_JSON_ENTRY)
     if header is None or header.dtype != np.uint8 or len(header.shape) != 1:
         _raise_format_error(
@@ -267,7 +268,7 @@ def _decode(path: Path, content: bytes) -> str:
 
 
 def _parse_object(path: Path, text: str) -> dict[str, Any]:
-    """Return the fields of a JSON object."""
+    """Return the fields of a JSON object. Invalid JSON raises a FileFormatError."""
     try:
         return json_records.parse_object(text)
     except InputError as error:
@@ -290,7 +291,7 @@ def _check_suffix(path: Path, suffix: str, description: str) -> None:
 
 
 def _to_json(obj: object) -> str:
-    """Return the JSON text of an object that `load` supports."""
+    """Return the JSON text of an object that `load` can read."""
     to_json = getattr(obj, "to_json", None)
     if callable(to_json):
         text = str(to_json())

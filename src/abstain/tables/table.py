@@ -1,4 +1,4 @@
-"""A table of named columns that are loaded on request, from files, dataframes or arrays."""
+"""A table of named columns from a file, a dataframe or arrays, which are loaded on request."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,41 +27,41 @@ Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, DataColumn]]
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Named columns with the same number of rows."""
+    """Named columns with the same number of rows, which are loaded on request."""
 
-    #: Name of the table in messages ("preds.csv", "the dataframe").
+    #: Name of the table in messages, such as "preds.csv" or "the dataframe".
     source: str
     n_rows: int
-    #: The columns in order, each "number", "text", "block" (several numbers per row) or "other".
+    #: Kind of each column, in order. A "block" contains several numbers per row.
     kind_by_column: Mapping[str, Kind]
-    #: Returns the named columns.
+    #: Function that loads columns by name.
     loader: Loader = field(repr=False)
-    #: Whether the columns are keys of an archive or of a mapping, where blocks are common.
+    #: Whether the columns are keys of an archive or a mapping, which often contain blocks.
     has_keys: bool = False
-    #: Whether the format has no types (CSV), so that quoted numbers are numbers.
+    #: Whether the format has no data types, so that quoted numbers are numbers, as in CSV.
     is_untyped: bool = False
-    #: The columns by role ("logits", "label"), if the layout is a known one.
+    #: Column names by role, such as "logits" or "label", if a known program wrote the file.
     column_by_role: Mapping[str, str] = field(default_factory=dict)
-    #: The columns with grades, if a log has several.
+    #: Names of the columns with grades, if a log has several.
     grade_columns: tuple[str, ...] = ()
-    #: Whether some rows may have no grade, as in logs of tools that omit ungraded answers.
+    #: Whether rows may have no grade, as in logs that omit answers without a grade.
     may_lack_grades: bool = False
-    #: Remarks of the reader of the file.
+    #: Remarks of the function that read the file.
     notes: tuple[Note, ...] = ()
-    #: The number of rows of each key of an archive, where lengths may differ.
+    #: Number of rows of each key of an archive, whose arrays may differ in length.
     length_by_key: Mapping[str, int] = field(default_factory=dict)
-    #: For a chunk of a file, the number of rows before it; None for a complete table.
+    #: Number of rows of the file before this chunk, or None for a complete table.
     first_row: int | None = None
-    #: For untyped formats, a function that returns a column as text ("007" instead of 7).
+    #: Function that loads a column of an untyped format as text, so "007" instead of 7.
     load_as_text: Callable[[str], DataColumn] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(self.kind_by_column)
 
     def find(self, name: str) -> str | None:
-        """Return the column with this name, or the only one that differs in case and spaces."""
+        """Return the column with this name, or the only column that differs in case or spaces."""
         if name in self.kind_by_column:
             return name
         matches = self._names_by_normalized_name.get(_normalize_name(name), [])
@@ -80,16 +80,16 @@ class DataTable:
         return names
 
     def load(self, names: Iterable[str]) -> dict[str, DataColumn]:
-        """Load columns by name; the names must exist."""
+        """Load existing columns by name."""
         return self.loader(tuple(dict.fromkeys(names)))
 
     def with_loaded_columns(self, names: Iterable[str]) -> "DataTable":
-        """Return the table with these columns in memory, so that they are read once."""
+        """Return the table with the named columns in memory, so that they are read once."""
         columns = self.load(names)
         return replace(self, loader=lambda requested: {name: columns[name] for name in requested})
 
     def with_numbers(self, decimal: str) -> "DataTable":
-        """Convert texts such as "90%", and "0,9" if the decimal mark is a comma, to numbers."""
+        """Convert texts such as "90%", and texts with a decimal comma, to numbers."""
         numbers: dict[str, DataColumn] = {}
         text_names = [name for name, kind in self.kind_by_column.items() if kind == "text"]
         for name, column in self.load(text_names).items():
@@ -108,7 +108,7 @@ class DataTable:
         return replace(self, kind_by_column=kinds, loader=load)
 
     def select_rows(self, rows: Array) -> "DataTable":
-        """Return the table with some of the rows."""
+        """Return the table with the selected rows only."""
 
         def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
             return {name: column.rows(rows) for name, column in self.loader(names).items()}
@@ -130,13 +130,13 @@ def check_unique_names(names: list[str], source: str) -> None:
 
 
 def check_has_rows(n_rows: int, source: str) -> None:
-    """Raise an error if a table has no rows."""
+    """Raise an error if a table has a header but no rows."""
     if n_rows == 0:
         raise InputError(f"{source} has a header but no rows; at least one sample is needed")
 
 
 def kind_of_dtype(dtype: "pl.DataType") -> Kind:
-    """Return the kind of a column with a polars data type."""
+    """Return the kind of a column from its polars data type."""
     import polars as pl
 
     if dtype.is_numeric() or dtype in {pl.Boolean, pl.Null}:
@@ -150,16 +150,16 @@ def kind_of_dtype(dtype: "pl.DataType") -> Kind:
 
 @dataclass(frozen=True)
 class LeafColumn:
-    """Path to the values of a column: a column of the file, and fields if it is nested."""
+    """The position of values in a dataframe: a column, and fields if the column is nested."""
 
-    #: The column of the file.
+    #: Name of the column in the file.
     parent: str
-    #: Names of the nested fields down to the values; empty for a column that is not nested.
+    #: Names of the nested fields from the column to the values, or nothing for a flat column.
     fields: tuple[str, ...]
     dtype: "pl.DataType"
 
     def values(self, frame: "pl.DataFrame", name: str) -> "pl.Series":
-        """Return the values under this name."""
+        """Return the values of a dataframe at this position as a series with a new name."""
         series = frame[self.parent]
         for field_name in self.fields:
             series = series.struct.field(field_name)
@@ -167,9 +167,10 @@ class LeafColumn:
 
 
 def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
-    """Return the columns of a schema by name; names of nested fields are paths (judge.verdict).
+    """Return the flat columns and the nested fields of a schema, by name.
 
-    If a path is also the name of a column, the column takes precedence.
+    The name of a nested field is a path such as judge.verdict. If a path equals the name of a
+    column, the name stands for the column.
     """
     return {
         name: leaf
@@ -180,6 +181,7 @@ def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
 
 
 def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
+    """Yield the name and position of each value of a column, including nested fields."""
     import polars as pl
 
     if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
@@ -191,7 +193,7 @@ def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
 
 
 def from_polars(frame: "pl.DataFrame", source: str, *, is_untyped: bool = False) -> DataTable:
-    """Wrap a polars dataframe."""
+    """Convert a polars dataframe to a table."""
     table = from_scan(frame.schema, frame.height, lambda names: frame[list(names)], source)
     return replace(table, is_untyped=is_untyped)
 
@@ -202,7 +204,7 @@ def from_scan(
     read: Callable[[tuple[str, ...]], "pl.DataFrame"],
     source: str,
 ) -> DataTable:
-    """Wrap a source of columns with a schema, from which only the requested ones are read."""
+    """Create a table from a schema and a function that reads columns by name."""
     check_has_rows(n_rows, source)
     leaves = leaf_columns(schema)
     kind_by_column = {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()}
@@ -211,7 +213,8 @@ def from_scan(
         return read(tuple(dict.fromkeys(leaves[name].parent for name in names)))
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
-        # Columns of text are read one by one: coded, they take much less memory than as text.
+        """Load columns by name, one text column at a time."""
+        # As codes, a column of text needs much less memory than as text.
         text_columns = [name for name in names if kind_by_column[name] == "text"]
         other_columns = [name for name in names if kind_by_column[name] != "text"]
         frame = read_parents(other_columns)
@@ -224,7 +227,7 @@ def from_scan(
 
 
 def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
-    """Wrap a dataframe of a library that narwhals supports; return None for other objects."""
+    """Convert a dataframe that narwhals supports to a table. Return None for other objects."""
     import narwhals as nw
 
     if type(native).__module__.split(".")[0] == "pandas" and hasattr(native, "columns"):
@@ -252,7 +255,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
 
 
 def _from_arrow(native: Any, source: str) -> DataTable:
-    """Wrap Arrow data, such as a RecordBatch of pyarrow or a reader of batches."""
+    """Convert Arrow data, such as a RecordBatch of pyarrow or a reader of batches, to a table."""
     import polars as pl
 
     with library_errors_as_format_errors(
@@ -263,7 +266,7 @@ def _from_arrow(native: Any, source: str) -> DataTable:
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
-    """Wrap a list of mappings, one per row."""
+    """Convert a list of mappings, one per row, to a table."""
     import polars as pl
 
     with library_errors_as_format_errors(source, "rows", (pl.exceptions.PanicException,)):
@@ -272,7 +275,7 @@ def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
 
 
 def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
-    """Convert a polars dataframe to pandas or pyarrow."""
+    """Convert a polars dataframe to a dataframe of pandas or pyarrow."""
     import narwhals as nw
 
     if not is_installed(backend):
@@ -281,7 +284,7 @@ def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
         )
     if backend == "pyarrow":
         return frame.to_arrow()
-    # The conversion of polars to pandas would require pyarrow.
+    # Polars requires pyarrow to convert a dataframe to pandas, so narwhals converts it.
     columns = {
         c.name: c.to_list() if c.null_count() else c.to_numpy() for c in frame.iter_columns()
     }
@@ -305,18 +308,18 @@ def _kind_of_narwhals(dtype: Any) -> Kind:
 
 
 def _from_narwhals(series: "nw.Series[Any]", name: str) -> DataColumn:
-    """Convert a column of pandas or a similar library, without pyarrow."""
+    """Convert a column of pandas or a similar library without pyarrow."""
     is_missing = series.is_null().to_numpy()
     values = series.to_numpy()
     if values.dtype.kind in "biuf" or not is_missing.any():
         return from_array(values, name)
     values = values.astype(object)
-    values[is_missing] = None  # pandas represents a missing text as NaN or NA
+    values[is_missing] = None  # Pandas stores a missing text as NaN or NA.
     return from_array(values, name)
 
 
 def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
-    """Wrap a mapping from name to array."""
+    """Create a table from arrays by name."""
     keys = {str(key): key for key in arrays}
     check_unique_names([str(key) for key in arrays], source)
     headers = {name: to_numpy(arrays[key], name) for name, key in keys.items()}
@@ -328,7 +331,7 @@ def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
 
 
 def from_archive(archive: Archive) -> DataTable:
-    """Wrap an archive of arrays, from which only the requested ones are read."""
+    """Create a table from an archive, which reads only the requested arrays."""
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         return {name: from_array(array, name) for name, array in archive.read(names).items()}
@@ -337,7 +340,7 @@ def from_archive(archive: Archive) -> DataTable:
 
 
 def _from_keys(headers: Mapping[str, Array | Header], load: Loader, source: str) -> DataTable:
-    """Wrap arrays whose shapes and types are given by arrays or headers."""
+    """Create a table from the shapes and data types of arrays by key."""
     kind_by_key = {name: _kind_of_array(header) for name, header in headers.items()}
     length_by_key = {}
     for name, header in headers.items():
@@ -357,7 +360,10 @@ def _kind_of_array(array: Array | Header) -> Kind:
 
 
 def _most_common_length(length_by_key: dict[str, int], source: str) -> int:
-    """Return the most common length; other arrays (the weights of a layer) may have another."""
+    """Return the most common length of the arrays.
+
+    Other arrays, such as the weights of a layer, may have other lengths.
+    """
     if not length_by_key:
         raise InputError(f"{source} contains no arrays")
     lengths, counts = np.unique(list(length_by_key.values()), return_counts=True)

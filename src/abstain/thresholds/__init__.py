@@ -1,7 +1,8 @@
-"""Decision rules: thresholds of a confidence, their guarantees, and checks on other data.
+"""Decision rules, their guarantees, and checks of decision rules on other data.
 
-Every rule returns a `DecisionRule`: accept a sample if confidence >= threshold. It has parts if
-there is one threshold for each group, or one threshold with several limits.
+Every function that selects a threshold returns a `DecisionRule`, which accepts a sample if
+confidence >= threshold. A decision rule has parts if each group has its own threshold, or if one
+threshold has several limits.
 """
 
 from abstain.thresholds import certified, conformal, empirical

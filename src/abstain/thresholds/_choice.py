@@ -1,4 +1,4 @@
-"""Construction of a `DecisionRule` from a tie group, and validation shared by all rules."""
+"""Construction of a `DecisionRule` from a tie group, and validation of arguments of rules."""
 
 import math
 from typing import Final, NamedTuple
@@ -12,23 +12,24 @@ from abstain.thresholds.catalogue import Guarantee
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, BoolArray
 
-#: Ratios of sums with a smaller relative difference are equal.
+#: Maximum relative difference of ratios of sums that are considered equal.
 ROUNDING: Final = 1e-12
-#: Larger numbers of samples are not computed. Floats are no longer exact for much larger ones.
+#: Maximum required number of samples that is computed. Floats are not exact for much larger
+#: numbers.
 MAX_COUNT: Final = 10**15
 
 
 class RuleTarget(NamedTuple):
-    """The target of a rule, and the guarantee for it."""
+    """The target of a rule and the guarantee of this target."""
 
     method: str
     target: float
     guarantee: Guarantee = "none"
     delta: float | None = None
     in_expectation: bool = False
-    #: Population of the guarantee; "" for the population of the calibration data.
+    #: Population of the guarantee, or "" for the population of the calibration data.
     population: str = ""
-    #: Upper limit of all density ratios; None unless the sample weights are density ratios.
+    #: Upper limit of all density ratios. None unless the sample weights are density ratios.
     max_ratio: float | None = None
 
 
@@ -41,10 +42,10 @@ def build_rule(
     has_losses: bool = True,
     threshold: float | None = None,
 ) -> DecisionRule:
-    """Return the rule that accepts the tie groups up to an index (at least 0).
+    """Return the rule that accepts all tie groups up to an index of at least 0.
 
-    The threshold is the confidence of the last group, unless another threshold that accepts the
-    same samples is passed.
+    By default, the threshold is the confidence of the last accepted group. A threshold that is
+    passed must accept the same samples.
     """
     groups = s.groups
     weight, loss = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
@@ -70,7 +71,7 @@ def build_rule(
 def build_unattainable_rule(
     s: Scored, aim: RuleTarget, reason: str, *, has_losses: bool = True
 ) -> DecisionRule:
-    """Return a rule without a threshold, and the reason."""
+    """Return a rule without a threshold that states the reason."""
     has_samples = s.confidence.size > 0
     return DecisionRule(
         aim.method,
@@ -107,13 +108,13 @@ def scored_without_loss(confidence: AnyArray, weight: AnyArray | None = None) ->
 def check_calibration_data(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, *, method: str
 ) -> Scored:
-    """Check that the samples are independent and equally weighted, as a guarantee requires."""
+    """Validate samples for a rule with a guarantee, which does not permit weights."""
     check_no_weights(weight, method=method)
     return validate_samples_on_host(confidence, loss)
 
 
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Raise InputError if weights are passed, for which there is no proof."""
+    """Raise InputError if weights are passed, because the proofs of guarantees exclude weights."""
     if weight is not None:
         raise InputError(
             f"`weight` must be None for {method}: its guarantee holds for independent samples of "
@@ -124,7 +125,7 @@ def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
 
 
 def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
-    """Validate one number strictly between 0 and `high`."""
+    """Validate a number strictly between 0 and `high`."""
     value = checks.number(x, name)
     if not 0 < value < high:
         rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
@@ -142,7 +143,7 @@ def check_max_risk(x: float, *, high: float = 1.0) -> float:
 
 
 def check_not_percent(target: float, largest: float) -> None:
-    """Raise DomainError for a target above the largest loss, which may be a percentage."""
+    """Raise DomainError for a target above the largest loss, which is often a percentage."""
     if target > max(largest, 1.0):
         raise DomainError(
             f"`max_risk` must be at most the largest loss, {largest:g}; got "
@@ -158,11 +159,11 @@ def check_delta(x: float) -> float:
 
 
 def format_count(count: float) -> str:
-    """Return a required number of samples as text, rounded up."""
+    """Return a required number of samples, rounded up, as text."""
     return str(math.ceil(count)) if count < MAX_COUNT else "more than 1e15"
 
 
 def last_true_index(mask: BoolArray) -> int:
-    """Return the index of the last True entry; -1 if there is none."""
+    """Return the index of the last True entry, or -1 if no entry is True."""
     indices = np.flatnonzero(mask)
     return int(indices[-1]) if indices.size else -1

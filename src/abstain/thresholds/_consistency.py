@@ -55,23 +55,23 @@ def _check_calibration_results(r: Any) -> None:
 
 
 def _risk_contradicts_failures(r: Any) -> bool:
-    """Return True for a wrong share of failures, or a positive risk without failures."""
+    """Return True if the risk is not the share of failures, or is positive without failures."""
     if r.method in RULES and RULES[r.method].is_binary:
         return bool(abs(r.risk - r.failures / r.accepted) > 1e-9)
     return bool(r.risk > 0 and r.failures == 0)
 
 
 def _coverage_contradicts_counts(r: Any) -> bool:
-    """Return True if the coverage is not the share of accepted samples, without weights.
+    """Return True if the coverage without weights is not the share of accepted samples.
 
-    A rule with a guarantee has no weights, except density ratios for another population.
+    The weights of a rule with a guarantee can only be density ratios for another population.
     """
     is_unweighted = r.guarantee != "none" and not r.population
     return bool(is_unweighted and abs(r.coverage - r.accepted / r.n) > 1e-9)
 
 
 def _check_guarantee(r: Any) -> None:
-    """Compare the guarantee with target, delta, bound and population."""
+    """Compare the guarantee with the target, delta, bound and population."""
     if r.guarantee != "none":
         _check_target_and_delta(r)
         _check_bound(r)
@@ -88,6 +88,7 @@ def _check_guarantee(r: Any) -> None:
 
 
 def _check_target_and_delta(r: Any) -> None:
+    """Check target and delta of a rule with a guarantee."""
     if r.method != "given" and r.guarantee not in RULES[r.method].guarantees:
         message = f"must be a guarantee of {r.method!r}; got {r.guarantee!r}"
         _raise_contradiction("guarantee", message)
@@ -102,6 +103,7 @@ def _check_target_and_delta(r: Any) -> None:
 
 
 def _check_bound(r: Any) -> None:
+    """Compare the bound with the target and with the observed value."""
     if r.threshold is None:
         return
     bound, target = r.bound, r.target
@@ -122,9 +124,9 @@ def _check_bound(r: Any) -> None:
 
 
 def _observed_value(r: Any) -> float | None:
-    """Return the guaranteed number on the calibration data; None for a delta above 1/2.
+    """Return the guaranteed number on the calibration data, or None for a delta above 1/2.
 
-    For so large a delta, a bound may be on the other side of the observed number.
+    For a delta above 1/2, a bound may be on the other side of the observed number.
     """
     coverage, risk = r.coverage, r.risk
     if (r.delta or 0.0) > 0.5 or coverage is None:
@@ -142,12 +144,12 @@ OVERALL: Final = "overall"
 
 
 def parts_with_target(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the parts that have a target; all parts if none has one."""
+    """Return the parts that have a target, or all parts if no part has a target."""
     return tuple(part for part in parts if part.rule.quantity) or parts
 
 
 def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the fields of a rule that follow from its parts."""
+    """Return the fields of a rule that its parts determine."""
     if not parts:
         raise InputError("`parts` of a decision rule is empty; at least one part is needed")
     targeted = parts_with_target(parts)
@@ -156,7 +158,7 @@ def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
     reasons = [f"{part.name}: {part.rule.reason}" for part in parts if not part.rule.attainable]
     reason = "; ".join(dict.fromkeys(reasons))
     populations = {part.rule.population for part in targeted}
-    # The text in brackets is the effective sample size, which differs between groups.
+    # The text in brackets contains the effective sample size, which differs between groups.
     population = first.population if len(populations) == 1 else first.population.split(" (")[0]
     summary = {
         name: getattr(first, name)
@@ -220,6 +222,6 @@ def check_parts(rule: Any) -> None:
     for name, value in summarize_parts(rule.per, rule.parts).items():
         if getattr(rule, name) != value:
             raise InputError(
-                f"`{name}` of a decision rule with parts must be {value!r}, as `of_parts` computes "
-                f"it; got {getattr(rule, name)!r}"
+                f"`{name}` of a decision rule with parts must be {value!r}, as `from_parts` "
+                f"computes it; got {getattr(rule, name)!r}"
             )

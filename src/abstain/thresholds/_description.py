@@ -26,6 +26,7 @@ def describe_rule(rule: Any) -> str:
 
 
 def _describe_guarantee(rule: Any) -> str:
+    """Describe the guarantee of a rule without parts as a clause."""
     if rule.guarantee == "none":
         return "nothing is guaranteed"
     side = "at least" if rule.guarantee == "coverage" else "at most"

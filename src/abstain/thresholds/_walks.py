@@ -1,25 +1,26 @@
-"""Fixed sequences of thresholds: test from a start downwards, and stop at the first failure.
+"""Fixed sequences of thresholds that are tested downwards until the first failure.
 
-The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". The
-walk tests all real thresholds from a start downwards. It passes the first t with a true hypothesis
-with probability at most alpha, whatever happens later. Between two confidences, the test does not
-change. Therefore, only the distinct confidences need to be tested. Several starts share delta
-equally.
+The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". A
+walk tests all real thresholds from a start downwards. The probability that the walk passes the
+first t with a true hypothesis is at most alpha, regardless of later thresholds. Between two
+confidences, the test does not change. Therefore, only the distinct confidences are tested. Several
+starts share delta equally.
 
-A start must not depend on the losses. It is a rank r that follows from n, the target and delta: the
-walk starts just above the confidence of rank r + 1. Given that value, the samples above it are
-independent draws from the distribution above it, so the number of failures is binomial. Below the
-start, the first threshold with a true hypothesis is tested on a mixture with at least as many
-failures as a binomial distribution.
+A start must not depend on the losses. A start is a rank r that n, the target and delta determine.
+The walk starts just above the confidence of rank r + 1. Given this confidence, the samples above it
+are independent draws from the distribution above it, so their number of failures is binomial. Below
+the start, consider the first threshold with a true hypothesis. The samples above this threshold
+follow a mixture, whose number of failures is at least as large as that of a binomial distribution.
 
-Importance weights give a rule for a target population from calibration data of another population.
-There are two methods. (1) Each sample is kept with probability ratio / max_ratio. The kept samples
-are drawn from the target population, so every rule applies to them. (2) All samples are used, each
-with its ratio v, divided by the largest ratio. A risk above R means E[v (loss - R)] > 0 among the
-accepted samples, whatever the sum of the ratios. Then the mean of (1 - b v (loss - R)) is at most 1
-for any bet b in (0, 1 / (1 - R)]. The same holds for the product over independent samples, and for
-a mean of such products over bets that do not depend on the losses. By Markov's inequality, this
-mean reaches 1 / alpha with probability at most alpha.
+With density ratios, calibration data of one population yield a rule for another population, the
+target population. The module uses two methods. (1) Each sample is retained with probability ratio /
+max_ratio. The retained samples are draws from the target population, so every rule applies to them.
+(2) All samples are used, and v denotes the ratio of a sample divided by the largest ratio. If the
+risk of the accepted samples is above R, then E[v (loss - R)] > 0 for any sum of the ratios. The
+mean of (1 - b v (loss - R)) is then at most 1 for any bet b in (0, 1 / (1 - R)]. The same bound
+applies to the product over independent samples. The bound also applies to a mean of products over
+bets that do not depend on the losses. By Markov's inequality, this mean reaches 1 / alpha with
+probability at most alpha.
 """
 
 from collections.abc import Callable
@@ -40,14 +41,14 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
 
 class WalkResult(NamedTuple):
-    """The last certified tie group (-1 for none), and whether the walk ends at its start."""
+    """The last certified tie group (or -1), and whether the walk ends at its start."""
 
     last_group: int
     ends_at_start: bool
 
 
 def halved_coverages(n: int, risk: float, delta: float) -> tuple[float, ...]:
-    """Return the coverages 1/2, 1/4, ... at which the risk can be certified if they share delta."""
+    """Return the coverages 1/2, 1/4, ... at which the risk can be certified with shared delta."""
     n_starts = 1
     while n / 2 ** (n_starts + 1) >= min_count(risk, delta / (n_starts + 1)):
         n_starts += 1
@@ -55,7 +56,7 @@ def halved_coverages(n: int, risk: float, delta: float) -> tuple[float, ...]:
 
 
 def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float) -> list[int]:
-    """Return the ranks of the starts, at least the smallest rank that can be certified."""
+    """Return the ranks of the starts, which are at least the smallest rank to certify."""
     smallest = min_count(risk, delta / len(coverages))
     return sorted({max(int(np.ceil(c * n)), smallest) for c in coverages})
 
@@ -63,7 +64,10 @@ def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float)
 def longest_walk(
     groups: TieGroups, ranks: list[int], test: Callable[[float], BoolArray], delta: float
 ) -> WalkResult:
-    """Walk down from each start; `test(alpha)` returns which groups pass at that level."""
+    """Walk down from each start and return the longest walk.
+
+    `test(alpha)` returns which groups pass at the level alpha.
+    """
     is_passed = test(delta / len(ranks))
     first_failure = next_failure(is_passed)
     best = WalkResult(-1, ends_at_start=False)
@@ -73,15 +77,15 @@ def longest_walk(
             continue
         last_group = int(first_failure[first]) - 1
         result = WalkResult(last_group, ends_at_start=last_group == first - 1)
-        # If two walks end at the same group, prefer the one that does not end at its start: its
-        # threshold is the confidence of the group.
+        # If two walks end at the same group, the walk that does not end at its start is better,
+        # because its threshold is the confidence of the group.
         if (last_group, not result.ends_at_start) > (best.last_group, not best.ends_at_start):
             best = result
     return best
 
 
 def next_failure(is_passed: BoolArray) -> IntArray:
-    """Return the first failing group from each group on; the number of groups if there is none."""
+    """Return the first failing group from each group on, or the number of groups."""
     n_groups = is_passed.size
     failing = np.append(np.where(is_passed, n_groups, np.arange(n_groups)), n_groups)
     out: IntArray = np.minimum.accumulate(failing[::-1])[::-1]
@@ -89,10 +93,10 @@ def next_failure(is_passed: BoolArray) -> IntArray:
 
 
 def first_group_after_start(groups: TieGroups, rank: int) -> int:
-    """Return the group with the sample of rank + 1: the first group that a walk may add.
+    """Return the group of the sample with rank + 1, which is the first group a walk may add.
 
-    The number of groups if all samples are above the start. If the start lies within the first
-    group, the walk begins with that group, because no group is above it.
+    The result is the number of groups if all samples are above the start. If the start lies within
+    the first group, the walk begins with this group, because no group is above it.
     """
     return int(np.searchsorted(groups.cumulative_count, rank, side="right"))
 
@@ -142,12 +146,12 @@ def choose_by_walks(
 
 
 def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
-    """Return the threshold of a walk that certifies only its start: just above the next confidence.
+    """Return a threshold just above the next confidence for a walk that certifies only its start.
 
-    If no sample lies between, it is the next number in single precision. In single-precision data,
-    the next confidence then stays below the threshold, which a number in double precision would not
-    guarantee after rounding. The guarantee of the start also holds at this threshold, because the
-    samples above it are independent draws from the distribution above it.
+    The threshold is the next number in single precision if no sample lies in between. In
+    single-precision data, the next confidence then stays below the threshold. A threshold in double
+    precision could be rounded to the next confidence. The guarantee of the start also holds at this
+    threshold, because the samples above it are independent draws from the distribution above it.
     """
     if not result.ends_at_start or result.last_group + 1 >= groups.confidence.size:
         return None
@@ -171,7 +175,7 @@ def too_few_samples_rule(s: Scored, aim: RuleTarget, required: int) -> DecisionR
 def nothing_certified_rule(
     s: Scored, aim: RuleTarget, alpha: float, other_rule: str = ""
 ) -> DecisionRule:
-    """Return a rule without a threshold; the reason names the lowest observed risk."""
+    """Return a rule without a threshold whose reason states the lowest observed risk."""
     groups = s.groups
     required = min_count(aim.target, alpha)
     required_text = _choice.format_count(required)
@@ -198,14 +202,14 @@ def nothing_certified_rule(
     return _choice.build_unattainable_rule(s, aim, reason + other_rule)
 
 
-#: Largest number of bets, to limit the memory.
+#: Maximum number of halvings of the largest bet, which limits the memory.
 _MAX_BETS = 40
 
 
 def sample_by_ratio(
     s: Scored, aim: RuleTarget, ratio: "AnyArray | DensityRatios | None", rng: Rng
 ) -> tuple[Scored, RuleTarget]:
-    """Return a sample of the target population; the data themselves without ratios."""
+    """Return a random sample of the target population, or all data without ratios."""
     if ratio is None:
         return s, aim
     ratios = as_density_ratios(ratio, s.confidence.size)
@@ -217,7 +221,7 @@ def sample_by_ratio(
 def weight_by_ratio(
     s: Scored, aim: RuleTarget, ratio: "AnyArray | DensityRatios | None"
 ) -> tuple[Scored, RuleTarget]:
-    """Return all samples with their ratios as weights; the data themselves without ratios."""
+    """Return all samples with their ratios as weights, or unweighted samples without ratios."""
     if ratio is None:
         return s, aim
     ratios = as_density_ratios(ratio, s.confidence.size)
@@ -228,7 +232,7 @@ def weight_by_ratio(
 
 
 def few_samples_hint(aim: RuleTarget) -> str:
-    """Return an explanation for few samples if they were drawn by density ratios."""
+    """Return an explanation for few samples if density ratios selected them."""
     if not aim.population or aim.max_ratio is not None:
         return ""
     return (
@@ -240,9 +244,10 @@ def few_samples_hint(aim: RuleTarget) -> str:
 def refuted_by_betting(
     s: Scored, aim: RuleTarget, alpha: float, among: BoolArray | None = None
 ) -> BoolArray:
-    """Return at which tie groups bets refute a risk above the target at level alpha.
+    """Return a mask of the tie groups at which bets refute a risk above the target at level alpha.
 
-    If `among` is passed, the risk is that of these samples: the others get a ratio of 0.
+    If `among` is passed, the risk is that of the samples in this mask, and all other samples have a
+    ratio of 0.
     """
     n = s.confidence.size if among is None else int(np.count_nonzero(among))
     bets = _bet_sizes(n, aim.target, alpha)
@@ -258,7 +263,7 @@ def refuted_by_betting(
     for i, bet in enumerate(bets):
         log_wealth[i] = _log_cumulative_product(bet * excess)[group_last]
         if aim.guarantee == "generalized risk":
-            # A rejected sample counts as a loss of 0.
+            # A rejected sample has a loss of 0.
             log_gain = np.cumsum(np.log1p(bet * aim.target * sorted_ratio))
             log_wealth[i] += log_gain[-1] - log_gain[group_last]
     log_mean = special.logsumexp(log_wealth, axis=0) - np.log(bets.size)
@@ -274,9 +279,10 @@ def _log_cumulative_product(relative_loss: FloatArray) -> FloatArray:
 
 
 def _bet_sizes(n: int, risk: float, alpha: float) -> FloatArray:
-    """Return the largest bet and its halvings, down to the best bet for n samples of equal weight.
+    """Return the largest bet and its halvings down to the best bet for n samples of equal weight.
 
-    Samples of unequal weight are equivalent to fewer samples, for which larger bets are better.
+    Samples of unequal weight correspond to fewer samples of equal weight, for which larger bets are
+    better.
     """
     largest = 1.0 / (1.0 - risk)
     best = np.sqrt(-2.0 * np.log(alpha) / (n * risk * (1.0 - risk)))

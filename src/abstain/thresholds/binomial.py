@@ -1,4 +1,4 @@
-"""Tests of a risk: exact bounds for 0/1 losses, conservative p-values, and fixed sequences."""
+"""Exact bounds of a risk for 0/1 losses, conservative p-values, and fixed sequence testing."""
 
 import math
 
@@ -15,7 +15,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) -> float | FloatArray:
     """Compute the exact upper confidence bound of a risk from m samples with k failures.
 
-    Answers: how large may the true risk be, given k failures among m samples?
+    Answers: how large may the true risk be if k of m samples fail?
 
     Parameters
     ----------
@@ -29,20 +29,21 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     Returns
     -------
     float or ndarray
-        B*(k, m, delta), the risk b with P(Bin(m, b) <= k) = delta; 1 for k = m. In (0, 1]; lower
-        is better. An array of the common shape if m or k is an array.
+        B*(k, m, delta), the risk b with P(Bin(m, b) <= k) = delta, or 1 for k = m. In (0, 1]; lower
+        is better. If m or k is an array, the result is an array of the common shape.
 
     Raises
     ------
     InputError, DomainError, ShapeError
-        If a count is not whole or out of range, `delta` is outside (0, 1), or the shapes do not
-        match.
+        If a count is not an integer or out of range, `delta` is outside (0, 1), or the shapes do
+        not match.
 
     Notes
     -----
-    This is the one-sided Clopper-Pearson bound, a quantile of the beta distribution. It is exact
-    for every m, k and delta, and needs no search. Pass whole counts. Some implementations truncate
-    the empirical risk times m, which loses a failure to rounding (0.29 x 100 is 28.999...).
+    The bound is the one-sided Clopper-Pearson bound, a quantile of the beta distribution. The
+    computation is exact for every m, k and delta, and needs no search. Pass integer counts. Some
+    implementations truncate the empirical risk times m, which can lose a failure, because 0.29 x
+    100 is 28.999... in floating point.
 
     References
     ----------
@@ -81,7 +82,7 @@ def _check_integers(x: int | Array, name: str) -> Array:
 
 def upper_bound(m: Array, k: Array, delta: float) -> FloatArray:
     """Compute `binomial_risk_bound` for validated counts."""
-    # The complementary function is accurate for a tiny delta; 1 - delta would lose digits.
+    # The complementary function is accurate for a tiny delta, whereas 1 - delta would lose digits.
     n_successes = np.maximum(m - k, 1)
     out: FloatArray = np.where(k < m, special.betainccinv(k + 1.0, n_successes, delta), 1.0)
     return out
@@ -95,7 +96,7 @@ def lower_bound(m: int, k: int, delta: float) -> float:
 def min_count(risk: float, delta: float) -> int:
     """Return the smallest number of samples without a failure whose upper bound is at most `risk`.
 
-    The result is at most 10**15, a number that no data set reaches.
+    The result is at most 10**15, which exceeds the size of any data set.
     """
     ratio = math.log(delta) / math.log1p(-risk)
     if ratio >= MAX_COUNT:
@@ -105,14 +106,14 @@ def min_count(risk: float, delta: float) -> int:
     def is_enough(n: int) -> bool:
         return math.exp(n * math.log1p(-risk)) <= delta
 
-    # The quotient may be off by one because of rounding.
+    # Because of rounding, the quotient may be too large or too small by one.
     if count > 1 and is_enough(count - 1):
         return count - 1
     return count if is_enough(count) else count + 1
 
 
 def binomial_p_value(samples: Array, failures: Array, risk: float) -> FloatArray:
-    """Return P(Bin(samples, risk) <= failures): the p-value of a true risk above `risk`."""
+    """Return P(Bin(samples, risk) <= failures), the p-value of a true risk above `risk`."""
     out: FloatArray = special.bdtr(
         np.rint(failures).astype(np.float64), np.asarray(samples, dtype=np.int64), risk
     )
@@ -122,7 +123,8 @@ def binomial_p_value(samples: Array, failures: Array, risk: float) -> FloatArray
 def hoeffding_bentkus_p_value(samples: Array, total: Array, risk: float) -> FloatArray:
     """Return the Hoeffding-Bentkus p-value of a mean loss above `risk`, for losses in [0, 1].
 
-    It is the smaller of exp(-m h(min(mean, risk), risk)) and e P(Bin(m, risk) <= ceil(total)).
+    The p-value is the smaller of exp(-m h(min(mean, risk), risk)) and e P(Bin(m, risk) <=
+    ceil(total)).
     """
     m = np.asarray(samples, dtype=np.float64)
     mean = np.minimum(total / m, risk)
@@ -134,30 +136,30 @@ def hoeffding_bentkus_p_value(samples: Array, total: Array, risk: float) -> Floa
 
 
 def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
-    """Test hypotheses in a fixed order, each at level delta, until the first is not rejected.
+    """Test hypotheses in a fixed order at level delta until one is not rejected.
 
     Answers: up to which setting along a path are all guarantees certified?
 
     Parameters
     ----------
     p_values : array of shape (k,) or (k, risks)
-        P-values of the hypotheses that the risk of a setting is above its target. The order must be
-        fixed before the losses are seen, with the safest setting first. With several risks, a
-        setting passes only if every risk does.
+        P-values of the hypotheses that the risk of a setting is above its target. Fix the order
+        before you see the losses, and begin with the safest setting. With several risks, a setting
+        passes only if all its risks pass.
     delta : float
         Probability that a setting with a risk above its target is certified.
 
     Returns
     -------
     int
-        Number of settings that pass, from the first one on; 0 for none. The last of them is
-        ``order[count - 1]``.
+        Number of settings that pass before the first failure, or 0 if the first setting fails. The
+        last setting that passes is ``order[count - 1]``.
 
     Raises
     ------
     ShapeError, DomainError
-        If there are no p-values, more than two axes, or values outside [0, 1], or if `delta` is not
-        between 0 and 1.
+        If `p_values` is empty, has more than two axes or values outside [0, 1], or if `delta` is
+        not between 0 and 1.
 
     See Also
     --------
@@ -166,11 +168,12 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
 
     Notes
     -----
-    Only the first setting on the path that exceeds a target matters. The test passes it with
-    probability at most delta, and otherwise does not reach later settings. For several risks, the
-    hypothesis is "some risk is above its target". The largest p-value of a setting is a p-value of
-    it, whatever the dependence of the risks, so several risks need not divide delta. Settings may
-    be pairs of thresholds, such as those of two stages.
+    Only the first setting on the path that exceeds a target matters. This setting passes with
+    probability at most delta. If it fails, the test does not reach later settings. For several
+    risks, the hypothesis of a setting is "some risk is above its target". The largest p-value of a
+    setting is a valid p-value of this hypothesis for any dependence of the risks. Several risks
+    therefore do not divide delta. A setting may be a pair of thresholds, such as the thresholds of
+    two stages.
 
     References
     ----------

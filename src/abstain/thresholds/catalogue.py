@@ -1,4 +1,4 @@
-"""The catalogue of rules, and `fit`, which selects a threshold with a rule by its name."""
+"""The catalogue of rules, and the function `fit`, which applies a rule by its name."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -19,7 +19,7 @@ Guarantee = Literal["none", "selective risk", "generalized risk", "coverage"]
 
 @dataclass(frozen=True)
 class Rule:
-    """One way to choose a threshold.
+    """A method that selects a threshold.
 
     Attributes
     ----------
@@ -28,26 +28,27 @@ class Rule:
     title : str
         Name in reports.
     choose : callable
-        The function, which returns a `DecisionRule`.
+        The function that selects the threshold and returns a `DecisionRule`.
     needs_loss, needs_data : bool
-        Whether the function requires losses, and whether it requires any data.
+        Whether the function requires losses, and whether the function requires any data.
     guarantee : str
-        Description of the guarantee; "none" without one.
+        Description of the guarantee, or "none".
     guarantees : tuple of str
-        Guarantees that a decision rule may have; empty without one.
+        The possible guarantees of a decision rule, or empty.
     target_quantity : str
-        Quantity of the target, for a rule without a guarantee.
+        The quantity of the target of a rule without a guarantee.
     statement : str
-        Description of a decision rule without a guarantee, with ``{target}`` for the number; empty
-        if `target_quantity` is enough.
+        Description of a decision rule without a guarantee, in which ``{target}`` stands for the
+        number. Empty if `target_quantity` is sufficient.
     loss : str
         Description of the permitted losses.
     is_binary : bool
-        Whether losses must be 0 or 1, without weights. The risk is then a share of failures.
+        Whether losses must be 0 or 1 and weights are not accepted, so that the risk is a share of
+        failures.
     uses_probability : bool
-        Whether the threshold is a probability of a correct prediction, for any score.
+        Whether the threshold is a probability of a correct prediction for every score.
     meaning : str
-        Explanation in one sentence.
+        One sentence that explains the rule.
     source : str
         Reference.
     """
@@ -69,12 +70,12 @@ class Rule:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the options, except `weight`, in the order of the signature."""
+        """Names of the options in the order of the signature, without `weight`."""
         return tuple(self._parameters())
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Names of the options without a default."""
+        """Names of the options that have no default."""
         empty = inspect.Parameter.empty
         return tuple(n for n, p in self._parameters().items() if p.default is empty)
 
@@ -90,9 +91,9 @@ RULES: Catalogue[Rule] = Catalogue("rule")
 
 #: The default rule for a target risk.
 DEFAULT_RISK_RULE: Final = "sgr"
-#: The default rule for a risk in another population; it uses all samples.
+#: The default rule for a risk in another population. This rule uses all samples.
 _RISK_RULE_WITH_RATIOS: Final = "learn_then_test"
-#: The default rule for each target, by the option that sets the target.
+#: The default rule for each option that sets a target.
 DEFAULT_RULES: Final = {
     "max_risk": DEFAULT_RISK_RULE,
     "coverage": "coverage_guarantee",
@@ -105,14 +106,14 @@ SEVERAL_RISKS_RULE: Final = "learn_then_test"
 
 
 def default_rule(options: Collection[str]) -> str:
-    """Return the default rule for the target among these options.
+    """Return the name of the default rule for the target among these options.
 
-    A risk with density ratios (`ratio`) has another default.
+    The default for a risk differs if the options include density ratios (`ratio`).
 
     Raises
     ------
     InputError
-        If not exactly one target is among the options.
+        If the options include no target or several targets.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def fit(
     scale: RuleScale | None = None,
     **options: Any,
 ) -> "DecisionRule":
-    """Select a threshold with the rule of this name.
+    """Select a threshold with the rule that has this name.
 
     Answers: which threshold reaches my target?
 
@@ -153,18 +154,18 @@ def fit(
         A name in `RULES`: "coverage", "risk", "cost", "chow", "sgr", "learn_then_test",
         "conformal_risk_control", "coverage_guarantee" or a registered rule.
     confidence : array of shape (n,), optional
-        Confidences of the calibration samples; not needed for "chow".
+        Confidences of the calibration samples. The rule "chow" needs none.
     loss : array of shape (n,), optional
-        Losses of the calibration samples; ignored by rules that need none.
+        Losses of the calibration samples. Rules that need no losses ignore them.
     weight : array of shape (n,), optional
-        Frequency weights. Rules with a guarantee do not accept them.
+        Frequency weights. Rules with a guarantee do not accept weights.
     score : str, default=""
-        Name of the confidence score, recorded in the rule.
+        Name of the confidence score, which the rule records.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of the confidences, recorded in the rule; by default "unknown", and a probability for
-        "chow".
+        Scale of the confidences, which the rule records. The default is "probability" for "chow"
+        and "unknown" for other rules.
     **options
-        Options of the rule: `RULES[method].options`.
+        Options of the rule, which `RULES[method].options` lists.
 
     Returns
     -------
@@ -174,11 +175,11 @@ def fit(
     Raises
     ------
     UnknownNameError
-        If there is no such rule.
+        If no rule has this name.
     MissingInputError
         If confidences, losses or an option that the rule requires are missing.
     InputError
-        If the rule does not have an option; otherwise as raised by the rule.
+        If the rule does not have an option, or if the rule raises this error.
 
     Examples
     --------
@@ -206,6 +207,7 @@ def _check_present(entry: Rule, values: AnyArray | None, name: str) -> AnyArray:
 
 
 def _check_options(entry: Rule, options: dict[str, Any]) -> None:
+    """Raise an error for unknown options and for missing required options."""
     for name in options:
         if name not in entry.options:
             needs = ", ".join(map(format_option, entry.required)) or "no option"

@@ -1,4 +1,4 @@
-"""Rules with a certified risk: selection with guaranteed risk, and learn then test."""
+"""Rules that certify a risk, which are selection with guaranteed risk and learn then test."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -37,7 +37,7 @@ def sgr(
     ratio: AnyArray | DensityRatios | None = None,
     rng: Rng = 0,
 ) -> DecisionRule:
-    """Choose a large coverage whose true error rate is guaranteed (selection with guaranteed risk).
+    """Choose a large coverage with a guaranteed error rate (selection with guaranteed risk).
 
     Answers: how many samples can I answer with at most this error rate, with confidence 1 - delta?
 
@@ -47,71 +47,74 @@ def sgr(
         Confidences of held-out samples, which neither the model nor the confidence score was
         fitted on.
     loss : array of shape (n,)
-        0 or 1: whether each sample is wrong.
+        1 for a wrong prediction, 0 for a correct prediction.
     max_risk : float
         Largest error rate among the answered samples, between 0 and 1.
     delta : float
         Probability, over calibration sets, that the error rate exceeds `max_risk`; between 0 and 1.
     search : {"sequences", "binary"}, default="sequences"
-        "sequences": walks down from the coverages 1/2, 1/4, ..., which share delta. It is valid for
-        any distribution of the data (one special case is checked, not proven: see
-        `learn_then_test`). "binary": the search of the paper. It is valid if the true risk
-        increases with the coverage (see Notes).
+        "sequences" walks down from the coverages 1/2, 1/4, ..., which share delta. This search is
+        valid for any distribution of the data, except that one special case is checked but not
+        proven (see `learn_then_test`). "binary" is the search of the paper, which is valid if the
+        true risk increases with the coverage (see Notes).
     weight : None
-        Weights are not accepted, because the bound counts independent samples of equal weight.
+        Must be None, because the bound counts independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to guarantee the risk in another population. A sample is
-        kept with probability ratio / largest ratio, which gives independent draws from that
-        population [2]_.
+        Density ratios (`abstain.shift`) that guarantee the risk in another population. A sample is
+        retained with probability ratio / largest ratio, so that the retained samples are
+        independent draws from this population [2]_.
     rng : int, Generator or None, default=0
-        Random numbers of that draw; not used without ratios.
+        Seed or generator of the random selection of samples. Ignored without ratios.
 
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "selective risk". `bound` is the certified bound: B* of the paper
-        for the binary search, the target for the sequences. The rule is unattainable, with a
-        reason, if no tested threshold can be certified.
+        A rule with the guarantee "selective risk". Its `bound` is the certified bound, which is B*
+        of the paper for the binary search and the target for the sequences. If no tested threshold
+        can be certified, the rule has no threshold and states the reason.
 
     Raises
     ------
     InputError
-        For weights, or an unknown `search`.
+        If weights are passed or `search` is unknown.
     ShapeError, DomainError
-        For invalid values, losses other than 0 and 1, or if `max_risk` or `delta` is not between 0
-        and 1.
+        If values are invalid, a loss is not 0 or 1, or `max_risk` or `delta` is not between 0 and
+        1.
 
     See Also
     --------
-    learn_then_test : For any loss in [0, 1], for the generalized risk, and with custom starts.
+    learn_then_test : Rule for any loss in [0, 1], for the generalized risk, and with custom starts.
     check : Measure the performance of the rule on other data.
 
     Notes
     -----
-    The guarantee requires independent samples of one distribution. It does not hold under a shift.
+    The guarantee requires independent samples of one distribution. The guarantee does not hold
+    under a shift.
 
-    Each threshold is tested with the exact binomial bound (`binomial_risk_bound`) on whole counts.
-    Ties are accepted together. The binary search (Algorithm 1) divides delta by ceil(log2 g), where
-    g is the number of distinct confidences, and uses a union bound over the thresholds that it
-    visits. These thresholds depend on the losses at the earlier ones, which the union bound of the
-    paper does not cover. If the true risk increases with the coverage, the result still holds: an
-    unsafe threshold is then reached only if every safe threshold before it was certified and no
-    unsafe one was. This is a single path, which does not depend on the losses. For other
-    distributions the search can fail: for a risk that was built to oscillate, the failure
-    probability is 0.109 at a delta of 0.1 (benchmarks/threshold_guarantees.py). Therefore, the
-    default walks along fixed sequences, from as many halvings of the coverage as can be certified.
-    With few samples there is one start. A second start at the smallest count that can be certified
-    would use half of delta and cost up to 0.2 of the coverage for an accurate classifier. If a
-    target is hard to reach with a few hundred samples, `learn_then_test` reaches it more often. In
-    measurements, the walks reach up to 0.27 more of the oracle's coverage than the search, and at
-    most 0.006 less (`docs/thresholds.md`).
+    Each threshold is tested with the exact binomial bound (`binomial_risk_bound`) on integer
+    counts. Tied samples are accepted together. The binary search (Algorithm 1) divides delta by
+    ceil(log2 g), where g is the number of distinct confidences. The search uses a union bound over
+    the visited thresholds. These thresholds depend on the losses at earlier thresholds, which the
+    union bound of the paper does not cover. The result still holds if the true risk increases with
+    the coverage. The search then reaches an unsafe threshold only if it certified every safe
+    threshold and no unsafe threshold before. This condition describes a single path, which does not
+    depend on the losses. For other distributions, the guarantee can fail. For a risk that was
+    constructed to oscillate, the failure probability is 0.109 at a delta of 0.1
+    (benchmarks/threshold_guarantees.py). Therefore, the default walks along fixed sequences, which
+    start from as many halvings of the coverage as can be certified. With few samples, only one
+    start can be certified. A second start at the smallest count that can be certified would use
+    half of delta. For an accurate classifier, this start would cost up to 0.2 of the coverage. If a
+    target is hard to reach with a few hundred samples, `learn_then_test` reaches the target more
+    often. In measurements, the walks reach up to 0.27 more of the oracle's coverage than the binary
+    search, and at most 0.006 less (`docs/thresholds.md`).
 
-    Other implementations truncate ``int(m * risk)``, which loses a failure to rounding. Some return
-    the last visited threshold, certified or not, or return a threshold without a flag for an
-    unattainable target. Some search over ranks, so that tied samples are accepted later that were
-    not counted, or compare with > in use and with >= in the fit.
+    Other implementations have different errors. Some truncate ``int(m * risk)``, which can lose a
+    failure to rounding. Some return the last visited threshold even if it is not certified. Some
+    return a threshold for an unattainable target without a warning. Some search over ranks and
+    later accept tied samples that they did not count. Some compare with >= when they fit and with >
+    when they apply the threshold.
 
-    Cost: one sort, and one bound for each distinct confidence.
+    The cost is one sort and one bound for each distinct confidence.
 
     References
     ----------
@@ -143,7 +146,7 @@ def sgr(
 
 
 def _other_rule(n: int, aim: RuleTarget, starts: tuple[float, ...]) -> str:
-    """Mention `learn_then_test` in the reason if it starts at fewer samples than `starts`."""
+    """Return a hint at `learn_then_test` if it starts at fewer samples than `starts`."""
     delta = aim.delta or 0.0
     smallest = _walks.start_ranks(starts, n, aim.target, delta)[0]
     smallest_of_other = _walks.start_ranks(DEFAULT_STARTS, n, aim.target, delta)[0]
@@ -158,33 +161,33 @@ def _other_rule(n: int, aim: RuleTarget, starts: tuple[float, ...]) -> str:
 
 
 def _binary(s: Scored, aim: RuleTarget) -> DecisionRule:
-    """Run Algorithm 1 over the distinct confidences; return the best certified rule."""
+    """Run Algorithm 1 over the distinct confidences and return the best certified rule."""
     groups = s.groups
-    size, accepted = groups.confidence.size, groups.cumulative_count
-    steps = max(1, int(np.ceil(np.log2(size))))
-    alpha = (aim.delta or 0.0) / steps
-    low, high, best = 0, size - 1, (-1, 1.0)
-    for _ in range(steps):
+    n_accepted = groups.cumulative_count
+    n_steps = max(1, int(np.ceil(np.log2(groups.confidence.size))))
+    alpha = (aim.delta or 0.0) / n_steps
+    low, high = 0, groups.confidence.size - 1
+    best_group, best_bound = -1, 1.0
+    for _ in range(n_steps):
         middle = (low + high) // 2
-        wrong = int(np.rint(groups.cumulative_loss[middle]))
-        bound = float(upper_bound(np.asarray(accepted[middle]), np.asarray(wrong), alpha))
+        n_failures = int(np.rint(groups.cumulative_loss[middle]))
+        bound = float(upper_bound(np.asarray(n_accepted[middle]), np.asarray(n_failures), alpha))
         if bound <= aim.target:
-            best, low = (middle, bound), middle + 1
+            best_group, best_bound = middle, bound
+            low = middle + 1
         else:
             high = middle - 1
         if low > high:
             break
-    if best[0] < 0:
-        required = min_count(aim.target, alpha)
-        return (
-            too_few_samples_rule(s, aim, required)
-            if s.n_rows < required
-            else nothing_certified_rule(s, aim, alpha)
-        )
-    return _choice.build_rule(s, best[0], aim, bound=best[1])
+    if best_group >= 0:
+        return _choice.build_rule(s, best_group, aim, bound=best_bound)
+    required = min_count(aim.target, alpha)
+    if s.n_rows < required:
+        return too_few_samples_rule(s, aim, required)
+    return nothing_certified_rule(s, aim, alpha)
 
 
-#: Default coverages at which the walks of `learn_then_test` start, for the selective risk.
+#: Default coverages at which walks of `learn_then_test` for the selective risk start.
 DEFAULT_STARTS = (0.5, 0.25, 0.125)
 
 
@@ -200,7 +203,7 @@ def learn_then_test(
     weight: AnyArray | None = None,
     ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
-    """Choose a large coverage whose true risk is guaranteed, for any loss in [0, 1].
+    """Choose a large coverage with a guaranteed risk for any loss in [0, 1].
 
     Answers: how many samples can I answer with at most this mean loss, with confidence 1 - delta?
 
@@ -216,68 +219,70 @@ def learn_then_test(
     delta : float
         Probability, over calibration sets, that the risk exceeds `max_risk`; between 0 and 1.
     risk : {"selective", "generalized"}, default="selective"
-        Mean loss of the accepted samples, or mean over all samples of the accepted losses.
+        "selective" is the mean loss of the accepted samples. "generalized" is the total loss of the
+        accepted samples divided by the number of all samples.
     starts : sequence of float, default=(0.5, 0.25, 0.125)
-        Coverages in (0, 1] at which walks start, for the selective risk. They share delta. Choose
-        them before you see the losses. More starts help if the risk is hard to reach, and otherwise
-        cost some coverage.
+        Coverages in (0, 1] at which walks for the selective risk start. The starts share delta.
+        Choose the starts before you see the losses. More starts help if the target is hard to
+        reach, and otherwise reduce the coverage slightly.
     thresholds : array of shape (k,), optional
-        Thresholds to test instead, from the highest on. Choose them before you see the data. For
-        the selective risk, the highest must accept enough samples for a certificate.
+        Thresholds that are tested from the highest on instead of walks from `starts`. Choose the
+        thresholds before you see the data. For the selective risk, the highest threshold must
+        accept enough samples for a certificate.
     weight : None
-        Weights are not accepted, because the tests count independent samples of equal weight.
+        Must be None, because the tests count independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to guarantee the risk in another population. All samples
-        are used, and tests by betting replace the binomial tests (see Notes).
+        Density ratios (`abstain.shift`) that guarantee the risk in another population. The function
+        uses all samples, and tests by betting replace the binomial tests (see Notes).
 
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "selective risk" or "generalized risk". The rule is unattainable,
-        with a reason, if nothing can be certified.
+        A rule with the guarantee "selective risk" or "generalized risk". If no threshold can be
+        certified, the rule has no threshold and states the reason.
 
     Raises
     ------
     InputError
-        For weights, or an unknown `risk`.
+        If weights are passed or `risk` is unknown.
     ShapeError, DomainError
-        For invalid values, losses above 1, starts outside (0, 1], or if `max_risk` or `delta` is
-        not between 0 and 1.
+        If values are invalid, a loss is above 1, a start is outside (0, 1], or `max_risk` or
+        `delta` is not between 0 and 1.
 
     See Also
     --------
-    sgr : The selective error rate, with as many starts as the data allow.
-    conformal_risk_control : The generalized risk on average, with a larger coverage.
+    sgr : Rule for the selective error rate, with as many starts as the data allow.
+    conformal_risk_control : Rule for the generalized risk on average, with a larger coverage.
 
     Notes
     -----
-    The method is fixed sequence testing: thresholds are tested at level delta from the safest on,
+    The method is fixed sequence testing. Thresholds are tested at level delta from the safest on
     until the first failure. The p-values are exact binomial tails for 0/1 losses and
-    Hoeffding-Bentkus p-values otherwise; losses that are all 0 or 1 count as 0/1 losses. The
-    thresholds may depend on the confidences, not on the losses: a walk over all real thresholds
-    from a fixed start is a fixed sequence, and the test does not change between two confidences.
+    Hoeffding-Bentkus p-values for other losses. The thresholds may depend on the confidences but
+    not on the losses. A walk over all real thresholds from a fixed start is a fixed sequence, and
+    the test does not change between two confidences.
 
-    The selective risk has no safest threshold: at the highest thresholds, too few samples are
-    accepted for any test, and the walk would stop at once. Therefore, it starts at coverages that
-    are fixed in advance, or, if that accepts more, at the smallest count that can be certified. A
-    walk that ends at its start certifies everything above the first rejected confidence; the
-    threshold is the next number above that confidence. For 0/1 losses, the guarantee is proven for
-    every distribution except one special case: a tie group that contains a start and is the most
-    confident observed group, but not the highest that exists. Exact enumeration of distributions
-    for that case found no failure probability above delta (`docs/thresholds.md`). For graded
-    losses, the guarantee is proven if the risk increases with the coverage or the confidences are
-    continuous.
+    The selective risk has no safest threshold. The highest thresholds accept too few samples for
+    any test, so a walk from the highest threshold would stop at once. Therefore, walks start at
+    coverages that are fixed in advance. If the smallest count that can be certified is larger, a
+    walk starts at this count. A walk that ends at its start certifies all thresholds above the
+    first rejected confidence, and the threshold is the next number above this confidence. For 0/1
+    losses, the guarantee is proven for every distribution except for one special case. In this
+    case, a tie group that contains a start is the most confident observed group but not the most
+    confident group of the population. An exact enumeration of distributions for this case found no
+    failure probability above delta (`docs/thresholds.md`). For graded losses, the guarantee is
+    proven if the risk increases with the coverage or the confidences are continuous.
 
-    With ratios, a risk above the target R is rejected if the mean over bets b of the product of
-    1 - b v (loss - R) reaches 1 / alpha [2]_, where v is the ratio divided by the largest ratio.
-    The test needs no sum of the ratios, so the ratios may have any scale. The bets are halvings of
-    1 / (1 - R) and do not depend on the losses. Nothing is random, and the order of the rows does
-    not matter. The guarantee is proven if the risk in the other population increases with the
-    coverage. Compared with random selection (`sgr`), this method is better if few ratios are large,
-    because it uses all samples. It is worse if the ratios are nearly equal, because a bet has less
-    power than the exact binomial test.
+    With ratios, let v be the ratio of a sample divided by the largest ratio. A risk above the
+    target R is rejected if the mean over bets b of the product of 1 - b v (loss - R) reaches 1 /
+    alpha [2]_. The test needs no sum of the ratios, so the ratios may have any scale. The bets are
+    halvings of 1 / (1 - R) and do not depend on the losses. The result is not random and does not
+    depend on the order of the rows. The guarantee is proven if the risk in the other population
+    increases with the coverage. If few ratios are large, betting is better than random selection
+    (`sgr`), because betting uses all samples. If the ratios are nearly equal, betting is worse,
+    because a bet has less power than the exact binomial test.
 
-    Cost: one sort, and one test for each distinct confidence.
+    The cost is one sort and one test for each distinct confidence.
 
     References
     ----------
@@ -317,7 +322,7 @@ def check_starts(starts: Sequence[float]) -> tuple[float, ...]:
 
 
 def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
-    """Walk from accepting nothing, which is safe for the generalized risk."""
+    """Walk from the threshold that accepts no sample, which is safe for the generalized risk."""
     required = min_count(aim.target, aim.delta or 0.0)
     if s.n_rows < required:
         return too_few_samples_rule(s, aim, required)
@@ -328,14 +333,14 @@ def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
 
 
 def _on_grid(s: Scored, aim: RuleTarget, thresholds: AnyArray) -> DecisionRule:
-    """Test thresholds that were fixed before the data, from the highest on."""
+    """Test thresholds that do not depend on the data, from the highest on."""
     grid = np.unique(checks.confidence(thresholds, "thresholds"))[::-1].astype(np.float64)
     index = np.asarray(n_accepted_groups(s.groups, grid)) - 1
     if aim.guarantee == "generalized risk":
-        # What accepts nothing loses nothing: it passes whenever anything can.
+        # A threshold that accepts no sample has a generalized risk of 0 and needs no test.
         grid, index = grid[index >= 0], index[index >= 0]
-    fine = (index >= 0) & passing_groups(s, aim, aim.delta or 0.0, np.maximum(index, 0))
-    last = int(_walks.next_failure(fine)[0]) - 1
+    is_passed = (index >= 0) & passing_groups(s, aim, aim.delta or 0.0, np.maximum(index, 0))
+    last = int(_walks.next_failure(is_passed)[0]) - 1
     if last < 0:
         return nothing_certified_rule(s, aim, aim.delta or 0.0)
     return _choice.build_rule(

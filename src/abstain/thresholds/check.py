@@ -1,4 +1,4 @@
-"""Checks of a decision rule on other data: verdicts, groups, and the disparity between groups."""
+"""Checks of a decision rule on other data, in total and in groups, and group disparities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from abstain.thresholds.rule_check import (
 )
 from abstain.typing import AnyArray, IntArray, Scale
 
-#: Verdicts about a target. Other verdicts are the same for the total and its groups.
+#: Verdicts that refer to a target.
 _DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
 _WITHOUT_TARGET: Final[tuple[Verdict, ...]] = ("unattainable", "no target")
 
@@ -38,7 +38,7 @@ def check(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> RuleCheck:
-    """Measure the performance of a rule on other data, and decide whether its target holds.
+    """Measure the performance of a rule on other data and decide whether its target holds.
 
     Answers: does the threshold still reach its target on these data?
 
@@ -47,9 +47,9 @@ def check(
     rule : DecisionRule
         The rule.
     confidence, loss : array of shape (n,)
-        The data: finite confidences of the score of the rule, as an array or as
-        `abstain.confidence.score` returns them, and finite losses of at least 0. Without labels,
-        pass a loss of None to get the coverage only.
+        Finite confidences of the score of the rule, as an array or as `abstain.confidence.score`
+        returns them, and finite losses of at least 0. Without labels, pass None as loss to compute
+        only the coverage.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -62,22 +62,24 @@ def check(
     Returns
     -------
     RuleCheck
-        Coverage, selective and generalized risk with intervals; excess over the target; verdict.
+        The coverage and both risks with intervals, the excess over the target, and the verdict.
 
     Raises
     ------
     InputError
-        If `rule` is no rule, or the confidences may be on another scale than the threshold.
+        If `rule` is not a decision rule, or the confidences may be on another scale than the
+        threshold.
     ShapeError, DomainError
         If values are invalid, lengths differ, or `level` is outside (0, 1).
 
     Notes
     -----
-    Do not pass the data that selected the threshold, on which every number is optimistic. Intervals
-    of shares are exact (Clopper-Pearson); with weights they use the effective sample size. For a
-    rule with a guarantee and data from the population of the calibration data, the probability of
-    the verdict "broken" is at most delta + (1 - level) / 2. A rule that accepts nothing has a
-    generalized risk of 0. Cost: one pass over the data.
+    Do not pass the data that selected the threshold, because all numbers would be optimistic.
+    Intervals of shares are exact (Clopper-Pearson), and with weights they use the effective sample
+    size. Let the rule have a guarantee, and let the data come from the population of the
+    calibration data. The probability of the verdict "broken" is then at most delta + (1 - level) /
+    2. A rule that accepts no sample has a generalized risk of 0. The cost is one pass over the
+    samples.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def check_many(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
-    """Measure the performance of one rule on several data sets: the risk excess for each shift.
+    """Measure the performance of one rule on several data sets, such as distribution shifts.
 
     Answers: for which shifts does the threshold miss its target, and by how much?
 
@@ -109,7 +111,7 @@ def check_many(
     rule : DecisionRule
         The rule.
     data : mapping from str to tuple of arrays
-        (confidence, loss) or (confidence, loss, weight) of each data set, by name.
+        The arrays (confidence, loss) or (confidence, loss, weight) of each data set, by name.
     level : float, default=0.95
         Confidence level of every interval, between 0 and 1.
     scale : {"log-odds", "probability", "score"}, optional
@@ -118,17 +120,18 @@ def check_many(
     Returns
     -------
     tuple of RuleCheck
-        One for each data set, in the same order; `[c.row() for c in ...]` is the table.
+        One check for each data set, in the same order. The list `[c.row() for c in ...]` contains
+        the rows of a table.
 
     Raises
     ------
     InputError
-        If a data set does not have two or three arrays; otherwise as in `check`.
+        If a data set does not have two or three arrays, or as in `check`.
 
     Notes
     -----
-    The excess as a function of the severity of the shift shows where a guarantee stops holding.
-    [1]_ evaluates scores on such shifts.
+    The excess as a function of the severity of a shift shows at which severity a guarantee no
+    longer holds. Jaeger et al. [1]_ evaluate scores on shifts of increasing severity.
 
     References
     ----------
@@ -182,10 +185,10 @@ def check_groups(
     confidence, loss : array of shape (n,)
         As in `check`.
     group : array of shape (n,)
-        The group of each sample (its hospital, its language), by name.
+        The name of the group of each sample, such as a hospital or a language.
     rule_group : array of shape (n,), optional
-        The groups that select the threshold, if they differ from `group`. By default `group`; each
-        group is then checked with its own rule.
+        The groups that select the threshold, if they differ from `group`. By default, `group`
+        selects the threshold, and the rule of each group is checked on this group.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -198,23 +201,25 @@ def check_groups(
     Returns
     -------
     tuple of RuleCheck
-        The total, then each group in the order of its name. The verdict of the total is the worst
-        one: "holds" if the target holds for the total and every group, "broken" if it is broken for
-        one of them, else "cannot tell". `excess_verdict` is the verdict of the total alone.
+        The check of the total, then the check of each group in the order of their names. The
+        verdict of the total is the worst verdict. The worst verdict is "holds" if the target holds
+        for the total and every group. It is "broken" if the target is broken for the total or a
+        group, and otherwise "cannot tell". `excess_verdict` is the verdict of the total alone.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        As in `check`; also for a missing group.
+        As in `check`; also if the group of a sample is missing.
 
     Notes
     -----
-    The total and its G groups are G + 1 tests. Each interval has the level
-    1 - (1 - level) / (G + 1) (Bonferroni). The probability of any wrong verdict ("holds" although
-    the target is broken, or "broken" although it holds) is at most 1 - level if the intervals are
-    exact (0/1 losses without weights), for any dependence of the groups. A group in which nothing
-    is accepted leaves the total undecided. A guarantee refers to the total: it may hold there and
-    be broken in a group. Cost: one pass over the data, and one over each group.
+    The total and its G groups require G + 1 tests. By the Bonferroni correction, each interval has
+    the level 1 - (1 - level) / (G + 1). A verdict is wrong if it is "holds" although the target is
+    broken, or "broken" although the target holds. The intervals are exact for 0/1 losses without
+    weights. The probability of any wrong verdict is then at most 1 - level, for any dependence of
+    the groups. If the rule accepts no sample of a group, the worst verdict cannot be "holds". A
+    guarantee refers to the total, so it may hold in total and be broken in a group. The cost is one
+    pass over the data and one pass over each group.
 
     References
     ----------
@@ -256,7 +261,7 @@ def check_limits(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
-    """Check several limits of one threshold on other data.
+    """Check several risk limits of one threshold on other data.
 
     Answers: do the overall risk, the risk of each group and the false negatives of a class stay
     within their limits?
@@ -268,8 +273,8 @@ def check_limits(
     confidence, loss : array of shape (n,)
         As in `check`.
     masks : mapping from str to array of shape (n,)
-        Booleans for each limit, by its name: the samples of the limit. "overall" contains all
-        samples. Omitted limits are not checked.
+        Boolean masks of the samples of each limit, by the name of the limit. The limit "overall"
+        contains all samples. Limits without a mask are not checked.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -282,12 +287,13 @@ def check_limits(
     Returns
     -------
     tuple of RuleCheck
-        The total, then each limit with its name as the `group`, as in `check_groups`.
+        The check of the total, then the check of each limit, whose `group` is the name of the
+        limit. The verdict of the total is as in `check_groups`.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        As in `check`; also if the rule has several thresholds, or for an unknown limit.
+        As in `check`; also if the rule has several thresholds, or a limit is unknown.
 
     Examples
     --------
@@ -328,8 +334,8 @@ def _check_total_and_subsets(
     *,
     uses_part_rules: bool,
 ) -> tuple[RuleCheck, ...]:
-    """Return the checks of the total and of its subsets, with joint intervals."""
-    # A single group under the rule of the total is the same test as the total.
+    """Return the checks of the total and of its subsets, whose intervals hold jointly."""
+    # The check of a single group with the rule of the total is the same test as the total.
     n_verdicts = len(subsets)
     if len(subsets) > 1 or uses_part_rules:
         n_verdicts += 1
@@ -346,12 +352,12 @@ def _check_total_and_subsets(
 
 def _with_worst_verdict(total: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
     """Return the check of the total with the worst verdict of the total and its groups."""
-    # A group without its own threshold is rejected, so it cannot break the target.
+    # All samples of a group without a threshold are rejected, so the group cannot break the target.
     verdicts = [c.verdict for c in (total, *groups) if c.verdict not in _WITHOUT_TARGET]
     has_target = total.verdict in _DECISIVE or (total.verdict == "no target" and verdicts)
     if not has_target:
         return total
-    # A group in which nothing is accepted leaves the total undecided.
+    # A group in which no sample is accepted leaves the total undecided.
     decisive = [v if v in _DECISIVE else "cannot tell" for v in verdicts]
     return replace(total, verdict=worst_verdict(decisive), excess_verdict=total.verdict)
 
@@ -362,7 +368,7 @@ _TOO_FEW_GROUPS: Final = "fewer than two groups have this number"
 
 @dataclass(frozen=True)
 class Disparity:
-    """The largest difference and the largest ratio of one number between groups.
+    """The largest difference and the largest ratio of a quantity between groups.
 
     Attributes
     ----------
@@ -371,14 +377,16 @@ class Disparity:
     quantity : str
         "rejection rate" (1 - coverage), "selective risk" or "generalized risk".
     highest, lowest : str
-        The groups with the largest and the smallest number; "" if fewer than two groups have it.
+        The groups with the largest and the smallest value, or "" if fewer than two groups have a
+        value.
     difference, ratio : float
-        Largest minus smallest, at least 0; largest divided by smallest, at least 1, and infinite if
-        only the smallest is 0. NaN if fewer than two groups have the number.
+        The largest value minus the smallest value, and the largest value divided by the smallest
+        value. The ratio is infinite if only the smallest value is 0. Both are NaN if fewer than two
+        groups have a value.
     difference_interval, ratio_interval : Interval
         Confidence intervals of the true largest difference and ratio between the groups.
     n_groups : int
-        Number of groups that have the number.
+        Number of groups that have a value.
     """
 
     name: str
@@ -393,40 +401,41 @@ class Disparity:
 
 
 def disparities(groups: Sequence[RuleCheck]) -> tuple[Disparity, ...]:
-    """Compute the disparity between groups in rejection rate and risks.
+    """Compute the disparities of rejection rate and risks between groups.
 
     Answers: which group is rejected more often, and which group gets more wrong answers?
 
     Parameters
     ----------
     groups : sequence of RuleCheck
-        Checks of the groups of one data set, as `check_groups` returns them after the total.
+        Checks of the groups of one data set, which `check_groups` returns after the total.
 
     Returns
     -------
     tuple of Disparity
-        One for the rejection rate, the selective risk and the generalized risk; empty for fewer
-        than two groups.
+        The disparities of rejection rate, selective risk and generalized risk. Empty for fewer than
+        two groups.
 
     Raises
     ------
     AttributeError
-        If an element is no check of a rule.
+        If an element is not a `RuleCheck`.
 
     See Also
     --------
-    check_groups : The checks of the groups.
+    check_groups : Computes the checks of the groups.
 
     Notes
     -----
     The intervals of the groups, l_g to u_g, hold jointly at the requested level. The true largest
-    value therefore lies between max l_g and max u_g, and the smallest between min l_g and min u_g.
-    The largest difference lies between max(0, max l_g - min u_g) and max u_g - min l_g, and
-    similarly for the ratio. For each quantity, these intervals hold at the same level, whichever
-    groups are highest and lowest. The difference is significant only if the intervals of two groups
-    do not overlap. Groups in which nothing is accepted have no selective risk and are left out of
-    it. The observed difference is larger than the true one on average: among many small groups,
-    some deviate by chance. The interval allows for this.
+    value therefore lies between max l_g and max u_g, and the true smallest value between min l_g
+    and min u_g. The largest difference lies between max(0, max l_g - min u_g) and max u_g - min
+    l_g. The bounds of the ratio follow in the same way. For each quantity, these intervals hold at
+    the requested level, regardless of which groups have the largest and the smallest value. The
+    difference is significant only if the intervals of two groups do not overlap. Groups in which no
+    sample is accepted have no selective risk, and their selective risk is excluded. On average, the
+    observed difference is larger than the true difference, because some of many small groups
+    deviate randomly. The interval accounts for this bias.
 
     Examples
     --------
@@ -452,7 +461,7 @@ _QUANTITIES: Final = ("rejection rate", "selective risk", "generalized risk")
 
 
 def _value_with_bounds(check: RuleCheck, quantity: str) -> tuple[float, float, float]:
-    """Return a number and the bounds of its interval."""
+    """Return the value of a quantity and the bounds of its interval."""
     if quantity == "rejection rate":
         coverage = check.coverage_interval
         return 1 - check.coverage, 1 - coverage.high, 1 - coverage.low
@@ -462,6 +471,7 @@ def _value_with_bounds(check: RuleCheck, quantity: str) -> tuple[float, float, f
 
 
 def _disparity(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
+    """Compute the disparity of one quantity between groups."""
     first = groups[0]
     level = 1 - first.n_joint_verdicts * (1 - first.coverage_interval.level)
     rows = [(c.group, *_value_with_bounds(c, quantity)) for c in groups]
@@ -489,7 +499,7 @@ def _disparity(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
 
 
 def _ratio(high: float, low: float) -> float:
-    """Return the ratio; the ratio of two zeros is 1."""
+    """Return the ratio of two numbers, which is 1 for two zeros."""
     if low > 0:
         return float(high / low)
     return float("inf") if high > 0 else 1.0

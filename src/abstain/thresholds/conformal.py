@@ -1,4 +1,4 @@
-"""Rules without a sequence of tests: conformal risk control, and a guaranteed coverage."""
+"""Conformal risk control and guaranteed coverage, which need no sequence of tests."""
 
 import numpy as np
 
@@ -24,10 +24,10 @@ def conformal_risk_control(
     weight: AnyArray | None = None,
     ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
-    """Choose the largest coverage whose generalized risk is controlled on average.
+    """Choose the largest coverage with a generalized risk that is controlled on average.
 
-    Answers: how many samples can I answer with at most this generalized risk, on average over
-    calibration sets?
+    Answers: how many samples can I answer if the generalized risk, averaged over calibration sets,
+    must be at most this value?
 
     Parameters
     ----------
@@ -39,43 +39,45 @@ def conformal_risk_control(
     max_risk : float
         Largest generalized risk (coverage x selective risk), above 0.
     max_loss : float, default=1.0
-        Largest possible loss, above 0: B of the paper.
+        Largest possible loss, above 0. The paper denotes it by B.
     weight : None
-        Weights are not accepted, because the samples must be exchangeable.
+        Must be None, because the samples must be exchangeable.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to control the risk in another population.
+        Density ratios (`abstain.shift`) that control the risk in another population.
 
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "generalized risk", in expectation: it has no delta. The rule is
-        unattainable, with a reason, if n is too small or the most confident samples fail too often.
+        A rule with the guarantee "generalized risk" in expectation, which has no delta. If n is too
+        small or the most confident samples fail too often, the rule has no threshold and states the
+        reason.
 
     Raises
     ------
     InputError
         For weights.
     ShapeError, DomainError
-        For invalid values, losses above `max_loss`, or if `max_risk` or `max_loss` is not above 0.
+        If values are invalid, a loss is above `max_loss`, or `max_risk` or `max_loss` is not above
+        0.
 
     See Also
     --------
-    learn_then_test : The generalized or selective risk with probability 1 - delta.
+    learn_then_test : Rule for the generalized or selective risk with probability 1 - delta.
 
     Notes
     -----
-    The threshold is the lowest one with (n R + B) / (n + 1) <= max_risk, where R is the generalized
-    risk on the calibration data. The theorem requires that the accepted loss never increases with
-    the threshold. The selective risk may increase and decrease, so there is no such rule for it.
-    The guarantee holds on average over calibration sets: about every second set misses the target
-    by a small amount.
+    The rule selects the lowest threshold with (n R + B) / (n + 1) <= max_risk, where R is the
+    generalized risk on the calibration data. The theorem requires that the accepted loss never
+    increases with the threshold. The selective risk may increase and decrease, so the theorem does
+    not apply to it. The guarantee holds on average over calibration sets. About half of the
+    calibration sets miss the target by a small amount.
 
-    With ratios w, it is the lowest threshold with (sum w loss + W B) / (sum w + W) <= max_risk,
-    where W is the largest ratio. In the papers, W is the ratio of the sample to decide on [1]_
-    [2]_, so that each sample has its own threshold. The left side increases with W, so the largest
-    ratio is valid for all samples.
+    With ratios w, the rule selects the lowest threshold with (sum w loss + W B) / (sum w + W) <=
+    max_risk, where W is the largest ratio. In the papers [1]_ [2]_, W is the ratio of the new
+    sample, so that each sample has its own threshold. The left side increases with W, so the
+    largest ratio is valid for all samples.
 
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -109,7 +111,7 @@ def conformal_risk_control(
 
 
 def _uncontrolled(s: Scored, aim: RuleTarget, largest: float) -> str:
-    """Return the reason: too few samples, or too many failures among the most confident ones."""
+    """Return the reason why no threshold controls the risk."""
     target = aim.target
     # Total weight in units of the largest ratio, or the number of samples without ratios.
     relative_weight = s.groups.total_weight / (aim.max_ratio or 1.0)
@@ -138,45 +140,48 @@ def coverage_guarantee(
     ratio: AnyArray | DensityRatios | None = None,
     rng: Rng = 0,
 ) -> DecisionRule:
-    """Choose the highest threshold whose true coverage is guaranteed.
+    """Choose the highest threshold with a guaranteed coverage.
 
-    Answers: how selective can I be and still answer at least this share, with confidence
+    Answers: how high can the threshold be if at least this share must be accepted, with confidence
     1 - delta?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of samples from the population of use. Labels are not needed.
+        Confidences of samples from the population in which the rule is applied. No labels are
+        required.
     coverage : float
         Smallest share of accepted samples, between 0 and 1.
     delta : float
         Probability, over calibration sets, that the coverage is smaller; between 0 and 1.
     weight : None
-        Weights are not accepted, because the bound counts independent samples of equal weight.
+        Must be None, because the bound counts independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to guarantee the coverage in another population. Samples
-        are drawn as in `sgr`. Unlabeled samples of that population are better.
+        Density ratios (`abstain.shift`) that guarantee the coverage in another population. Samples
+        are selected as in `sgr`. Prefer unlabeled samples of the other population if they are
+        available.
     rng : int, Generator or None, default=0
-        Random numbers of that draw; not used without ratios.
+        Seed or generator of the random selection of samples. Ignored without ratios.
 
     Returns
     -------
     DecisionRule
-        A rule with the guarantee "coverage"; `bound` is the certified lower bound of the coverage.
-        The rule is unattainable, with a reason, if n is too small.
+        A rule with the guarantee "coverage". Its `bound` is the certified lower bound of the
+        coverage. If n is too small, the rule has no threshold and states the reason.
 
     Raises
     ------
     InputError
         For weights.
     ShapeError, DomainError
-        For invalid values, or if `coverage` or `delta` is not between 0 and 1.
+        If values are invalid, or `coverage` or `delta` is not between 0 and 1.
 
     Notes
     -----
-    The threshold is the k-th largest confidence, for the smallest k with P(Bin(n, coverage) >= k)
-    <= delta. The coverage at a fixed rank has a beta distribution for any distribution of the
-    confidences, and ties only increase it. Cost: one sort.
+    The threshold is the k-th largest confidence, where k is the smallest number with P(Bin(n,
+    coverage) >= k) <= delta. The coverage at a fixed rank has a beta distribution for any
+    continuous distribution of the confidences, and ties can only increase the coverage. The cost is
+    one sort.
 
     References
     ----------
@@ -214,7 +219,7 @@ def coverage_guarantee(
 
 
 def _smallest_rank(n: int, share: float, delta: float) -> int:
-    """Return the smallest k with P(Bin(n, share) >= k) <= delta; n + 1 if there is none."""
+    """Return the smallest k with P(Bin(n, share) >= k) <= delta, or n + 1 if none exists."""
     ranks = np.arange(1, n + 1)
     is_enough = special.bdtrc(ranks - 1.0, np.int64(n), share) <= delta
     return int(np.argmax(is_enough)) + 1 if is_enough.any() else n + 1

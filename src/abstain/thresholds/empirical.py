@@ -1,4 +1,4 @@
-"""Thresholds from the calibration data without a guarantee, and Chow's rule."""
+"""Thresholds without a guarantee that calibration data determine, and Chow's rule."""
 
 import numpy as np
 
@@ -16,35 +16,35 @@ def for_coverage(
 ) -> DecisionRule:
     """Choose the highest threshold that accepts at least a share of the samples.
 
-    Answers: at which threshold do I answer this share?
+    Answers: at which threshold is this share of the samples accepted?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of samples from the population of use.
+        Confidences of samples from the population in which the rule is applied.
     coverage : float
         Smallest share of accepted samples, in (0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     DecisionRule
-        A rule without a guarantee; it always has a threshold.
+        A rule without a guarantee, which always has a threshold.
 
     Raises
     ------
     ShapeError, DomainError
-        For invalid values, or a `coverage` outside (0, 1].
+        If values are invalid, or `coverage` is outside (0, 1].
 
     See Also
     --------
-    coverage_guarantee : A coverage that holds with probability 1 - delta in the population.
+    coverage_guarantee : Rule whose coverage holds with probability 1 - delta in the population.
 
     Notes
     -----
-    Ties are accepted together, so the coverage may be larger than requested; `coverage` of the rule
-    gives it. Cost: one sort.
+    Tied samples are accepted together, so the coverage may be larger than requested. The attribute
+    `coverage` of the rule contains the actual coverage. The cost is one sort.
 
     Examples
     --------
@@ -67,38 +67,38 @@ def for_coverage(
 def for_risk(
     confidence: AnyArray, loss: AnyArray, *, max_risk: float, weight: AnyArray | None = None
 ) -> DecisionRule:
-    """Choose the largest coverage whose risk on these data is at most a target; no guarantee.
+    """Choose the largest coverage whose risk on these data is at most a target.
 
-    Answers: how many of these samples could I have answered with at most this mean loss?
+    Answers: how many of these samples can be accepted with at most this mean loss?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        Finite confidences, higher is more trusted; finite losses of at least 0.
+        Finite confidences, where higher means more trusted, and finite losses of at least 0.
     max_risk : float
         Largest selective risk, at least 0.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     DecisionRule
-        A rule without a guarantee. The rule is unattainable, with a reason, if the risk exceeds the
-        target at every threshold.
+        A rule without a guarantee. If the risk exceeds the target at every threshold, the rule has
+        no threshold and states the reason.
 
     Raises
     ------
     ShapeError, DomainError
-        For invalid values, or a negative `max_risk`.
+        If values are invalid, or `max_risk` is negative.
 
     See Also
     --------
-    sgr, learn_then_test : A risk that holds with probability 1 - delta in the population.
+    sgr, learn_then_test : Rules whose risk holds with probability 1 - delta in the population.
 
     Notes
     -----
-    The selected threshold is optimistic: on new data, the risk exceeds the target in about half of
-    the cases, and more often if few samples are accepted. Cost: one sort.
+    The selected threshold is optimistic. On new data, the risk exceeds the target in about half of
+    the cases, and more often if few samples are accepted. The cost is one sort.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def for_risk(
     s = validate_samples_on_host(confidence, loss, weight)
     target = checks.fraction(max_risk, "max_risk", high=float("inf"))
     _choice.check_not_percent(target, float(s.loss.max()))
-    # Compare the ratio: 29/100 equals 0.29, but 0.29 * 100 is less than 29.
+    # Ratios are compared, because 29/100 equals 0.29 in floating point but 0.29 * 100 is below 29.
     risk = s.groups.cumulative_loss / s.groups.cumulative_weight
     index = _choice.last_true_index(risk <= target * (1 + ROUNDING))
     aim = RuleTarget("risk", target)
@@ -130,37 +130,40 @@ def for_cost(
     abstention_cost: float,
     weight: AnyArray | None = None,
 ) -> DecisionRule:
-    """Choose the threshold with the lowest mean cost on these data; no guarantee.
+    """Choose the threshold with the lowest mean cost on these data.
 
     Answers: which threshold is best if an abstention has this cost?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        Finite confidences, higher is more trusted; the cost of each answer, at least 0.
+        Finite confidences, where higher means more trusted, and the cost of each answer, at least
+        0.
     abstention_cost : float
-        Cost of abstaining on one sample, at least 0, in the unit of the loss.
+        Cost of an abstention, at least 0, in the unit of the loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     DecisionRule
-        A rule without a guarantee. For equal costs, it has the largest coverage. The rule is
-        unattainable, with a reason, if abstaining on every sample is cheaper than any threshold.
+        A rule without a guarantee. If several thresholds have equal costs, the rule has the largest
+        coverage. If abstaining on every sample is cheaper than any threshold, the rule has no
+        threshold and states the reason.
 
     Raises
     ------
     ShapeError, DomainError
-        For invalid values, or a negative `abstention_cost`.
+        If values are invalid, or `abstention_cost` is negative.
 
     See Also
     --------
-    chow : The optimal threshold for calibrated probabilities, without data.
+    chow : Optimal threshold for calibrated probabilities, without data.
 
     Notes
     -----
-    The rule minimizes the mean of the accepted losses and the costs of abstentions. Cost: one sort.
+    The rule minimizes the mean over all samples of the loss if the sample is accepted, or of the
+    cost of an abstention otherwise. The computational cost is one sort.
 
     References
     ----------
@@ -177,7 +180,7 @@ def for_cost(
     s = validate_samples_on_host(confidence, loss, weight)
     cost = checks.fraction(abstention_cost, "abstention_cost", high=float("inf"))
     groups = s.groups
-    # Difference from the cost of abstaining on every sample, times the weight.
+    # The change is relative to abstaining on every sample and multiplied by the total weight.
     change = groups.cumulative_loss - cost * groups.cumulative_weight
     slack = ROUNDING * (float(groups.cumulative_loss[-1]) + cost * groups.total_weight)
     lowest = min(float(change.min()), 0.0)
@@ -194,7 +197,7 @@ def for_cost(
 
 
 def chow(*, abstention_cost: float) -> DecisionRule:
-    """Return Chow's rule: accept when the probability of being right is at least 1 - cost.
+    """Return Chow's rule, which accepts a probability of being right of at least 1 - cost.
 
     Answers: which threshold is optimal if the confidences are calibrated probabilities?
 
@@ -211,16 +214,17 @@ def chow(*, abstention_cost: float) -> DecisionRule:
     Raises
     ------
     InputError, DomainError
-        If `abstention_cost` is no number in [0, 1].
+        If `abstention_cost` is not a number in [0, 1].
 
     See Also
     --------
-    for_cost : The threshold with the lowest cost on data, for any confidence and loss.
+    for_cost : Threshold with the lowest cost on data, for any confidence and loss.
 
     Notes
     -----
     The rule has the lowest possible cost if the confidence is the true probability of a correct
-    prediction. This is rarely the case: calibrate first (`abstain.calibration`), then use `check`.
+    prediction. Confidences are rarely true probabilities. Calibrate the confidences first
+    (`abstain.calibration`), then use `check`.
 
     References
     ----------

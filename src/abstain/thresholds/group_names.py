@@ -1,4 +1,4 @@
-"""Group names as text, and the predicted class as a group."""
+"""Group names as text, and predicted classes as groups."""
 
 from collections.abc import Hashable
 from datetime import datetime, time
@@ -13,7 +13,7 @@ from abstain.typing import AnyArray, Array, IntArray
 
 
 def encode_groups(group: AnyArray, n: int, name: str = "group") -> tuple[list[str], IntArray]:
-    """Validate the group of each of n samples; return the group names, and codes from 0."""
+    """Validate the group of each of n samples, and return the group names and integer codes."""
     values = to_numpy(group, name)
     if values.shape != (n,):
         raise ShapeError(
@@ -24,14 +24,14 @@ def encode_groups(group: AnyArray, n: int, name: str = "group") -> tuple[list[st
         values = values.astype("datetime64[us]")
     distinct, codes = encode_names(values, name)
     names = [_group_name(value, name) for value in distinct]
-    # Different values may have the same name, such as 1 and 1.0.
+    # Different values, such as 1 and 1.0, may have the same name.
     code_of_name = {text: code for code, text in enumerate(dict.fromkeys(names))}
     codes_by_value = np.array([code_of_name[text] for text in names], dtype=np.int64)
     return list(code_of_name), codes_by_value[codes]
 
 
 def group_texts(group: AnyArray, name: str = "group") -> Array:
-    """Return the group name of each sample, as in a rule."""
+    """Return the group name of each sample as a decision rule stores it."""
     values = to_numpy(group, name)
     names, codes = encode_groups(values, values.shape[0] if values.ndim else 1, name)
     group_names: Array = np.array(names, dtype=np.str_)[codes]
@@ -51,7 +51,7 @@ def class_name_texts(predictions: Predictions) -> Array:
 
 
 def _group_name(value: Hashable, name: str) -> str:
-    """Return a value as text: the same for 1 and 1.0, and for a day and its midnight."""
+    """Return a value as text, with equal texts for 1 and 1.0, and for a day and its midnight."""
     is_nan = value != value  # noqa: PLR0124
     if value is None or is_nan:
         raise DomainError(

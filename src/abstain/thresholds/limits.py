@@ -1,4 +1,4 @@
-"""One threshold with several risk limits: learn then test."""
+"""One threshold with several risk limits, which learn then test certifies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ from abstain.thresholds.certified import check_starts
 from abstain.thresholds.rule import USER_THRESHOLD, DecisionRule, RulePart
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-#: Default coverages at which walks start. They are larger than for one risk, because a class is
-#: rarer than the total.
+#: Default coverages at which walks start. The coverages are larger than for one risk, because a
+#: class has fewer samples than the total.
 DEFAULT_STARTS = (0.75, 0.5, 0.25)
 #: The method of the rule for each limit.
 METHOD: Final = "learn_then_test"
-#: Start of the reason for a limit that alone could be certified.
+#: First words of the reason for a limit that could be certified without the other limits.
 CERTIFIABLE_ALONE: Final = "could be certified alone"
 
 
@@ -48,14 +48,16 @@ class Limit:
     Attributes
     ----------
     name : str
-        Name of the limit: "overall", "group:night", "label:cat".
+        Name of the limit, such as "overall", "group:night" or "label:cat".
     max_risk : float
         The limit, between 0 and 1.
     mask : array of shape (n,) or None
-        Booleans: the samples of the risk; None for all. Samples of a true class are allowed: with
-        0/1 losses, the risk is then the false-negative rate of the class.
+        Boolean mask of the samples whose risk is limited, or None for all samples. The mask may
+        select the samples of a true class. With 0/1 losses, the risk is then the false-negative
+        rate of the class.
     risk : {"selective", "generalized"}
-        Mean loss of the accepted samples, or mean over all of these samples of the accepted losses.
+        "selective" is the mean loss of the accepted samples in the mask. "generalized" is the total
+        loss of these samples divided by the number of all samples in the mask.
     """
 
     name: str
@@ -75,8 +77,8 @@ def several_risks(
 ) -> DecisionRule:
     """Choose one threshold with a large coverage at which several risks are guaranteed.
 
-    Answers: how many samples can I answer, if the overall risk, the risk of each group and the
-    false negatives of a class stay within their limits, jointly with confidence 1 - delta?
+    Answers: how many samples can I answer if the overall risk, the risk of each group and the false
+    negatives of a class must all stay within their limits, with confidence 1 - delta?
 
     Parameters
     ----------
@@ -90,47 +92,49 @@ def several_risks(
     delta : float
         Probability, over calibration sets, that any limit is exceeded; between 0 and 1.
     starts : sequence of float, default=(0.75, 0.5, 0.25)
-        Coverages in (0, 1] at which walks start. They share delta. If every risk is generalized,
-        they are not used: the walk then starts from accepting nothing.
+        Coverages in (0, 1] at which walks start. The starts share delta. If all risks are
+        generalized, the walk starts from the threshold that accepts no sample, and `starts` is
+        ignored.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to guarantee the limits in another population.
+        Density ratios (`abstain.shift`) that guarantee the limits in another population.
 
     Returns
     -------
     DecisionRule
-        One threshold, and a part for each limit with its results on the calibration samples. There
-        is always a part "overall". If the limits cannot be met jointly, there is no threshold, and
-        the reason of each part states whether the limit could be met alone.
+        One threshold, and a part for each limit with its results on the calibration samples. The
+        rule always has a part "overall". If the limits cannot be certified jointly, the rule has no
+        threshold. The reason of each part then states whether the limit could be certified alone.
 
     Raises
     ------
     InputError
-        If there is no limit, or if a name is used twice.
+        If `limits` is empty, or if two limits have the same name.
     ShapeError, DomainError
-        For invalid values, losses above 1, a limit without samples, or numbers that are not between
+        If values are invalid, a loss is above 1, a limit has no samples, or a number is not between
         0 and 1.
 
     See Also
     --------
-    fit_groups : A threshold for each group.
-    fixed_sequence : The test along any path.
+    fit_groups : Selects a threshold for each group.
+    fixed_sequence : Tests along any path.
 
     Notes
     -----
     As in `learn_then_test`, thresholds are tested from a start downwards until the first failure. A
     threshold passes if every limit passes at the full level. The p-value of "some limit is
-    exceeded" is the largest of the p-values, so several limits need not divide delta. The proof is
-    that for one risk, for each limit: only the first threshold that exceeds any limit matters. If
-    there are both selective and generalized risks, each kind gets half of delta: the proof for one
-    kind is conditional on the start, the proof for the other is not.
+    exceeded" is the largest p-value of all limits, so the limits do not divide delta. The proof is
+    the same as for one risk, because only the first threshold that exceeds any limit matters. If
+    both selective and generalized risks are limited, each kind of risk gets half of delta. The
+    proof for selective risks is conditional on the start of a walk, whereas the proof for
+    generalized risks is not.
 
-    With ratios, each limit is tested by bets, as in `learn_then_test`. The risk of some samples is
-    that of a population in which all other samples have a ratio of 0. The guarantee is proven if
-    each risk in the other population increases with the coverage.
+    With ratios, each limit is tested by bets, as in `learn_then_test`. To test the risk of a
+    subset, all samples outside the subset get a ratio of 0. The guarantee is proven if each risk in
+    the other population increases with the coverage.
 
-    A limit for few samples ends walks early: at a start, as many of its samples must be accepted
-    without a failure as a certificate requires. The reason then names the limit. Cost: one sort,
-    and one test for each distinct confidence and limit.
+    A limit for few samples ends walks early. At a start, the number of its accepted samples must be
+    large enough for a certificate. If it is too small, the reason names the limit. The cost is one
+    sort and one test for each distinct confidence and limit.
 
     References
     ----------
@@ -161,7 +165,8 @@ def several_risks(
     if not tests or len(set(names)) < len(names):
         raise InputError(f"`limits` must name at least one limit, each once; got {names}")
     coverages = check_starts(starts)
-    # The proof for selective risks is conditional on the start of a walk; the other is not.
+    # The proof for selective risks is conditional on the start of a walk, but the proof for
+    # generalized risks is not. Each kind of risk therefore gets a share of delta.
     n_risk_kinds = len({test.is_generalized for test in tests})
     walk = _Walk.for_tests(s, tests, delta / n_risk_kinds, coverages)
     result = walk.run(tests)
@@ -181,14 +186,14 @@ def several_risks(
 
 @dataclass(frozen=True, eq=False)
 class _LimitTest:
-    """A limit, and cumulative sums over its samples from the highest confidence on."""
+    """A limit with cumulative sums over its samples, from the highest confidence on."""
 
     name: str
     aim: RuleTarget
     s: Scored
-    #: Shape (n,). The samples of the limit.
+    #: Shape (n,). Mask of the samples of the limit.
     mask: BoolArray
-    #: Shape (g,). Number, weight, weighted loss and failures of the accepted samples of the limit.
+    #: Shape (g,). Number, weight, weighted loss and number of failures of the accepted samples.
     count: IntArray
     weight: FloatArray
     loss: FloatArray
@@ -198,6 +203,7 @@ class _LimitTest:
     def from_limit(
         cls, s: Scored, limit: Limit, mask: BoolArray, delta: float, base_target: RuleTarget
     ) -> "_LimitTest":
+        """Validate a limit and compute its cumulative sums."""
         checks.one_of(limit.risk, "risk", ("selective", "generalized"))
         guarantee: Literal["selective risk", "generalized risk"] = "selective risk"
         if limit.risk == "generalized":
@@ -233,7 +239,7 @@ class _LimitTest:
         return self.aim.guarantee == "generalized risk"
 
     def passes(self, alpha: float) -> BoolArray:
-        """Return at which thresholds a risk above the limit is rejected at level alpha."""
+        """Return a mask of the thresholds that certify the limit at level alpha."""
         if self.aim.max_ratio is not None:
             return refuted_by_betting(self.s, self.aim, alpha, self.mask)
         counts = np.full_like(self.count, self.n) if self.is_generalized else self.count
@@ -243,8 +249,10 @@ class _LimitTest:
         return out
 
     def rule(self, group: int, threshold: float) -> DecisionRule:
-        """Return the guarantee, and the results on the calibration samples up to a tie group."""
-        aim, accepted, weight = self.aim, int(self.count[group]), float(self.weight[group])
+        """Return the rule of this limit, with its results on the samples up to a tie group."""
+        aim = self.aim
+        accepted = int(self.count[group])
+        weight = float(self.weight[group])
         return DecisionRule(
             aim.method,
             threshold,
@@ -261,7 +269,7 @@ class _LimitTest:
         )
 
     def rule_without_threshold(self, reason: str) -> DecisionRule:
-        """Return the guarantee without a threshold."""
+        """Return the rule of this limit without a threshold."""
         aim = self.aim
         return DecisionRule(
             aim.method,
@@ -279,10 +287,10 @@ class _LimitTest:
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """The starts of walks, and the level of each test."""
+    """The starts of walks and the probability of failure that they share."""
 
     s: Scored
-    #: Ranks of the starts; None to start from accepting nothing.
+    #: Ranks of the starts. None starts from the threshold that accepts no sample.
     ranks: list[int] | None
     delta: float
 
@@ -300,11 +308,11 @@ class _Walk:
 
     @property
     def alpha(self) -> float:
-        """The level of a test."""
+        """The level of each test."""
         return self.delta / (1 if self.ranks is None else len(self.ranks))
 
     def run(self, tests: Sequence[_LimitTest]) -> WalkResult:
-        """Return the last threshold at which all limits are certified."""
+        """Return the longest walk along which all limits are certified."""
 
         def passes(alpha: float) -> BoolArray:
             return np.asarray(np.logical_and.reduce([test.passes(alpha) for test in tests]))
@@ -323,7 +331,7 @@ def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
 def _apply_ratios(
     s: Scored, masks: dict[str, BoolArray], ratio: AnyArray | DensityRatios | None
 ) -> tuple[Scored, dict[str, BoolArray], RuleTarget]:
-    """Return the samples with a positive ratio, and the population of the guarantee."""
+    """Return the samples with positive ratios, their masks, and the target population."""
     base_target = RuleTarget(METHOD, 0.0)
     if ratio is None:
         return s, masks, base_target
@@ -339,6 +347,7 @@ def _apply_ratios(
 
 
 def _check_mask(limit: Limit, n: int) -> BoolArray:
+    """Return the mask of a limit, and check that it selects a sample."""
     if limit.mask is None:
         return np.ones(n, dtype=np.bool_)
     mask = to_numpy(limit.mask, "mask")
@@ -355,7 +364,7 @@ def _check_mask(limit: Limit, n: int) -> BoolArray:
 def _unattainable_rule(
     s: Scored, tests: Sequence[_LimitTest], walks: Mapping[str, _Walk]
 ) -> DecisionRule:
-    """Return a rule without a threshold; the reasons name the limits that fail alone or jointly."""
+    """Return a rule without a threshold whose reasons name the limits that fail."""
     failing = [test.name for test in tests if walks[test.name].run([test]).last_group < 0]
     parts = []
     for test in tests:
@@ -374,7 +383,7 @@ def _unattainable_rule(
 
 
 def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
-    """Return the reason why a limit alone cannot be certified."""
+    """Return the reason why a limit cannot be certified even without other limits."""
     required = min_count(test.aim.target, walk.alpha)
     required_text = _choice.format_count(required)
     claim = f"a {test.aim.guarantee} of at most {test.aim.target:g} with delta {walk.delta:g}"

@@ -1,4 +1,4 @@
-"""A threshold for each group, each with its own guarantee (Mondrian calibration)."""
+"""Thresholds for groups, each with a separate guarantee (Mondrian calibration)."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,71 +29,73 @@ def fit_groups(
     ratio: "AnyArray | DensityRatios | None" = None,
     **options: Any,
 ) -> DecisionRule:
-    """Choose a threshold for each group, so that the guarantee holds in each group.
+    """Choose a threshold for each group so that the guarantee holds in each group.
 
     Answers: which threshold does each hospital need to reach the target?
 
     Parameters
     ----------
     method : str
-        A name in `RULES`, of a rule that requires data.
+        The name in `RULES` of a rule that requires data.
     confidence : array of shape (n,)
         Confidences of the calibration samples.
     loss : array of shape (n,) or None
-        Losses of the calibration samples; None for rules that need none.
+        Losses of the calibration samples, or None for rules that need no losses.
     group : array of shape (n,)
-        The group of each sample, by name. It must be known when a sample is answered, so it cannot
-        be the true class. It may be the predicted class.
+        The name of the group of each sample. The group must be available when the rule is applied,
+        so it may be the predicted class but not the true class.
     per : str, default="group"
-        Name of the groups, recorded in the rule: a column, or "prediction".
+        Name of the groups, which the rule records. The name is a column or "prediction".
     joint : bool, default=False
-        Whether all guarantees hold together with probability 1 - delta. The groups that are large
-        enough for a guarantee then share delta equally. By default, each fails with probability
-        delta.
+        Whether all guarantees hold jointly with probability 1 - delta. The groups that are large
+        enough for a guarantee then share delta equally. By default, each guarantee fails with
+        probability delta.
     score : str, default=""
-        Name of the confidence score, recorded in the rules.
+        Name of the confidence score, which the rules record.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of the confidences, recorded in the rules.
+        Scale of the confidences, which the rules record.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), for rules that accept them, to guarantee the target for
-        each group of another population.
+        Density ratios (`abstain.shift`) that guarantee the target in each group of another
+        population. Some rules do not accept ratios.
     **options
-        Options of the rule: `RULES[method].options`.
+        Options of the rule, which `RULES[method].options` lists.
 
     Returns
     -------
     DecisionRule
-        A part for each group, in the order of the names. A group that is too small for a guarantee
-        has no threshold, with a reason; its samples are rejected.
+        A rule with one part for each group, in the order of the names. A group that is too small
+        for a guarantee has a reason instead of a threshold, and its samples are rejected.
 
     Raises
     ------
     UnknownNameError, MissingInputError
-        If there is no such rule, or a required option is missing.
+        If no rule has this name, or a required option is missing.
     InputError
-        For a rule without data, for weights, for an option that the rule does not have, or for
-        `joint` with a rule without delta.
+        If the rule requires no data or does not have an option, if weights are passed, or if
+        `joint` is True for a rule without delta.
     ShapeError, DomainError
-        For invalid values, or a missing group.
+        If values are invalid, or the group of a sample is missing.
 
     See Also
     --------
-    check_groups : Measure the performance of these thresholds, or of one, on each group.
-    several_risks : One threshold with a limit for each group.
+    check_groups : Measures the performance of a rule on each group.
+    several_risks : Selects one threshold with a limit for each group.
 
     Notes
     -----
-    The samples of a group are independent draws from its distribution, and only they select its
-    threshold. Each guarantee is therefore that of the rule alone, whatever the sizes of the groups.
-    For joint guarantees, delta is divided equally (Bonferroni) among the k groups that could be
-    certified at delta/k if none of their samples failed. This depends on the sizes, not on the
-    losses, so small groups cost nothing. Cost: one sort of each group.
+    The samples of a group are independent draws from the distribution of the group, and only these
+    samples select the threshold of the group. The guarantee of the rule therefore holds in each
+    group, for any sizes of the groups. For joint guarantees, delta is divided equally (Bonferroni)
+    among k groups. These groups could be certified at delta/k if none of their samples failed. The
+    number k depends on the sizes of the groups but not on the losses, and groups that are too small
+    use no share of delta. The cost is one sort of each group.
 
-    Within a group, the distribution changes by the ratios of its samples, on any scale. If the
-    upper limit of the ratios is unknown, the largest observed ratio in the group is used. Samples
-    with a ratio of 0 do not exist in the other population: they are dropped, and so are groups
-    without other samples. Ratios that were estimated over all groups are valid in each group only
-    if the groups change in the same way, given the inputs of the estimate.
+    The ratios of the samples of a group describe the change of the distribution in this group, on
+    any scale. If the upper limit of the ratios is unknown, the function uses the largest observed
+    ratio in the group. Samples with a ratio of 0 do not exist in the other population, so these
+    samples are dropped. Groups that contain only dropped samples are dropped too. Ratios that were
+    estimated over all groups are valid in each group only if all groups change in the same way,
+    given the inputs of the estimate.
 
     References
     ----------
@@ -150,7 +152,7 @@ def fit_groups(
 
 
 def _check_group_rule(method: str, options: dict[str, Any]) -> None:
-    """Raise InputError for a rule without data, or for weights; remove weights of None."""
+    """Raise InputError for a rule without data or for weights, and remove the option `weight`."""
     if not RULES[method].needs_data:
         raise InputError(
             f"the rule {method!r} needs no data, so it has the same threshold for every group"
@@ -162,10 +164,10 @@ def _check_group_rule(method: str, options: dict[str, Any]) -> None:
 
 
 def n_delta_shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
-    """Return the number of shares of delta: the smallest k for which at most k groups use a share.
+    """Return the number of shares of delta, the smallest k for which at most k groups use a share.
 
-    A group uses a share if its rule is attainable for its number of samples without a failure. The
-    number therefore does not depend on the losses.
+    A group uses a share if a rule is attainable for its number of samples without failures. The
+    number of shares therefore does not depend on the losses.
     """
     distinct_sizes, counts = np.unique(sizes, return_counts=True)
 
@@ -180,5 +182,8 @@ def n_delta_shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
     low, high = 1, int(sizes.size)
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if n_attainable(middle) <= middle else (middle + 1, high)
+        if n_attainable(middle) <= middle:
+            high = middle
+        else:
+            low = middle + 1
     return low

@@ -1,7 +1,6 @@
-"""`DecisionRule`: one or several thresholds, their guarantees, and the calibration results."""
+"""The record `DecisionRule` of one or several thresholds, guarantees and calibration results."""
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,27 +22,14 @@ from abstain.thresholds._consistency import (
 from abstain.thresholds._description import describe_rule
 from abstain.thresholds.catalogue import RULES, Guarantee
 from abstain.thresholds.group_names import encode_groups, group_texts, predicted_class_names
+from abstain.thresholds.json_format import rule_from_json, rule_to_json
 from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Array, BoolArray, Scale
 
 #: Method of a threshold that the user sets.
 USER_THRESHOLD: Final = "given"
-#: Value of `per` for a threshold for each predicted class.
+#: Value of `per` if each predicted class has its own threshold.
 PREDICTION: Final = "prediction"
-
-#: Kind of a JSON text with a rule without parts.
-KIND: Final = "decision rule"
-VERSION: Final = 4
-#: Kind of a JSON text with a rule with parts.
-KIND_WITH_PARTS: Final = "set of decision rules"
-#: Default values of fields that older versions do not have.
-_FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
-    1: {"scale": UNKNOWN, "population": ""},
-    2: {"population": ""},
-    3: {},
-}
-#: Fields with another name in older versions.
-_OLD_FIELD_NAMES: Final = {"promised_for": "population"}
 
 
 @dataclass(frozen=True)
@@ -53,10 +39,11 @@ class RulePart:
     Attributes
     ----------
     name : str
-        The group, or the subject of the limit: "overall", "group:night", "prediction:cat",
+        The name of the group or of the limit, such as "overall", "group:night", "prediction:cat" or
         "label:cat".
     rule : DecisionRule
-        Its threshold and guarantee, and the results on the calibration samples of the group.
+        The threshold and guarantee, and the results on the calibration samples of the group or
+        limit.
     """
 
     name: str
@@ -69,64 +56,68 @@ class RulePart:
 
 @dataclass(frozen=True)
 class DecisionRule(NotebookDisplay):
-    """A rule to accept samples whose confidence is at least `threshold`.
+    """A rule that accepts samples whose confidence is at least `threshold`.
 
-    A rule without a threshold accepts nothing, and `reason` gives the reason. A rule may have
-    `parts`: a threshold for each group, or one threshold with several limits. Its other fields
-    then summarize the parts; `from_parts` computes them.
+    A rule without a threshold accepts no sample, and `reason` states the reason. A rule may have
+    `parts`, which contain a threshold for each group or one threshold with several limits. The
+    other fields then summarize the parts, and `from_parts` computes these fields.
 
     Attributes
     ----------
     method : str
-        Name in `RULES` of the rule that selected the threshold; "given" for a user threshold.
+        Name in `RULES` of the rule that selected the threshold, or "given" for a threshold set by
+        the user.
     threshold : float or None
         The lowest accepted confidence. None if the target is unattainable, or if each group has its
         own threshold.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
         The guaranteed quantity.
     in_expectation : bool
-        Whether the guarantee is on average over calibration sets; there is then no `delta`.
+        Whether the guarantee holds on average over calibration sets. The field `delta` is then
+        None.
     target : float or None
-        The requested largest risk, smallest coverage, or cost of an abstention.
+        The requested maximum risk, minimum coverage, or cost of an abstention.
     delta : float or None
         The probability, over calibration sets, that the guarantee may fail.
     bound : float or None
-        The certified bound at the threshold: at most `target` for a risk, at least for a coverage.
+        The certified bound at the threshold. The bound of a risk is at most `target`, and the bound
+        of a coverage is at least `target`.
     n, accepted : int
-        Number of calibration samples (with positive weight), and number of accepted ones. With
-        n = 0, no data were used.
+        Number of calibration samples with positive weight, and number of accepted calibration
+        samples. If n is 0, the rule was created without data.
     failures : int or None
-        Number of accepted samples with a positive loss; None without losses.
+        Number of accepted samples with a positive loss, or None without losses.
     coverage : float or None
-        Share (of the weight) of accepted calibration samples, in [0, 1]: the expected coverage.
+        Weighted share of accepted calibration samples, in [0, 1], which estimates the coverage.
     risk : float or None
-        Selective risk on the calibration data; None if nothing is accepted or there are no losses.
+        Selective risk on the calibration data. None if no sample is accepted or no losses are
+        available.
     score : str
-        Name of the confidence score; "" if unknown.
+        Name of the confidence score, or "" if unknown.
     reason : str
-        The reason for a missing threshold; "" if there is a threshold.
+        The reason for a missing threshold, or "" if the rule has a threshold.
     scale : {"log-odds", "probability", "score", "unknown"}
-        Scale of the threshold: log-odds or the probability of a correct prediction, or the unit of
-        the score. "unknown" for a rule from bare arrays or from a file of version 1; see
-        `for_score`.
+        Scale of the threshold. "log-odds" and "probability" refer to the probability of a correct
+        prediction, and "score" to the unit of the score. "unknown" for a rule from arrays without a
+        scale or from a file of version 1. The method `for_score` sets the scale.
     population : str
-        Population of the guarantee, if it differs from that of the calibration data: with density
-        ratios (`abstain.shift`), the target population.
+        Population of the guarantee if it differs from the population of the calibration data. With
+        density ratios (`abstain.shift`), the guarantee is for the target population.
     per : str
         Name of the column that selects the threshold of a sample, or "prediction" for the predicted
-        class; "" for a rule with one threshold.
+        class. "" for a rule with one threshold.
     joint : bool
-        Whether the guarantees of all parts hold together with probability 1 - delta. Otherwise,
-        each part fails with probability `delta`.
+        Whether the guarantees of all parts hold jointly with probability 1 - delta. Otherwise, the
+        guarantee of each part fails with probability `delta`.
     parts : tuple of RulePart
-        One for each group, in the order of their names, or one for each limit; empty for a rule
+        The parts for all groups, in the order of their names, or for all limits. Empty for a rule
         with a single guarantee. Samples of a group without a threshold are rejected.
 
     Raises
     ------
     InputError
-        (or DomainError, a subclass) If a field has an invalid value or contradicts another. The
-        message names the field.
+        If a field has an invalid value or contradicts another field. The message names the field.
+        DomainError is a subclass.
 
     Examples
     --------
@@ -161,7 +152,7 @@ class DecisionRule(NotebookDisplay):
     parts: tuple[RulePart, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate every field, and the fields against each other."""
+        """Validate every field and the consistency of all fields."""
         records.check(self, owner="a decision rule")
         if self.parts:
             check_parts(self)
@@ -183,29 +174,30 @@ class DecisionRule(NotebookDisplay):
         joint: bool = False,
         delta: float | None = None,
     ) -> "DecisionRule":
-        """Combine decision rules: one for each group, or one threshold with several limits.
+        """Combine decision rules of groups, or of several limits of one threshold.
 
         Parameters
         ----------
         per : str
-            The column of the groups, "prediction", or "" for one threshold with several limits.
+            The column of the groups, or "prediction". "" for one threshold with several limits.
         parts : tuple of RulePart
-            One for each group or limit.
+            The rules of all groups or limits.
         joint : bool, default=False
-            Whether all guarantees hold together with probability 1 - delta.
+            Whether all guarantees hold jointly with probability 1 - delta.
         delta : float, optional
-            The probability that any guarantee fails if `joint`, else that each fails.
+            The probability that any guarantee fails if `joint` is True, and that each guarantee
+            fails otherwise.
 
         Returns
         -------
         DecisionRule
-            Its counts, coverage and risk are those of all calibration samples. Its `target` is the
-            common target of all parts.
+            A rule whose counts, coverage and risk refer to all calibration samples. Its `target` is
+            the common target of all parts.
 
         Raises
         ------
         InputError
-            If there are no parts, or if parts contradict each other or `delta`.
+            If `parts` is empty, or if parts contradict each other or `delta`.
 
         Examples
         --------
@@ -225,14 +217,15 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def attainable(self) -> bool:
-        """Whether there is a threshold, or one for any group."""
+        """Whether the rule has a threshold for all samples or for any group."""
         return self.threshold is not None or any(part.rule.attainable for part in self.parts)
 
     @property
     def quantity(self) -> str:
-        """Quantity of `target`: "coverage", "selective risk", "generalized risk" or "cost".
+        """Quantity of `target`, such as "coverage", "selective risk", "generalized risk" or "cost".
 
-        Empty for a user threshold without a target, and for parts with different targets.
+        The text is empty for a user threshold without a target and for parts with different
+        targets.
         """
         if self.parts and self.target is None:
             return ""
@@ -242,15 +235,15 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def uses_probability(self) -> bool:
-        """Whether the threshold is a probability of a correct prediction, for any score."""
+        """Whether the threshold is a probability of a correct prediction for every score."""
         return self.method in RULES and RULES[self.method].uses_probability
 
     @property
     def scale_description(self) -> str:
-        """Scale of the threshold, and the threshold on the other scale, as text.
+        """Text with the scale of the threshold and the threshold on the other scale.
 
-        Empty without a threshold, for the unit of a score, and for confidences without a name or a
-        scale.
+        The text is empty without a threshold, for the unit of a score, and if neither the name nor
+        the scale of the score is recorded.
         """
         has_unknown_unit = not self.score and self.scale == UNKNOWN
         if self.threshold is None or has_unknown_unit:
@@ -265,12 +258,13 @@ class DecisionRule(NotebookDisplay):
         Parameters
         ----------
         scale : {"log-odds", "probability", "score"}
-            The scale. "score" is the scale of the threshold itself.
+            The target scale. "score" is the scale of the threshold itself.
 
         Returns
         -------
         float or None
-            None without a threshold, or if it has no exact counterpart on the scale.
+            The threshold on this scale. None without a threshold, or if the threshold has no exact
+            counterpart on this scale.
 
         Raises
         ------
@@ -291,7 +285,7 @@ class DecisionRule(NotebookDisplay):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parts: groups or limits."""
+        """Names of the groups or limits."""
         return tuple(part.name for part in self.parts)
 
     def part(self, name: str) -> "DecisionRule":
@@ -305,8 +299,8 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         DecisionRule
-            A rule without a threshold if the group is not in the calibration data. A rule without
-            parts returns itself.
+            The rule of this group or limit. If the group is not in the calibration data, the rule
+            has no threshold. A rule without parts returns itself.
         """
         for part in self.parts:
             if part.name == name:
@@ -329,17 +323,18 @@ class DecisionRule(NotebookDisplay):
         )
 
     def groups_of(self, predictions: Predictions) -> Array:
-        """Return the group that selects the threshold of each sample, as text of shape (n,).
+        """Return the name of the group that selects the threshold of each sample.
 
         Parameters
         ----------
         predictions : Predictions
-            Predictions with `group`, or with predicted classes if `per` is "prediction".
+            Predictions with the attribute `group`, or with predicted classes if `per` is
+            "prediction".
 
         Returns
         -------
         ndarray of shape (n,)
-            Group names, as in the parts.
+            Group names as in the parts.
 
         Raises
         ------
@@ -356,7 +351,7 @@ class DecisionRule(NotebookDisplay):
         return group_texts(predictions.group)
 
     def count_unknown_groups(self, group: AnyArray) -> dict[str, int]:
-        """Count the samples of groups that are not in the calibration data; they are rejected.
+        """Count the samples of groups that are not in the calibration data.
 
         Parameters
         ----------
@@ -366,7 +361,8 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         dict from str to int
-            Number of samples of each such group; empty for a rule with one threshold.
+            Number of samples of each group that is not in the calibration data. The rule rejects
+            these samples. Empty for a rule with one threshold.
         """
         values = to_numpy(group, "group")
         names, codes = encode_groups(values, values.size)
@@ -385,53 +381,54 @@ class DecisionRule(NotebookDisplay):
         score: ScoreState | None = None,
         scale: Scale | None = None,
     ) -> AnyArray:
-        """Return which samples to answer.
+        """Return which samples the rule accepts.
 
         Parameters
         ----------
         confidence : array of shape (n,), ConfidenceScore or Predictions
             Finite confidences of the score that was used in calibration, as an array or as
-            `abstain.confidence.score` returns them; or predictions, from which that score is
-            computed.
+            `abstain.confidence.score` returns them. For predictions, the method computes this
+            score.
         group : array of shape (n,), optional
-            The group of each sample, for a rule with a threshold for each group; by default the
-            group of the predictions. A rule with one threshold ignores it.
+            The group of each sample for a rule with a threshold for each group. The default is the
+            group of the predictions. A rule with one threshold ignores `group`.
         logits, probabilities : array of shape (n, K)
-            Class scores, from which the score of the rule is computed; instead of `confidence`.
+            Class scores from which the score of the rule is computed. Pass class scores instead of
+            `confidence`.
         score : fitted score, optional
-            The state of the score of the rule, if it is a fitted score.
+            The state of the score of the rule if the score is fitted.
         scale : {"log-odds", "probability", "score"}, optional
-            The scale of the confidences, if it may differ from that of the threshold. "score"
+            The scale of the confidences if it may differ from the scale of the threshold. "score"
             compares the numbers without conversion.
 
         Returns
         -------
         array of shape (n,)
-            Booleans of the caller's array type and device (NumPy for lists and series): whether
-            confidence >= threshold. All False without a threshold. Samples of a group without a
-            threshold, or of a group that is not in the calibration data (see
-            `count_unknown_groups`), are rejected.
+            Booleans that state whether confidence >= threshold, in the array type and on the device
+            of the input. For lists and series, the result is a NumPy array. All entries are False
+            without a threshold. The rule rejects samples of a group without a threshold and of a
+            group that is not in the calibration data (see `count_unknown_groups`).
 
         Raises
         ------
         ShapeError, DomainError
-            If an array is empty or has several axes, has NaN or infinite entries, or, with
-            ``scale="probability"``, values outside [0, 1].
+            If an array is empty, has several axes, or has NaN or infinite entries. Also if a value
+            is outside [0, 1] with ``scale="probability"``.
         InputError
-            If not exactly one of `confidence`, `logits` and `probabilities` is passed; if `scale`
-            is missing and all confidences lie in [0, 1] for a threshold in log-odds, or do not for
-            a probability; if the threshold cannot be converted to `scale`; or if the rule does not
-            name its score.
+            If none or several of `confidence`, `logits` and `probabilities` are passed. If `scale`
+            is missing and the confidences may be on another scale than the threshold. If the
+            threshold cannot be converted to `scale`, or the rule does not name its score.
         UnknownNameError, MissingInputError
-            If the input does not allow the score of the rule, or has no groups.
+            If the score of the rule cannot be computed from the input, or groups are missing.
 
         Notes
         -----
         The score of predictions, logits and probabilities is computed on the scale of the
-        threshold. The decisions are therefore those of the calibration, ties included. Confidences
-        on that scale are compared in their own precision: a float32 0.9 reaches the threshold 0.9.
-        On the other scale, confidences reach the threshold from 4 units in the last place below
-        it, because probabilities that are computed in different ways differ by as much.
+        threshold. The decisions, including ties, therefore equal the decisions on the calibration
+        data. Confidences on the scale of the threshold are compared in their own precision, so the
+        float32 number 0.9 reaches the threshold 0.9. Confidences on another scale may be up to 4
+        units in the last place below the threshold, because probabilities that are computed in
+        different ways can differ by this amount.
 
         Examples
         --------
@@ -461,6 +458,7 @@ class DecisionRule(NotebookDisplay):
     def _accept_by_group(
         self, values: Array, group: AnyArray | None, value_scale: str | None
     ) -> BoolArray:
+        """Return which samples reach the threshold of their group."""
         if group is None:
             raise MissingInputError(f"the rule has a threshold for each {self.per!r}: pass `group`")
         names, codes = encode_groups(group, values.size)
@@ -469,20 +467,20 @@ class DecisionRule(NotebookDisplay):
         has_threshold = ~np.isnan(thresholds)
         if not has_threshold.any():
             return has_threshold
-        # All confidences are compared at once, because those of few groups may not show their
-        # scale.
+        # All confidences are compared at once, because the confidences of few groups may not reveal
+        # their scale.
         thresholds[~has_threshold] = thresholds[has_threshold][0]
         return has_threshold & scales.reaches_threshold(values, thresholds, self.scale, value_scale)
 
     def for_score(self, name: str, *, scale: RuleScale | None = None) -> "DecisionRule":
-        """Return the same rule for the confidence score with this name.
+        """Return a copy of the rule that records the name of its confidence score.
 
         Parameters
         ----------
         name : str
             Name of the score.
         scale : {"log-odds", "probability", "score", "unknown"}, optional
-            Scale of its confidences and of the threshold; by default unchanged.
+            Scale of the confidences and of the threshold. By default, the scale is unchanged.
 
         Returns
         -------
@@ -498,7 +496,7 @@ class DecisionRule(NotebookDisplay):
         --------
         >>> from abstain.thresholds import DecisionRule
         >>> print(DecisionRule("given", 2.0).for_score("msr", scale="log-odds"))
-        Accept when "msr" is at least 2 (log-odds; a probability of 0.880797); nothing is
+        Accept when "msr" is at least 2 (log-odds; a probability of 0.880798); nothing is
         guaranteed.
         """
         if self.parts:
@@ -507,14 +505,12 @@ class DecisionRule(NotebookDisplay):
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; `from_json` restores exactly the same numbers."""
-        if not self.parts:
-            fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
-            return json.dumps(fields, indent=2)
-        parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
-        fields = {"kind": KIND_WITH_PARTS, "version": 1, "per": self.per}
-        fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
-        return json.dumps(fields, indent=2)
+        """Return the rule as JSON text; `from_json` restores exactly the same numbers.
+
+        A threshold in log-odds also has the field `threshold_probability`, a probability that
+        accepts the same samples.
+        """
+        return rule_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "DecisionRule":
@@ -523,23 +519,23 @@ class DecisionRule(NotebookDisplay):
         Parameters
         ----------
         text : str
-            JSON, which may have been edited.
+            JSON text, which may have been edited.
 
         Returns
         -------
         DecisionRule
-            Equal to the rule that was written.
+            The rule, which equals the written rule.
 
         Raises
         ------
         FileFormatError
-            If the text is no JSON or no decision rule, or if a field is missing, unknown, duplicate
-            or invalid, or contradicts another. The message names the field.
+            If the text is not JSON or not a decision rule. Also if a field is missing, unknown,
+            duplicate or invalid, or contradicts another field. The message names the field.
 
         Notes
         -----
-        Version 1 does not record the scale, which is then "unknown". Versions before 3 do not
-        record the population, which is then that of the calibration data.
+        Version 1 does not record the scale, so the scale is "unknown". Versions before 3 do not
+        record the population, so the guarantee is for the population of the calibration data.
 
         Examples
         --------
@@ -547,44 +543,9 @@ class DecisionRule(NotebookDisplay):
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        with json_records.invalid_file_errors("decision rule"):
-            fields = json_records.parse_object(text)
-            kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
-            if kind == KIND_WITH_PARTS:
-                json_records.pop_version(fields, "version", (1,))
-                return _read_parts(fields)
-            version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
-            return _read_rule(_FIELDS_ADDED_LATER.get(version, {}) | fields, "a decision rule")
+        rule: DecisionRule = rule_from_json(text, cls, RulePart)
+        return rule
 
     def __str__(self) -> str:
-        """Describe the rule, or each part, in a sentence."""
+        """Describe the rule or each of its parts in a sentence."""
         return describe_rule(self)
-
-
-# ------------------------------------------------------------------------------------ JSON
-def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
-    """Return the fields of a rule without parts."""
-    return {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
-
-
-def _read_rule(fields: object, description: str) -> DecisionRule:
-    """Read a rule without parts, also with the field names of older versions."""
-    if isinstance(fields, dict):
-        fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
-        fields = {"per": "", "joint": False, "parts": (), **fields}
-    return records.from_nested_fields(DecisionRule, fields, description)
-
-
-def _read_parts(fields: dict[str, Any]) -> DecisionRule:
-    """Read a rule with parts; the parts determine its other fields."""
-    names = ("per", "parts", "joint", "delta")
-    records.check_field_names(fields, names, "a decision rule with parts")
-    entries = fields.pop("parts")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        json_records.raise_error("the field `parts` must be a list, each with a name and a rule")
-    parts = []
-    for entry in entries:
-        rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
-        part_fields = {**entry, "rule": rule}
-        parts.append(records.from_fields(RulePart, part_fields, "a part of a decision rule"))
-    return DecisionRule.from_parts(parts=tuple(parts), **fields)

@@ -1,4 +1,4 @@
-"""Performance of a rule on data: numbers with confidence intervals, and verdicts."""
+"""Performance of a rule on data, with confidence intervals and verdicts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,16 +30,16 @@ Verdict = Literal["holds", "broken", "cannot tell", "nothing accepted", "unattai
 
 @dataclass(frozen=True, eq=False)
 class AcceptedLosses:
-    """Validated losses of the samples with positive weight, and which of them are accepted."""
+    """Losses of the samples with positive weight, and a mask of the accepted samples."""
 
-    #: Shape (n,); None without labels.
+    #: Losses of shape (n,), or None without labels.
     loss: FloatArray | None
     accepted: BoolArray
     weight: FloatArray | None
     level: float
-    #: Whether every loss of the data set is 0 or 1, also outside this subset.
+    #: Whether every loss of the data set is 0 or 1, including samples outside this subset.
     is_binary: bool
-    #: Indices or mask of the samples in the original arrays; None if all have a positive weight.
+    #: Indices or mask of the samples in the original arrays. None if all weights are positive.
     source_rows: BoolArray | None = None
 
     @property
@@ -48,11 +48,11 @@ class AcceptedLosses:
         return int(self.accepted.size)
 
     def mean(self, x: Array) -> float:
-        """Weighted mean over all samples."""
+        """Return the weighted mean over all samples."""
         return float(np.average(x, weights=self.weight))
 
     def subset(self, rows: Array) -> "AcceptedLosses":
-        """Return a subset of the samples, by indices or a mask."""
+        """Return the subset of the samples with these indices or in this mask."""
         loss = None if self.loss is None else self.loss[rows]
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, loss=loss, accepted=self.accepted[rows], weight=weight)
@@ -61,7 +61,7 @@ class AcceptedLosses:
 def check_losses(
     accepted: Array, loss: AnyArray | None, weight: AnyArray | None, *, level: float
 ) -> AcceptedLosses:
-    """Validate losses (None without labels) and weights of samples with decisions."""
+    """Validate weights and losses, which are None without labels."""
     w = checks.weight(weight, length=accepted.size)
     if loss is None:
         rows, w, accepted = drop_zero_weights(w, accepted)
@@ -76,7 +76,7 @@ def check_losses(
 def share_with_interval(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
     """Return the share of samples for which `x` is True, with an exact interval.
 
-    With weights, the interval is computed for the effective sample size.
+    With weights, the interval uses the effective sample size.
     """
     count = int(np.count_nonzero(x))
     if s.weight is None:
@@ -102,7 +102,7 @@ def mean_with_interval(
 
 
 def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Return the mean loss of the accepted samples; NaN if there are none, or without labels."""
+    """Return the mean loss of the accepted samples, or NaN without accepted samples or labels."""
     accepted = s.subset(s.accepted)
     if accepted.n == 0:
         return _NAN, no_interval(s.level, "nothing is accepted at this threshold")
@@ -114,7 +114,7 @@ def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
 
 
 def generalized_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Return the mean over all samples of the accepted losses; NaN without labels."""
+    """Return the accepted loss divided by the number of all samples, or NaN without labels."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
     if s.is_binary or not (s.loss * s.accepted).any():
@@ -129,17 +129,18 @@ class StageCheck:
     Attributes
     ----------
     name : str
-        Name of the stage; "" for a decision rule.
+        Name of the stage, or "" for a decision rule.
     n_answered : int
-        Number of samples (with positive weight) that it answers.
+        Number of answered samples with positive weight.
     share : float
-        Share of all samples that it answers.
+        Share of all samples that are answered.
     share_interval : Interval
         Exact (Clopper-Pearson) confidence interval.
     risk : float
-        Mean loss of its answers; NaN if there are none, or without labels.
+        Mean loss of the answered samples. NaN if no sample is answered or labels are missing.
     risk_interval : Interval
-        Exact for 0/1 losses, otherwise a t interval from the influence function.
+        Confidence interval of the risk. Exact for 0/1 losses, otherwise a t interval from the
+        influence function.
     """
 
     name: str
@@ -157,18 +158,19 @@ class LoadCheck:
     Attributes
     ----------
     reviews : float
-        Share of the samples that the person answers.
+        Share of all samples that the person answers.
     reviews_interval : Interval
-        Exact (Clopper-Pearson). With a capacity limit, it holds jointly with that of the risk.
+        Exact (Clopper-Pearson) confidence interval. With a capacity limit, the interval holds
+        jointly with the interval of the risk.
     excess : float
-        The share minus its limit; NaN without a limit.
+        The share minus its limit, or NaN without a limit.
     verdict : str
-        "holds", "broken" or "cannot tell"; "no target" without a limit.
+        "holds", "broken" or "cannot tell", or "no target" without a limit.
     days_over : float
-        Share of days with more reviews than the daily capacity, at this load; NaN if the plan has
-        no daily capacity.
+        Expected share of days with more reviews than the daily capacity. NaN if the plan has no
+        daily capacity.
     cost : float
-        Mean cost of a sample; NaN without labels if errors have a cost.
+        Mean cost of a sample. NaN if labels are missing and errors have a cost.
     cost_interval : Interval
         t interval.
     """
@@ -191,36 +193,39 @@ class RuleCheck:
     name : str
         Name of the data set.
     rule : DecisionRule or Cascade
-        The rule that was checked. For a group with its own rule, that rule.
+        The rule that was checked, which is the rule of the group if the group has its own rule.
     n : int
-        Number of samples (with positive weight).
+        Number of samples with positive weight.
     stages : tuple of StageCheck
-        The rule, or each stage of a cascade with the person last.
+        One entry for a decision rule. For a cascade, the entries of all stages, followed by the
+        person.
     risk : float
-        Mean over all samples of the loss of the answers. For a decision rule, the generalized risk
-        (coverage x selective risk). NaN without labels.
+        Total loss of the answers divided by the number of all samples. For a decision rule, the
+        value is the generalized risk (coverage x selective risk). NaN without labels.
     risk_interval : Interval
-        Exact (Clopper-Pearson) for shares, otherwise a t interval from the influence function. NaN
-        with a note if there is none.
+        Confidence interval of the risk. Exact (Clopper-Pearson) for shares, otherwise a t interval
+        from the influence function. If no interval can be computed, the bounds are NaN and the note
+        states the reason.
     excess : float
-        Difference from the target; positive is worse. Achieved risk minus target, target minus
-        achieved coverage, or, for a rule by cost, the mean cost of a sample minus the cost of
-        abstaining on every sample. NaN without a target, for the selective risk if nothing is
-        accepted, and for a risk without labels.
+        Difference from the target, where positive is worse. The excess is the achieved risk minus
+        the target, or the target minus the achieved coverage. For a rule that minimizes the cost,
+        the excess is the mean cost of a sample minus the cost of abstaining on every sample. NaN
+        without a target, for the selective risk if no sample is accepted, and for a risk without
+        labels.
     excess_interval : Interval
         Confidence interval of the excess.
     verdict : str
-        "holds" if the interval of the excess lies at or below 0, "broken" if it lies above 0, else
-        "cannot tell". "nothing accepted" for the selective risk if nothing is accepted,
-        "unattainable" for a rule without a threshold, "no target" for a user threshold. If there
-        are groups or a capacity limit, the worst of their verdicts.
+        "holds" if the interval of the excess lies at or below 0, "broken" if the interval lies
+        above 0, and otherwise "cannot tell". "nothing accepted" for the selective risk if no sample
+        is accepted. "unattainable" for a rule without a threshold, and "no target" for a user
+        threshold. With groups or a capacity limit, the verdict is the worst verdict.
     group : str
-        Name of the group; "" for the total.
+        Name of the group, or "" for the total.
     excess_verdict : str
-        The verdict of the excess alone, if there are groups or `load`; "" otherwise.
+        The verdict of the excess alone if groups or `load` exist, and "" otherwise.
     n_joint_verdicts : int
-        Number of verdicts that hold jointly at the requested level: 1, or the total and its groups,
-        whose intervals then have a higher level.
+        Number of verdicts that hold jointly at the requested level. The total and its groups hold
+        jointly, so their intervals have a higher level.
     load : LoadCheck or None
         Load and cost of a cascade.
     """
@@ -246,7 +251,7 @@ class RuleCheck:
 
     @property
     def coverage(self) -> float:
-        """Share (of the weight) that the rule or the first stage answers."""
+        """Weighted share of the samples that the rule or the first stage answers."""
         return self.stages[0].share
 
     @property
@@ -266,7 +271,7 @@ class RuleCheck:
 
     @property
     def generalized_risk(self) -> float:
-        """The risk, which is the generalized risk of a decision rule."""
+        """The attribute `risk`, which is the generalized risk of a decision rule."""
         return self.risk
 
     @property
@@ -276,12 +281,12 @@ class RuleCheck:
 
     @property
     def label(self) -> str:
-        """Name of the data set, with its group if there is one."""
+        """Name of the data set, followed by the name of the group if the check is for a group."""
         return ": ".join(text for text in (self.name, self.group) if text)
 
     @property
     def note(self) -> str:
-        """Explanation of the verdict; may be empty."""
+        """Explanation of the verdict, which may be empty."""
         if self.excess_verdict and self.excess_verdict != self.verdict:
             worst = "a group" if self.load is None else "the load"
             return f"total: {self.excess_verdict}; {worst}: {self.verdict}"
@@ -293,10 +298,11 @@ class RuleCheck:
         Returns
         -------
         dict
-            Names to texts and numbers, each estimate with `_low` and `_high`. For a decision rule:
-            name, subgroup, method, guarantee, threshold, target, delta, n, accepted, the achieved
-            numbers, excess and verdict. For a cascade: name, n, risk, reviews, cost, the excesses
-            and verdicts, and `answered_NAME` and `risk_NAME` of each stage.
+            Texts and numbers by name. Each estimate has two additional entries with the suffixes
+            `_low` and `_high`. The row of a decision rule contains name, subgroup, method,
+            guarantee, threshold, target, delta, n, accepted, the achieved numbers, excess and
+            verdict. The row of a cascade contains name, n, risk, reviews, cost, the excesses and
+            verdicts, and `answered_NAME` and `risk_NAME` of each stage.
         """
         if self.load is not None:
             load = self.load
@@ -339,7 +345,7 @@ class RuleCheck:
 def apply_rule(
     rule: DecisionRule, confidence: AnyArray, scale: Scale | None, by: AnyArray | None = None
 ) -> BoolArray:
-    """Return which samples a rule accepts; `by` are the groups that select its thresholds."""
+    """Return which samples a rule accepts, where `by` selects the thresholds."""
     rule_object: object = rule
     if not isinstance(rule_object, DecisionRule):
         raise InputError(f"`rule` must be a DecisionRule; got {type(rule_object).__name__}")
@@ -349,7 +355,7 @@ def apply_rule(
 
 
 def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
-    """Return the performance of a rule on samples with decisions."""
+    """Measure the performance of a rule on samples with known decisions."""
     coverage, coverage_interval = share_with_interval(s, s.accepted)
     selective, selective_interval = selective_risk(s)
     generalized, generalized_interval = generalized_risk(s)
@@ -389,7 +395,7 @@ def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
 
 
 def _cost_beyond_abstaining(s: AcceptedLosses, cost: float) -> tuple[float, Interval]:
-    """Return the mean cost of a sample, minus the cost of abstaining on every sample."""
+    """Return the mean cost of a sample minus the cost of abstaining on every sample."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
     return mean_with_interval(s, (s.loss - cost) * s.accepted, signed=True)
@@ -398,21 +404,21 @@ def _cost_beyond_abstaining(s: AcceptedLosses, cost: float) -> tuple[float, Inte
 def excess_over_target(
     value: float, interval: Interval, target: float, *, is_minimum: bool = False
 ) -> tuple[float, Interval]:
-    """Return how much worse a value is than its target, with the interval."""
+    """Return how much worse a value is than its target, and the interval of this excess."""
     sign = -1.0 if is_minimum else 1.0
     low, high = sorted((sign * (interval.low - target), sign * (interval.high - target)))
     return sign * (value - target), replace(interval, low=low, high=high)
 
 
 def decide_verdict(excess_interval: Interval) -> Verdict:
-    """Return the verdict for the interval of an excess."""
+    """Return the verdict that the interval of an excess implies."""
     if excess_interval.high <= 0:
         return "holds"
     return "broken" if excess_interval.low > 0 else "cannot tell"
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of "broken", "cannot tell" and "holds"; others are ignored."""
+    """Return the worst of the verdicts "broken", "cannot tell" and "holds"."""
     worst_first: tuple[Verdict, ...] = ("broken", "cannot tell", "holds")
     return min((v for v in verdicts if v in worst_first), key=worst_first.index)
 

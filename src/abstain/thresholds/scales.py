@@ -1,7 +1,8 @@
-"""Scales of thresholds and confidences, and their comparison without guesses.
+"""Scales of thresholds and confidences, and comparisons that do not guess a scale.
 
 A threshold in log-odds and a threshold as a probability may define the same rule with different
-numbers: every probability is below a log-odds of 1. Therefore, an unknown scale is never guessed.
+numbers. For example, no probability reaches log-odds of 2. Therefore, this module never guesses an
+unknown scale.
 """
 
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -12,6 +13,7 @@ from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
+from abstain.thresholds.decimals import round_probability_up
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
 #: Scale of a rule that does not record one, such as a rule from an older file.
@@ -19,17 +21,18 @@ UNKNOWN: Final = "unknown"
 RuleScale: TypeAlias = Scale | Literal["unknown"]
 SCALES: Final[tuple[str, ...]] = get_args(Scale)
 
-#: Rounding error of a softmax: its largest entry may exceed 1 by as much.
+#: Maximum rounding error of a softmax, whose largest entry may exceed 1.
 _PROBABILITY_TOLERANCE = 1e-5
-#: Probabilities that differ by so many units in the last place are equal, because they may have
-#: been computed in different ways.
+#: Maximum difference, in units in the last place, of probabilities that are considered equal.
+#: Different ways of computing the same probability can lead to this difference.
 _MAX_ULP_DIFFERENCE = 4
-#: A threshold so near to 1, in units in the last place, cannot be compared with probabilities.
+#: Minimum distance of a threshold from 1, in units in the last place, for a comparison with
+#: probabilities.
 _MIN_ULPS_TO_ONE = 64
 
 
 def select_source(confidence: object, logits: Any, probabilities: Any) -> object:
-    """Return the confidences, or predictions built from the class scores."""
+    """Return the confidences, or predictions that contain the class scores."""
     n_sources = sum(source is not None for source in (confidence, logits, probabilities))
     if n_sources != 1:
         raise (InputError if n_sources else MissingInputError)(
@@ -44,7 +47,7 @@ def select_source(confidence: object, logits: Any, probabilities: Any) -> object
 def compute_confidence(
     predictions: Predictions, score_name: str, state: ScoreState | None
 ) -> ConfidenceScore:
-    """Compute the confidences of the score of a rule."""
+    """Compute the confidences of the score that a rule names."""
     if not score_name and state is None:
         raise MissingInputError(
             "the rule names no score. Pass confidences, or set the score: rule.for_score('msr')"
@@ -55,9 +58,10 @@ def compute_confidence(
 def values_on_scale(
     confidence: ConfidenceScore, rule_scale: str, scale: str | None
 ) -> tuple[AnyArray, str | None]:
-    """Return the values to compare with a threshold on `rule_scale`, and their scale.
+    """Return the values to compare with a threshold on `rule_scale` and the scale of the values.
 
-    `scale` is the scale that the caller names. A score from a column of the data has no other.
+    `scale` is the scale that the caller specifies. A score from a column of the data has no other
+    scale.
     """
     check_scale(confidence, scale)
     if confidence.is_user_column:
@@ -72,9 +76,9 @@ def values_on_scale(
 def comparable_values(
     source: Any, score_name: str, rule_scale: str, state: ScoreState | None, scale: str | None
 ) -> tuple[AnyArray, str | None]:
-    """Return the confidences to compare with thresholds on `rule_scale`, and their scale.
+    """Return the confidences to compare with thresholds on `rule_scale` and their scale.
 
-    The scale is None if it is unknown.
+    The scale is None if the scale is unknown.
     """
     if isinstance(source, Predictions):
         source = compute_confidence(source, score_name, state)
@@ -89,7 +93,7 @@ def comparable_values(
 
 
 def check_score_name(rule_score: str, name: str) -> None:
-    """Raise InputError if both names are known and differ."""
+    """Raise InputError if both names are not empty and differ."""
     if rule_score and name and name != rule_score:
         raise InputError(
             f"the rule is for the score {rule_score!r}; got {name!r}. A threshold of one score "
@@ -107,7 +111,7 @@ def check_scale(confidence: ConfidenceScore, scale: str | None) -> None:
 
 
 def convert_threshold(threshold: float, scale: str) -> float | None:
-    """Convert a threshold between log-odds and probability; None if it has no counterpart."""
+    """Convert a threshold between log-odds and probability, or return None if impossible."""
     if scale == "log-odds":
         return float(special.expit(threshold))
     if scale == "probability" and 0 < threshold < 1:
@@ -115,14 +119,24 @@ def convert_threshold(threshold: float, scale: str) -> float | None:
     return None
 
 
+def lowest_accepted_probability(log_odds: float) -> float:
+    """Return the lowest probability that reaches a threshold in log-odds.
+
+    It is 4 units in the last place below the threshold, because of rounding errors.
+    """
+    tolerance = _MAX_ULP_DIFFERENCE * float(np.finfo(np.float64).eps)
+    return float(special.expit(log_odds)) * (1 - tolerance)
+
+
 def reaches_threshold(
     values: Array, threshold: float | FloatArray, rule_scale: str, value_scale: str | None
 ) -> BoolArray:
-    """Return which values reach a threshold on `rule_scale`; `value_scale` may be None (unknown).
+    """Return which values reach a threshold on `rule_scale`.
 
-    There is one threshold, or one for each value. On the scale of the threshold (also called
-    "score"), numbers are compared in the precision of the values. On the other scale, values may
-    be 4 units in the last place below the threshold.
+    `threshold` is a number or contains one threshold for each value. `value_scale` is None if the
+    scale of the values is unknown. Values on the scale of the threshold, which is also called
+    "score", are compared in their precision. Values on another scale may be up to 4 units in the
+    last place below the threshold.
     """
     if value_scale is None:
         _check_plausible_scale(values, float(np.min(threshold)), rule_scale)
@@ -152,7 +166,7 @@ def reaches_threshold(
 
 
 def _at_least(values: Array, threshold: float | FloatArray) -> BoolArray:
-    """Compare in the precision of the values."""
+    """Compare values with a threshold in the precision of the values."""
     with np.errstate(over="ignore"):
         out: BoolArray = values >= np.asarray(threshold).astype(values.dtype)
     return out
@@ -199,6 +213,7 @@ def _check_plausible_scale(values: Array, threshold: float, rule_scale: str) -> 
 
 
 def _no_counterpart_message(rule_scale: str, value_scale: str) -> str:
+    """Return the message for a threshold that cannot be converted."""
     if rule_scale == UNKNOWN:
         return (
             "the rule does not record the scale of its threshold, so it cannot be compared with "
@@ -212,12 +227,12 @@ def _no_counterpart_message(rule_scale: str, value_scale: str) -> str:
 
 
 def describe_scale(threshold: float, scale: str) -> str:
-    """Return the scale of a threshold and its value on the other scale; "" for a score's unit.
+    """Return a text with the scale of a threshold and its value on the other scale.
 
     Examples
     --------
     >>> describe_scale(2.0, "log-odds"), describe_scale(0.75, "probability")
-    ('log-odds; a probability of 0.880797', 'a probability; log-odds of 1.09861')
+    ('log-odds; a probability of 0.880798', 'a probability; log-odds of 1.09861')
     >>> describe_scale(3.0, "score"), describe_scale(3.0, "unknown")
     ('', 'on a scale that is not recorded')
     """
@@ -229,4 +244,8 @@ def describe_scale(threshold: float, scale: str) -> str:
     if scale == "probability":
         name, other_name = other_name, name
     counterpart = convert_threshold(threshold, scale)
-    return name if counterpart is None else f"{name}; {other_name} of {counterpart:.6g}"
+    if counterpart is None:
+        return name
+    # Rounded up, so that the displayed probability accepts no other samples.
+    text = f"{counterpart:.6g}" if scale == "probability" else round_probability_up(counterpart, 6)
+    return f"{name}; {other_name} of {text}"

@@ -1,10 +1,10 @@
-"""Losses and heads to train classifiers that may abstain, in PyTorch.
+"""PyTorch losses and network heads that train classifiers that may abstain.
 
-Needs the extra ``torch``: ``pip install 'abstain[torch]'``.
+This package requires the extra ``torch``: ``pip install 'abstain[torch]'``.
 """
 
 try:
-    import torch as _torch  # noqa: F401  first, so that one line says what is missing
+    import torch as _torch  # noqa: F401  the first import, so that the error below names it
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise

@@ -1,4 +1,4 @@
-"""The rank-weighted mean loss of one step, with hard or soft ranks."""
+"""The mean loss of a training step, weighted by hard or soft ranks of the confidences."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,17 +16,18 @@ from abstain.training._processes import Batch, gather_batch
 from abstain.training._weights import Weighting, as_host_array, mean_over_ties, tie_group_weights
 from abstain.training.heads import at_least_float32_type, widest_type
 
-#: A standard deviation below this share of the largest confidence is rounding of equal numbers.
+#: If the standard deviation is below this share of the largest confidence, it is a rounding error.
 ROUNDING = 1e-6
 
-#: Number of pairs in a block: on the CPU few enough for the cache, on a device enough to use it.
+#: Maximum number of pairs in a block: on the CPU a block fits into the cache, and on a device it is
+#: large enough to use the device.
 MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature; None for hard ranks."""
+    """Validate the temperature of soft ranks. None selects hard ranks."""
     if isinstance(soft, bool):
-        # True would be a temperature of 1, ten times the usual one.
+        # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(
             f"`soft` must be a temperature, such as 0.1, or None for hard ranks; got {soft!r}"
         )
@@ -34,7 +35,7 @@ def check_temperature(soft: Any) -> float | None:
 
 
 def standard_deviation(population: Tensor) -> Tensor:
-    """Return the standard deviation of the confidences, without a gradient; 1 if all are equal."""
+    """Return the standard deviation of the confidences as a constant, or 1 if all are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
     return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)
@@ -48,10 +49,10 @@ def soft_ranks(
 ) -> Tensor:
     """Return 1/2 + sum over j of sigmoid((c_i - c_j) / temperature), shape (n,).
 
-    j runs over the batch and over `recent`. Ranks lie between 1 and the number of confidences. Tied
-    samples get the mean of their ranks. The pairs are computed in `precision`.
+    The index j runs over the batch and over `recent`. Ranks are between 1 and the number of
+    confidences. Tied samples have the mean of their ranks. The pairs are computed in `precision`.
     """
-    # Subtract the mean in the wide precision, so that the narrow one represents the differences.
+    # The mean is subtracted in the wide type, so that the narrow type represents the differences.
     center = confidence.detach().mean()
     scaled = ((confidence - center) / temperature).to(precision)
     population = scaled
@@ -63,7 +64,7 @@ def soft_ranks(
 
 
 class _SoftCount(torch.autograd.Function):
-    """The sum over y of sigmoid(x - y) for each x, in blocks of rows to limit the memory."""
+    """The sum over y of sigmoid(x - y) for each x, computed in blocks of rows to save memory."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -73,6 +74,7 @@ class _SoftCount(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradients with respect to x and y."""
         x, y = ctx.saved_tensors
         gradient_x, gradient_y = torch.empty_like(x), torch.zeros_like(y)
         for rows in _blocks(x, y):
@@ -97,8 +99,9 @@ def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
 def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
     """Return a value whose backward pass raises an error that explains the missing gradient.
 
-    The value is unchanged if it has a gradient, or if `source` needs none. Evaluation without a
-    gradient remains possible, and the error of torch would not name the option to change.
+    If the value has a gradient, or if `source` needs no gradient, the value is returned unchanged.
+    The value can be evaluated without a gradient. The error of torch would not name the option to
+    change.
     """
     if value.requires_grad or not (torch.is_grad_enabled() and source.requires_grad):
         return value
@@ -107,7 +110,7 @@ def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
 
 
 class _RaiseInBackward(torch.autograd.Function):
-    """The identity, with an error instead of a gradient."""
+    """The identity function, which raises an error in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, source: Tensor) -> Tensor:  # noqa: ARG004
@@ -121,14 +124,15 @@ class _RaiseInBackward(torch.autograd.Function):
         )
 
 
-#: Value of an unused entry of the queue; stored confidences are finite.
+#: Value of an unused entry of the queue. Stored confidences are finite.
 EMPTY = float("inf")
 
 
 class RecentConfidences(torch.nn.Module):
-    """A queue of the last confidences in training: first in, first out."""
+    """A first-in, first-out queue of the most recent confidences in training."""
 
-    #: The newest confidence last, infinity in unused entries. A buffer, part of the state dict.
+    #: Confidences in the order of their age, oldest first, in a buffer of the state dict. Unused
+    #: entries contain infinity and come first.
     values: Tensor
 
     def __init__(self, size: int) -> None:
@@ -137,29 +141,30 @@ class RecentConfidences(torch.nn.Module):
         self._filled = 0
 
     def stored(self, like: Tensor) -> Tensor | None:
-        """Return the stored confidences, with the device and precision of `like`; None if none."""
+        """Return the stored confidences with the device and type of `like`, or None if empty."""
         if self.values.device != like.device:
-            # A loss is rarely moved to a device explicitly, so the queue follows its input.
+            # A loss is rarely moved to a device explicitly, so the queue moves to the input's
+            # device.
             self.values = self.values.to(like)
         if self._filled == 0:
             return None
         return self.values[self.values.shape[0] - self._filled :].to(like.dtype)
 
     def add(self, confidence: Tensor) -> None:
-        """Append the confidences of a batch; a batch with NaN or infinity is ignored."""
+        """Append the confidences of a batch, unless they contain NaN or infinity."""
         size = self.values.shape[0]
         new = confidence.detach().to(self.values)[-size:]
         shifted = torch.cat((self.values[new.shape[0] :], new))
         is_finite = torch.isfinite(confidence.detach()).all()
         if self._filled == size and self.values.device.type != "cpu":
-            # A full queue needs no number on the host, so the device is not waited for.
+            # A full queue needs no number from the device, so the host does not wait for it.
             self.values = torch.where(is_finite, shifted, self.values)
         elif bool(is_finite):
             self.values = shifted
             self._filled = min(size, self._filled + int(new.shape[0]))
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:  # noqa: FBT002
-        """Move the queue to the device of the module, but keep its precision."""
+        """Move the queue to the device of the module without changing its precision."""
         values = self.values
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         device = self.values.device
@@ -174,32 +179,32 @@ class RecentConfidences(torch.nn.Module):
         self._filled = int(torch.isfinite(self.values).sum())
 
     def extra_repr(self) -> str:
-        """Return the size of the queue."""
+        """Return the size of the queue and the number of stored confidences."""
         return f"size={self.values.shape[0]}, filled={self._filled}"
 
 
 @dataclass(frozen=True)
 class RankWeightedMean:
-    """Computes the mean loss of a batch, weighted by the rank of the confidence."""
+    """The mean loss of a batch, weighted by the rank of the confidence."""
 
     weighting: Weighting
-    #: Temperature of soft ranks, relative to the standard deviation; None for hard ranks.
+    #: Temperature of soft ranks relative to the standard deviation, or None for hard ranks.
     soft: float | None = None
 
     def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the mean over the batch of weight x loss, a scalar."""
+        """Return the mean of weight times loss over the batch, a scalar."""
         weighted_loss: Tensor = self.weights(batch, recent, precision) * batch.loss
         mean = weighted_loss.mean()
         if batch.weight is not None:
             mean = (weighted_loss * batch.weight).sum() / batch.weight.sum()
         out = mean + _nan_if_not_finite(batch.confidence)
         if batch.processes > 1:
-            # The gradients are averaged over the processes later, but their sum is required.
+            # The gradients are averaged over the processes later, but their sum is needed.
             out = out.detach() + batch.processes * (out - out.detach())
         return out.to(precision)
 
     def weights(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the weight of each sample of the batch, shape (n,)."""
+        """Return the weight of each sample in the batch, shape (n,)."""
         confidence = batch.confidence if self.soft is not None else batch.confidence.detach()
         n = confidence.shape[0]
         population = confidence if recent is None else torch.cat((confidence, recent))
@@ -213,7 +218,7 @@ class RankWeightedMean:
         return mean_over_ties(confidence, population, values)
 
     def check_no_weight(self, *, has_recent: bool) -> None:
-        """Raise InputError if the options do not allow sample weights."""
+        """Raise an InputError if the options do not support sample weights."""
         unsupported = {
             "soft ranks": self.soft is not None,
             "a function as `weights`": self.weighting.entry is None,
@@ -227,10 +232,10 @@ class RankWeightedMean:
 
 
 def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
-    """Return 0, or NaN if a confidence is not finite: its rank is undefined."""
+    """Return 0, or NaN if a confidence is not finite, because its rank is undefined."""
     values = as_host_array(confidence)
     if values is None:
-        # 0 x NaN is NaN. This does not wait for a device.
+        # 0 x NaN is NaN, so the host does not have to wait for the device.
         return (0.0 * confidence.detach()).sum()
     return 0.0 if np.isfinite(values).all() else float("nan")
 
@@ -238,7 +243,7 @@ def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
 def build_batch(
     confidence: Any, loss: Any, weight: Any, *, gather: bool
 ) -> tuple[Batch, torch.dtype]:
-    """Validate the vectors of a step; return the batch and the type of the result."""
+    """Validate the vectors of a training step. Return the batch and the type of the result."""
     for name, x in (("confidence", confidence), ("loss", loss)):
         if not isinstance(x, Tensor):
             raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")

@@ -1,4 +1,4 @@
-"""Losses and confidences of samples, computed from logits (n, K)."""
+"""Losses and confidences of samples that are computed from logits of shape (n, K)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain.predictions.outputs import ClassScores
 from abstain.training.heads import at_least_float32
 
-#: Function from logits (n, K) and labels to losses (n,).
+#: Function from logits (n, K) and labels (n,) to losses (n,).
 BaseLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -33,7 +33,7 @@ def _zero_one(logits: Tensor, labels: Tensor) -> Tensor:
 def _brier(logits: Tensor, labels: Tensor) -> Tensor:
     logs = functional.log_softmax(at_least_float32(logits), dim=1)
     label_column = labels[:, None]
-    # p - 1 for the label, computed from its logarithm: accurate if p is almost 1.
+    # p - 1 of the label is computed from log p, so it is accurate if p is close to 1.
     label_error = torch.expm1(logs.gather(1, label_column))[:, 0]
     other_probabilities = logs.exp().scatter(1, label_column, 0.0)
     return label_error**2 + (other_probabilities**2).sum(dim=1)
@@ -47,7 +47,7 @@ BASE_LOSSES: dict[str, BaseLoss] = {
 
 
 def base_loss(base: Any) -> BaseLoss:
-    """Return the loss function with this name, or the caller's function."""
+    """Return the loss function with this name, or the function of the caller."""
     if isinstance(base, str):
         if base not in BASE_LOSSES:
             names = ", ".join(map(repr, BASE_LOSSES))
@@ -69,7 +69,7 @@ def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
-    """Validate labels; their values only on the CPU, because a check would wait for a device."""
+    """Validate the labels. Values are checked only on the CPU, where no device has to finish."""
     rows, classes = logits.shape
     if labels.shape != (rows,):
         raise ShapeError(
@@ -82,7 +82,7 @@ def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
         )
     if labels.device.type == "cpu" and rows > 0:
         codes = to_numpy(labels, "labels")
-        # The minimum and the maximum are faster than an array of comparisons, at every step.
+        # At every step, minimum and maximum are faster than an array of comparisons.
         if codes.min() < 0 or codes.max() >= classes:
             rule = f"must be class codes from 0 to {classes - 1}"
             hint = "Leave out rows to ignore first: loss(logits[keep], labels[keep])."
@@ -105,7 +105,7 @@ def score_of_logits(score: Any) -> ScoreFunction:
             )
         function: ScoreFunction = score
         return function
-    # `find_score` suggests similar names, and rejects temperatures and scores that need fitting.
+    # `find_score` suggests similar names, and rejects invalid temperatures and fitted scores.
     entry = find_score(score)
     if entry.kernel is None:
         requirements = sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS})
@@ -117,13 +117,14 @@ def score_of_logits(score: Any) -> ScoreFunction:
     return partial(_compute_score, entry.kernel, temperature, entry.is_multiplied_by_temperature)
 
 
-# The kernel is called directly. The functions of `abstain.confidence` reject NaN, which requires to
-# wait for a device, and a training loss returns NaN instead.
+# The kernel is called directly, because the functions of `abstain.confidence` reject NaN. This
+# check would have to wait for a device, and a training loss returns NaN instead.
 def _compute_score(
     kernel: kernels.Kernel, temperature: float, times_temperature: bool, logits: Tensor
 ) -> Tensor:
+    """Compute a confidence score of logits with PyTorch or, if possible, with NumPy."""
     if logits.shape[0] == 0:
-        # An empty result that keeps the autograd graph, because other processes may have samples.
+        # The empty result keeps the autograd graph, because other processes may have samples.
         return logits.sum(dim=1)
     needs_gradient = logits.requires_grad and torch.is_grad_enabled()
     if needs_gradient or logits.device.type != "cpu":
@@ -140,8 +141,8 @@ def _compute_in_torch(kernel: kernels.Kernel, temperature: float, logits: Tensor
 
 
 def _compute_in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
-    """Compute the score four times faster: NumPy reuses the memory of intermediate results."""
+    """Compute a score with NumPy, which reuses memory and is four times faster than PyTorch."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
-    # NaN is propagated, as in PyTorch.
+    # NaN is propagated without a warning, as in PyTorch.
     with np.errstate(all="ignore"):
         return torch.as_tensor(kernels.apply_by_rows(kernel, scores, temperature=temperature))

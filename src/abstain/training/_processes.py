@@ -1,9 +1,9 @@
 """Data exchange between processes that train together (`torch.distributed`).
 
-Every process computes the objective of the samples of all processes. Only its own samples have a
-gradient; the others are constants. The sum of the gradients over the processes is then the gradient
-of the common objective, also if a sample changes the rank of a sample of another process. No
-gradients need to be sent back.
+Every process computes the objective from the samples of all processes. Only the samples of this
+process have a gradient, and all other samples are constants. The sum of the gradients over the
+processes is then the gradient of the common objective. This holds even if a sample changes the rank
+of a sample in another process. No gradients need to be sent between processes.
 """
 
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from torch import distributed as dist
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The samples of one step, in the widest precision.
+    """The samples of one training step in the widest precision.
 
-    The gradient flows to the samples of this process only.
+    Only the samples of this process have a gradient.
     """
 
     confidence: Tensor
     loss: Tensor
     weight: Tensor | None = None
-    #: Number of processes that the samples come from.
+    #: Number of processes from which the samples come.
     processes: int = 1
 
 
 def has_several_processes() -> bool:
-    """Return True if there are other processes."""
+    """Return whether there are other processes."""
     return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
 
 
@@ -43,7 +43,7 @@ def gather_batch(batch: Batch) -> Batch:
         ones = torch.ones_like(batch.confidence)
         columns.append(ones if batch.weight is None else batch.weight.to(ones))
     tables = _gather_tables(torch.stack([column.detach() for column in columns]), sizes)
-    # The samples of this process keep their gradient.
+    # Only the samples of this process have a gradient.
     gathered = [
         torch.cat([column if k == rank else table[row] for k, table in enumerate(tables)])
         for row, column in enumerate(columns)
@@ -53,7 +53,7 @@ def gather_batch(batch: Batch) -> Batch:
 
 
 def mean_over_processes(x: Tensor) -> Tensor:
-    """Return the mean of a tensor over the processes, without a gradient."""
+    """Return the mean of a tensor over all processes, without a gradient."""
     if not has_several_processes():
         return x.detach()
     total = x.detach().clone()
@@ -62,7 +62,7 @@ def mean_over_processes(x: Tensor) -> Tensor:
 
 
 def gather_vectors(x: Tensor) -> Tensor:
-    """Concatenate the vectors of all processes, of any lengths; without gradients."""
+    """Concatenate the vectors of all processes, which may differ in length, without gradients."""
     if not has_several_processes():
         return x.detach()
     sizes = [n for (n,) in _gather_integers([len(x)], x.device)]
@@ -70,7 +70,7 @@ def gather_vectors(x: Tensor) -> Tensor:
 
 
 def _gather_integers(numbers: list[int], device: torch.device) -> list[list[int]]:
-    """Return a few integers of every process."""
+    """Return a list of integers from every process."""
     sent = torch.tensor(numbers, device=device)
     received = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
     dist.all_gather(received, sent)
@@ -79,7 +79,7 @@ def _gather_integers(numbers: list[int], device: torch.device) -> list[list[int]
 
 
 def _gather_tables(table: Tensor, sizes: list[int]) -> list[Tensor]:
-    """Return the table (k, n) of every process; `sizes` are their numbers of columns n."""
+    """Return the table (k, n) of every process, where `sizes` contains the column counts n."""
     padded = table.new_zeros((len(table), max(sizes)))
     padded[:, : table.shape[1]] = table
     received = [torch.empty_like(padded) for _ in sizes]

@@ -1,13 +1,13 @@
-"""Weights of samples from the ranks of their confidences: named weights, and custom functions.
+"""Weights of samples by the rank of their confidence: named weights and custom functions.
 
-Hard ranks have no gradient, and there are two ways to compute their weights. If a weight depends
-only on the rank, the weights at the ranks 1 to n are read from a table and averaged over ties. On
-the CPU this is done in NumPy, which takes a fifth of the time of PyTorch for a small batch. On a
-device it takes a sort and two searches, without waiting for the host. Sample weights, and areas
-that have a vertex only at distinct confidences, need the tie groups.
+The weights of hard ranks are computed in two ways, because hard ranks have no gradient. If a weight
+depends only on the rank, the weights at the ranks 1 to n are read from a table and averaged over
+ties. On the CPU, NumPy computes these averages in a fifth of the time of PyTorch for a small batch.
+On a device, a sort and two searches compute them without waiting for the host. Sample weights need
+the tie groups, and so do areas that have vertices only at distinct confidences.
 
-`metrics.rank_weights` computes the weights at whole ranks. A soft rank is not whole: `smooth` is
-the same function for real ranks, and tests compare both.
+`metrics.rank_weights` computes the weights at integer ranks. Soft ranks are real numbers, for which
+`smooth` computes the same function. Tests compare both functions.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from abstain.typing import BoolArray, FloatArray
 
 
 def as_host_array(x: Tensor) -> FloatArray | None:
-    """Return a NumPy view of a CPU tensor; None on a device, and inside of `torch.func`."""
+    """Return a NumPy view of a CPU tensor, or None on a device and inside `torch.func`."""
     if x.device.type != "cpu":
         return None
     try:
@@ -51,8 +51,8 @@ def as_host_array(x: Tensor) -> FloatArray | None:
 def mean_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
     """Return the mean of `values` over the ranks of each confidence.
 
-    `values` (m,) belong to the ascending ranks of the m confidences of the population. Each
-    `confidence` is in the population.
+    The array `values`, shape (m,), contains a value for each ascending rank in the population of m
+    confidences. Every entry of `confidence` must be in the population.
     """
     arrays = [as_host_array(x) for x in (confidence, population, values)]
     host_confidence, host_population, host_values = arrays
@@ -64,12 +64,12 @@ def mean_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Te
     count = end - start
     sums = torch.cat((values.new_zeros(1), torch.cumsum(values, 0)))
     mean = (sums[end] - sums[start]) / count
-    # The difference of long sums has a rounding error. A sample without ties gets its exact weight.
+    # The difference of long sums has a rounding error, so untied samples use their exact weight.
     return torch.where(count == 1, values[start.clamp(max=values.shape[0] - 1)], mean)
 
 
 def _mean_on_host(confidence: FloatArray, population: FloatArray, values: FloatArray) -> FloatArray:
-    """Compute `mean_over_ties` with one sort; a batch within a larger population is looked up."""
+    """Compute `mean_over_ties` with one sort, and look up a batch in a larger population."""
     is_whole_population = confidence.size == population.size
     order = np.argsort(confidence) if is_whole_population else None
     ordered = np.sort(population) if order is None else confidence[order]
@@ -80,7 +80,7 @@ def _mean_on_host(confidence: FloatArray, population: FloatArray, values: FloatA
     else:
         out = np.empty_like(means)
         out[order] = means
-    # NaN is sorted after all numbers. Its rank is undefined.
+    # NaN is sorted after all numbers, and its rank is undefined.
     if np.isnan(ordered[-1]):
         out[np.isnan(confidence)] = np.nan
     return out
@@ -93,14 +93,14 @@ def _mean_of_groups(values: FloatArray, is_tied_with_next: BoolArray) -> FloatAr
     sums = np.append(0.0, np.cumsum(values))[ends]
     means = np.diff(sums, prepend=0.0) / count
     is_single = count == 1
-    # The difference of long sums has a rounding error. A sample without ties gets its exact weight.
+    # The difference of long sums has a rounding error, so untied samples use their exact weight.
     means[is_single] = values[ends[is_single] - 1]
     return np.repeat(means, count)
 
 
 def tie_group_weights(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
-    """Return the weight of each sample's tie group; 0 for a sample with weight 0."""
-    # The weights are computed in float64, which Apple's devices do not have.
+    """Return the weight of the tie group of each sample, or 0 for a sample with weight 0."""
+    # The weights are computed in float64, which Apple's devices do not support.
     device = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
     c: Any = confidence.to(device)
     w: Any = None if weight is None else weight.to(device, torch.float64)
@@ -127,7 +127,7 @@ SmoothWeight: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
 
 @dataclass(frozen=True)
 class RankWeights:
-    """A named weight of losses by the rank of their confidence.
+    """A named weight of losses, which depends on the rank of the confidence.
 
     Attributes
     ----------
@@ -136,18 +136,18 @@ class RankWeights:
     title : str
         Name in reports.
     metric : str
-        The metric whose value the objective has on a batch, as a call.
+        Call of the metric that equals the value of the objective on a batch.
     kernel : callable
-        Function from the coverage interval to the weight function of `metrics.rank_weights`.
+        Function from the coverage interval to a weight function of `metrics.rank_weights`.
     smooth : callable
-        Function from real ranks, n and the coverage interval to weights, equal to the kernel at
-        whole ranks.
+        Function from real ranks, n and the coverage interval to weights, which equals the kernel at
+        integer ranks.
     source : str
-        Reference.
+        Reference of the definition.
     is_partial : bool
-        Whether it is an area between two coverages.
+        Whether the metric is an area between two coverages.
     averages_ties : bool
-        Whether tied samples get the mean of the weights at their ranks.
+        Whether tied samples have the mean of the weights at their ranks.
     """
 
     name: str
@@ -164,15 +164,15 @@ class RankWeights:
 def weights_at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
 ) -> Tensor:
-    """Return the weights at the ranks 1 to n; cached, because batches have few different sizes."""
-    # The first batch of a size may be evaluated in inference mode, and the next one in training.
+    """Return the weights at the ranks 1 to n, from a cache because few batch sizes occur."""
+    # Training may reuse a table that was first computed in inference mode.
     with torch.inference_mode(mode=False):
         return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
 
 
 @lru_cache(maxsize=64)
 def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
-    """Return the kernel's weights of n samples without ties, by ascending rank, shape (n,)."""
+    """Return the weights of n untied samples by ascending rank, shape (n,), from the kernel."""
     ones = np.ones(n)
     untied = TieGroups(np.arange(n, 0, -1.0), ones, ones)
     descending: FloatArray = np.asarray(RANK_WEIGHTS[name].kernel(between)(untied))
@@ -184,24 +184,24 @@ def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
 
 
 def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Integrate the accepted share of the sample over the coverage interval.
+    """Integrate the accepted share of a sample over the coverage interval.
 
-    A sample of rank r is accepted while n c increases from n - r to n - r + 1: its accepted share
-    at coverage c is clip(n c - (n - r), 0, 1).
+    At coverage c, the accepted share of a sample with rank r is clip(n c - (n - r), 0, 1). The
+    sample is thus accepted while n c increases from n - r to n - r + 1.
     """
     low, high = between
     return (_accepted(n * high - (n - r)) - _accepted(n * low - (n - r))) / n
 
 
 def _accepted(x: Tensor) -> Tensor:
-    """Return the integral of clip(t, 0, 1) from 0 to x."""
+    """Return the integral of clip(t, 0, 1) over t from 0 to x."""
     return torch.where(x < 1.0, x.clamp(min=0.0, max=1.0) ** 2 / 2.0, x - 0.5)
 
 
 def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Interpolate the partial AURC weights at whole ranks linearly."""
+    """Interpolate the partial AURC weights at integer ranks linearly."""
     table = weights_at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
-    # NaN has no index. The fraction r - lower makes the result NaN.
+    # NaN is replaced for the look-up, and the fraction r - lower makes the result NaN.
     lower = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
     lower_rank = lower.long()
     upper_rank = (lower_rank + 1).clamp(max=n)
@@ -270,21 +270,21 @@ for _entry in (
     RANK_WEIGHTS.add(_entry)
 
 
-#: Function from ascending ranks (1 is the least confident) and the number of samples to weights.
+#: Function from ascending ranks, where 1 is the least confident, and their number to weights.
 WeightFunction: TypeAlias = Callable[[Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """Validated weights: a name in the catalogue, or the caller's function."""
+    """Validated weights, given by a name in the catalogue or by a function of the caller."""
 
     weights: str | WeightFunction
-    #: The coverage interval.
+    #: Coverage interval of a partial area.
     between: tuple[float, float] = (0.0, 1.0)
 
     @property
     def entry(self) -> RankWeights | None:
-        """The catalogue entry; None for the caller's function."""
+        """Catalogue entry of the weights, or None for a function of the caller."""
         return RANK_WEIGHTS[self.weights] if isinstance(self.weights, str) else None
 
     @property
@@ -294,11 +294,11 @@ class Weighting:
 
     @property
     def phi(self) -> RankWeight:
-        """The weight function of tie groups."""
+        """Weight function of tie groups."""
         return RANK_WEIGHTS[str(self.weights)].kernel(self.between)
 
     def at_whole_ranks(self, n: int, like: Tensor) -> Tensor:
-        """Return the weights at the ranks 1 to n, with the precision and device of `like`."""
+        """Return the weights at the ranks 1 to n, with the type and device of `like`."""
         if isinstance(self.weights, str):
             return weights_at_whole_ranks(self.weights, self.between, n, like.device, like.dtype)
         ranks = torch.arange(1, n + 1, device=like.device, dtype=like.dtype)
@@ -312,7 +312,7 @@ class Weighting:
 
 
 def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
-    """Validate the result of the caller's function."""
+    """Validate the weights that the function of the caller returned."""
     if isinstance(weights, Tensor) and weights.shape == ranks.shape:
         return weights.to(ranks)
     received = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
@@ -358,6 +358,7 @@ def _check_no_interval(between: object, weights: str) -> None:
 
 
 def _check_interval(between: Any) -> tuple[float, float]:
+    """Validate a coverage interval, and return its lower and upper coverage."""
     try:
         low, high = between
     except (TypeError, ValueError):

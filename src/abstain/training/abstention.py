@@ -1,4 +1,4 @@
-"""Objectives with a class "abstain": DeepGamblers and self-adaptive training."""
+"""DeepGamblers and self-adaptive training, objectives with an additional class "abstain"."""
 
 import math
 import warnings
@@ -16,7 +16,7 @@ from abstain.training.kind import ObjectiveKind
 from abstain.training.objective import ObjectiveWithWarmUp
 from abstain.typing import Rng
 
-#: Rewards that FD-Shifts (Jaeger et al. 2023) chooses among on validation data.
+#: Rewards from which FD-Shifts (Jaeger et al. 2023) selects on validation data.
 REWARDS = (2.2, 3.0, 4.5, 6.0, 10.0, 12.0, 15.0, 20.0)
 
 
@@ -29,12 +29,12 @@ class _Abstaining(ObjectiveWithWarmUp):
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
         torch.Tensor of shape (n,)
-            Float64; higher is more trusted.
+            Confidences in float64; higher is more confident.
         """
         extra = to_widest_type(required_field(output, "abstention"))
         return torch.logsumexp(to_widest_type(output.logits), dim=1) - extra
@@ -44,7 +44,7 @@ class _Abstaining(ObjectiveWithWarmUp):
 
 
 def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the log-probabilities of the label and of abstention, (n,), among K + 1 classes."""
+    """Return the log-probabilities of the label and of abstention, each of shape (n,)."""
     extra = at_least_float32(required_field(output, "abstention"))[:, None]
     log_p = functional.log_softmax(
         torch.cat([at_least_float32(output.logits), extra], dim=1), dim=1
@@ -53,44 +53,44 @@ def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class DeepGamblers(_Abstaining):
-    """DeepGamblers: bet on the classes, or keep the stake by abstaining.
+    """DeepGamblers, in which abstention corresponds to keeping the stake of a bet.
 
-    With p the softmax over K classes and "abstain", the loss is the mean of
-    ``-log(p[y] + p[abstain] / o)``: a bet on the true class pays o times the stake, and abstention
+    Let p be the softmax over K classes and the class "abstain". The loss is the mean of
+    ``-log(p[y] + p[abstain] / o)``. A bet on the true class pays o times the stake, and abstention
     returns the stake.
 
     Parameters
     ----------
     reward : float, default=2.2
-        The payoff o, above 1. Abstention is optimal if the most probable class has a probability
-        below 1 / o: for a smaller o, more is abstained. Near 1, abstention is always optimal. Above
-        the number of classes K, it never is: an equal bet on all classes pays o / K, more than the
-        stake, for any true class. `head` then warns.
+        Payoff o, above 1. Abstention is optimal if all classes have a probability below 1 / o, so a
+        smaller o leads to more abstentions. Near 1, abstention is always optimal. Above K,
+        abstention is never optimal, because an equal bet on all classes always pays o / K, which is
+        more than the stake. In this case, `head` issues a warning.
     warm_up : float, default=1/3
-        Share of the epochs with cross-entropy over the K classes first. With a small reward,
-        training may fail without it. The authors take 100 of 300 epochs on CIFAR-10 for rewards up
-        to 6, FD-Shifts 100 for all rewards.
+        Share of the epochs that first train with cross-entropy over the K classes. With a small
+        reward, training may fail without a warm-up. On CIFAR-10, the authors use 100 of 300 epochs
+        for rewards up to 6, and FD-Shifts uses 100 epochs for all rewards.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        If the reward is not above 1, or the warm-up is outside [0, 1).
+        If the reward is not above 1, or if the warm-up is outside [0, 1).
 
     Warns
     -----
     UserWarning
-        If the head has fewer classes than the reward.
+        If the reward exceeds the number of classes of the head.
 
     Notes
     -----
     FD-Shifts also trains with rewards above the number of classes, and selects some of them
     (Jaeger et al. 2023). The loss only requires a reward above 1.
 
-    The confidence is the reservation score, ``1 - p[abstain]``, as log-odds. `class_logits` leaves
-    out abstention, so scores from them are based on the renormalized K classes. The loss is
-    computed as ``-logaddexp(log p[y], log p[abstain] - log o)``.
+    The confidence is the reservation score ``1 - p[abstain]`` as log-odds. `class_logits` omits the
+    class "abstain", so scores of these logits use the renormalized probabilities of the K classes.
+    The loss is computed as ``-logaddexp(log p[y], log p[abstain] - log o)``.
 
     References
     ----------
@@ -98,7 +98,7 @@ class DeepGamblers(_Abstaining):
     https://arxiv.org/abs/1907.00208.
 
     Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure Detection in Image
-    Classification, https://arxiv.org/abs/2211.15259, appendix E: the rewards.
+    Classification, https://arxiv.org/abs/2211.15259, appendix E (rewards).
 
     Examples
     --------
@@ -122,6 +122,7 @@ class DeepGamblers(_Abstaining):
             raise DomainError(f"`reward` must be above 1; got {reward!r}")
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
+        """Return the branch for abstention. Warn if abstention is never optimal."""
         if self.reward > classes:
             msg = (
                 f"`reward` {self.reward:g} is above the number of classes, {classes}: at the "
@@ -136,33 +137,34 @@ class DeepGamblers(_Abstaining):
         return -torch.logaddexp(label, abstention - math.log(self.reward)).mean()
 
 
-#: Upper limit of sample indices. A larger number is probably an identifier and not an index.
+#: Upper limit of sample indices. A larger number is probably an identifier, not an index.
 _MAX_INDEX = 2**32
 
 
 class SelfAdaptiveTraining(_Abstaining):
-    """Self-adaptive training: labels that the network doubts become abstentions.
+    """Self-adaptive training, which replaces labels that the network doubts by abstentions.
 
-    Each training sample i has a target t_i, initially 1, which follows the probability q that the
-    network assigns to its label: ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. With p the
-    softmax over K classes and "abstain", the loss is the mean of
-    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    Each training sample i has a target t_i with initial value 1. The target follows the probability
+    q that the network assigns to the label, ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let
+    p be the softmax over K classes and the class "abstain". The loss is the mean of ``-(t_i log
+    p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
     momentum : float, default=0.99
-        How slowly targets change, in [0, 1]; 1 keeps the labels.
+        Momentum of the targets, in [0, 1]. Larger values change targets more slowly, and 1 keeps
+        the labels.
     warm_up : float, default=0
-        Share of the epochs with cross-entropy over the K classes first, before targets change. The
-        authors' selective classifiers have no warm-up.
+        Share of the epochs that first train with cross-entropy over the K classes, before targets
+        change. The selective classifiers of the authors have no warm-up.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Attributes
     ----------
     target : torch.Tensor
-        Targets of the samples so far, by their index; a buffer that grows with the largest index.
-        It takes four bytes for each training sample, on the device of the objective.
+        Targets of the training samples by index, in a buffer that grows with the largest index. The
+        buffer needs four bytes per training sample on the device of the objective.
 
     Raises
     ------
@@ -171,11 +173,12 @@ class SelfAdaptiveTraining(_Abstaining):
 
     Notes
     -----
-    The confidence is ``1 - p[abstain]``, as log-odds. The q of the targets is the softmax over the
-    K classes alone, as in the authors' code. The loss requires the `index` of the samples; keep it
-    on the CPU, where reading it does not wait for a device. Processes that train together share
-    their targets. In eval mode, every target is 1 and no index is needed, because validation
-    samples are not in the training set.
+    The confidence is ``1 - p[abstain]`` as log-odds. As in the authors' code, the probability q of
+    the targets is the softmax over the K classes only. The loss requires the `index` of the
+    samples.
+    Keep the index on the CPU, where reading it does not wait for a device. Processes that train
+    together share their targets. In eval mode, every target is 1 and no index is needed, because
+    validation samples are not in the training set.
 
     References
     ----------
@@ -210,7 +213,7 @@ class SelfAdaptiveTraining(_Abstaining):
         return -(target * label + (1.0 - target) * abstention).mean()
 
     def _update_targets(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Update the targets of the samples of all processes, and return those of this process."""
+        """Update the targets of the samples of all processes. Return those of this process."""
         if index is None:
             raise MissingInputError(
                 "`index` must contain the indices of the training samples; got None. Self-adaptive "
@@ -222,14 +225,16 @@ class SelfAdaptiveTraining(_Abstaining):
         position = all_indices.to(self.target.device)
         probability = gather_vectors(q).to(self.target)
         target = self.target[position]
-        # The optimizer skips a step whose logits overflow; targets would keep the NaN.
+        # The optimizer skips a step whose logits overflow, so NaN must not enter the targets.
         probability = torch.where(torch.isfinite(probability), probability, target)
         updated = self.momentum * target + (1.0 - self.momentum) * probability
-        # A sample that is twice in a batch gets the mean, so the order does not matter.
+        # If a sample occurs twice in a batch, the mean of its updates is independent of their
+        # order.
         self.target.scatter_reduce_(0, position, updated, reduce="mean", include_self=False)
         return self.target[index.to(self.target.device)]
 
     def _grow(self, index: Tensor) -> None:
+        """Extend the buffer of targets so that it contains all indices."""
         low, high = (int(x) for x in index.aminmax())
         if low < 0:
             raise InputError(f"`index` must not be negative; got {low}")

@@ -1,4 +1,4 @@
-"""Objectives with an additional branch: ConfidNet, DeVries & Taylor, SelectiveNet."""
+"""ConfidNet, DeVries & Taylor and SelectiveNet, objectives with a branch for the confidence."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from abstain.training.objective import Objective, cross_entropy
 from abstain.typing import Rng
 
 _BRANCH_LAYERS = 5
-#: Learning rate of Adam in the third phase.
+#: Learning rate of Adam in the fine-tuning phase.
 _FINE_RATE = 1e-6
 
 
@@ -31,7 +31,7 @@ class _Branched(Objective):
     """An objective whose head has a branch for the confidence."""
 
     def confidence(self, output: Output) -> Tensor:
-        """Return the logit of the branch, that is of the confidence or of the selection.
+        """Return the logit of the confidence branch.
 
         Parameters
         ----------
@@ -41,50 +41,52 @@ class _Branched(Objective):
         Returns
         -------
         torch.Tensor of shape (n,)
-            Float64; higher is more trusted.
+            Confidences in float64; higher is more confident.
         """
         return to_widest_type(required_field(output, "confidence"))
 
 
 class ConfidNet(_Branched):
-    """ConfidNet: a branch on the features learns the probability of the true class.
+    """ConfidNet, in which a branch on the features learns the probability of the true class.
 
-    The classifier is trained with cross-entropy first. Then it is frozen, and a branch with output
-    c is trained with the mean of ``(sigmoid(c) - p[y])^2``, where p is the softmax of the frozen
-    classifier. If `fine_tune` is positive, the branch and a copy of the backbone (the twin) are
-    trained together after that.
+    The first phase trains a classifier with cross-entropy. The second phase freezes the classifier
+    and trains a branch with output c. Its loss is the mean of ``(sigmoid(c) - p[y])^2``, where p is
+    the softmax of the frozen classifier. An optional third phase continues to train the branch
+    together with a copy of the backbone, which is called the twin.
 
     Parameters
     ----------
     confidence_share : float, default=0.45
-        Share of the epochs that train the branch. FD-Shifts: 200 of 450.
+        Share of the epochs that train the branch. FD-Shifts uses 200 of 450 epochs.
     fine_tune : float, default=0
-        Share of the epochs that fine-tune the branch with a copy of the backbone. The authors use a
-        learning rate of 1e-6 and report a small gain; FD-Shifts: 20 of 470 epochs, 0.043. The
-        default is 0, because the twin doubles the memory and the cost of every later prediction.
+        Share of the epochs that fine-tune the branch together with the twin. The authors fine-tune
+        with a learning rate of 1e-6, which improves the result slightly. FD-Shifts uses 20 of 470
+        epochs (0.043). The default is 0, because the twin doubles the memory and the cost of every
+        later prediction.
     hidden : int, default=400
-        Width of the branch's four hidden layers.
+        Width of the four hidden layers of the branch.
     learning_rate : float, default=1e-4
-        Of Adam while the branch learns: the authors', for hundreds of epochs.
+        Learning rate of Adam in the second phase. The default is the authors' value, which they use
+        for hundreds of epochs.
     failure_weight : float, default=1
-        What a sample that the classifier gets wrong counts in the branch's loss; the `weighting`
-        of the authors' code.
+        Weight in the loss of the branch of samples that the classifier predicts incorrectly. The
+        authors' code calls it `weighting`.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        Shares outside (0, 1) or that leave nothing for the classifier.
+        If a share is outside (0, 1), or if the shares leave no epochs for the classifier.
     InputError
-        A width that is not a whole number.
+        If `hidden` is not a positive integer.
 
     Notes
     -----
-    While the branch learns, batch norm keeps its statistics and dropout stays on; in the fine
-    tuning dropout is off, as in the authors' code. The target is a number, no gradient flows
-    through it. The branch learns from the training set, where an overfitted classifier is always
-    right: without dropout or augmentation there is little to learn from.
+    In the second phase, batch norm keeps its statistics and dropout stays on. In the third phase,
+    dropout is off, as in the authors' code. No gradient flows through the target p[y]. The branch
+    is trained on the training set, on which an overfitted classifier is always correct. Without
+    dropout or augmentation, the branch therefore learns little.
 
     References
     ----------
@@ -111,6 +113,7 @@ class ConfidNet(_Branched):
         failure_weight: float = 1.0,
         rng: Rng = None,
     ) -> None:
+        """Validate and store the options."""
         super().__init__(rng=rng)
         self.confidence_share = checks.positive(confidence_share, "confidence_share")
         self.fine_tune = checks.fraction(fine_tune, "fine_tune")
@@ -125,7 +128,7 @@ class ConfidNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The classifier, the branch and, if requested, its fine-tuning."""
+        """The classifier phase, the branch phase and, if requested, the fine-tuning phase."""
         classifier_share = 1.0 - self.confidence_share - self.fine_tune
         classifier = Phase("classifier", CLASSIFIER, share=classifier_share)
         branch = Phase(
@@ -149,61 +152,63 @@ class ConfidNet(_Branched):
         return {"confidence": fully_connected(width, self.hidden, _BRANCH_LAYERS)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Return the cross-entropy or, after the first phase, the squared error of the branch."""
         if self.phase.name == "classifier":
             return cross_entropy(output, labels)
         logits = at_least_float32(output.logits).detach()
         target = functional.softmax(logits, dim=1).gather(1, labels[:, None])[:, 0]
-        square = (at_least_float32(required_field(output, "confidence")).sigmoid() - target) ** 2
+        confidence = at_least_float32(required_field(output, "confidence"))
+        squared_error = (confidence.sigmoid() - target) ** 2
         if self.failure_weight != 1.0:
-            wrong = logits.argmax(dim=1) != labels
-            square = square.where(~wrong, self.failure_weight * square)
-        return square.mean()
+            is_failure = logits.argmax(dim=1) != labels
+            squared_error = squared_error.where(~is_failure, self.failure_weight * squared_error)
+        return squared_error.mean()
 
 
-#: Factors of the price after each step, from the authors' code.
+#: Factors by which the authors' code decreases or increases the price after each step.
 _PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
-    """DeVries & Taylor: the network requests hints of the label at a price.
+    """DeVries & Taylor, in which an uncertain network can use the label at a price.
 
-    Let p be the softmax, c in (0, 1) the confidence of a branch and y the one-hot label. The
-    prediction moves toward the label if the confidence is low: ``p' = c p + (1 - c) y``. The loss
-    is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. Lambda, the price of
-    hints, increases after a step whose mean of ``-log c`` is at least the budget, and decreases
-    otherwise.
+    Let p be the softmax, c in (0, 1) the confidence of a branch, and y the label as a one-hot
+    vector. The label is mixed into the prediction, ``p' = c p + (1 - c) y``, which the authors call
+    a hint. The loss is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. The
+    price lambda increases after a step in which the mean of ``-log c`` is at least the budget, and
+    decreases otherwise.
 
     Parameters
     ----------
     budget : float, default=0.3
-        Target of the mean of ``-log c``, above 0. A larger budget gives more hints and a weaker
-        classifier.
+        Positive number near which the mean of ``-log c`` is kept. A larger budget permits more
+        hints and weakens the classifier.
     price : float, default=0.1
-        Initial lambda, at least 0. With 0, lambda stays 0.
+        Initial price lambda, at least 0. If it is 0, hints remain free.
     hinted : float, default=0.5
-        Probability that a sample of a batch receives its hint, in [0, 1]; the other samples are
-        trained with p. Samples are drawn again at each step. The paper uses one half, so that the
-        classifier keeps learning.
+        Probability that a sample of a batch receives its hint, in [0, 1]. For other samples, the
+        loss uses p. The samples are drawn at each step. The default is the value of the paper,
+        which keeps the classifier learning.
     rng : int, numpy.random.Generator or None
-        As in `Objective`; also selects the samples with hints.
+        As in `Objective`. The generator also selects the samples that receive hints.
 
     Attributes
     ----------
     multiplier : torch.Tensor
-        The current lambda, a buffer without axes.
+        Current price lambda, a buffer without axes.
 
     Raises
     ------
     DomainError
-        An option outside its range.
+        If an option is out of range.
 
     Notes
     -----
-    The confidence is the logit of c. After a step, lambda is divided by 0.99 if the mean of
+    The confidence is the logit of c. After each step, lambda is divided by 0.99 if the mean of
     ``-log c`` is at least the budget, and by 1.01 otherwise, as in the authors' code. Processes
-    that train together share that mean. In eval mode, every sample has its hint and lambda does not
-    change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``; the authors clip
-    at 1e-12 instead.
+    that train together share this mean. In eval mode, every sample receives its hint and lambda
+    does not change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``, while the
+    authors clip probabilities at 1e-12.
 
     References
     ----------
@@ -232,22 +237,23 @@ class DeVries(_Branched):
         hinted: float = 0.5,
         rng: Rng = None,
     ) -> None:
+        """Validate and store the options, and create the buffer and the generator."""
         super().__init__(rng=rng)
         self.budget = checks.positive(budget, "budget")
         if checks.number(price, "price") < 0.0:
             raise DomainError(f"`price` must not be negative; got {price!r}")
         self.hinted = checks.fraction(hinted, "hinted")
         self.register_buffer("multiplier", torch.tensor(float(price), dtype=torch.float32))
-        # Always on the CPU, so that a seed gives the same hints on every device.
+        # The generator is always on the CPU, so that a seed gives the same hints on every device.
         self._generator = torch.Generator().manual_seed(self._seed)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """A single phase that trains all parts together."""
+        """The only phase, which trains all parts together."""
         return (Phase("train", ("backbone", "classifier", "confidence")),)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return the phase and the state of the generator.
+        """Return the name of the phase and the state of the generator.
 
         Returns
         -------
@@ -262,7 +268,7 @@ class DeVries(_Branched):
         Parameters
         ----------
         state : dict
-            The phase and the state of the generator.
+            The result of `get_extra_state`.
         """
         super().set_extra_state(state)
         self._generator.set_state(state["generator"].cpu())
@@ -271,33 +277,36 @@ class DeVries(_Branched):
         return {"confidence": nn.Linear(width, 1)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Return the cross-entropy with hints plus the price of the hints."""
         confidence = at_least_float32(required_field(output, "confidence"))
         log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
-        plain = log_p.gather(1, labels[:, None])[:, 0]
+        log_p_label = log_p.gather(1, labels[:, None])[:, 0]
         log_c = functional.logsigmoid(confidence)
-        hinted = torch.logaddexp(log_c + plain, functional.logsigmoid(-confidence))
+        log_likelihood = torch.logaddexp(log_c + log_p_label, functional.logsigmoid(-confidence))
         if self.training:
             gets_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
-            hinted = torch.where(gets_hint.to(hinted.device), hinted, plain)
+            log_likelihood = torch.where(
+                gets_hint.to(log_likelihood.device), log_likelihood, log_p_label
+            )
         hint_amount = -log_c.mean()
-        # A copy, because the buffer changes before the backward pass reads it.
+        # The price is copied, because the buffer changes before the backward pass reads it.
         price = self.multiplier.to(hint_amount.device, hint_amount.dtype, copy=True)
         if self.training:
             is_over_budget = mean_over_processes(hint_amount) >= self.budget
             factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
             self.multiplier.mul_(factor.to(self.multiplier))
-        return price * hint_amount - hinted.mean()
+        return price * hint_amount - log_likelihood.mean()
 
 
-#: Target coverages of the paper's tables.
+#: Target coverages in the tables of the paper.
 COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-    """SelectiveNet: learn which samples to accept at a target coverage and a low selective risk.
+    """SelectiveNet, which learns to accept samples with a low selective risk at a coverage.
 
-    Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all on the
-    same features, and L the cross-entropy of a sample::
+    Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all computed
+    from the same features. Let L be the cross-entropy of a sample::
 
         coverage = mean(g)
         selective risk = mean(g L_f) / coverage
@@ -307,26 +316,29 @@ class SelectiveNet(_Branched):
     Parameters
     ----------
     coverage : float, default=0.8
-        The target, in (0, 1]. The network is best near it, so the paper trains one for each target.
+        Target coverage, in (0, 1]. The network is best near its target, so the paper trains one
+        network per coverage.
     penalty : float, default=32
-        The lambda of the paper, the weight of the missing coverage.
+        Factor of the squared difference between the target and a lower coverage. The paper calls it
+        lambda.
     alpha : float, default=0.5
-        Weight of the selective part against the auxiliary classifier, in (0, 1]. The auxiliary
-        one sees all samples, so that the features are not those of the accepted alone.
+        Weight of the selective loss, in (0, 1]. The auxiliary loss has the weight 1 - alpha. The
+        auxiliary classifier uses all samples, so that the features do not depend on accepted
+        samples only.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        An option outside its range.
+        If an option is out of range.
 
     Notes
     -----
-    Its confidence is the logit of g. The division by the coverage is in the paper's selective
-    risk, and left out in the authors' code. Coverage and risk are those of a batch: with few
-    samples they are noisy, and processes do not share them. A batch of one takes the running
-    statistics of the selection's batch norm.
+    The confidence is the logit of g. The paper divides the selective risk by the coverage, as this
+    class does, but the authors' code does not. Coverage and risk are computed on each batch, so
+    they are noisy for small batches, and processes do not share them. For a batch of one sample,
+    the batch norm of the selection uses its running statistics.
 
     References
     ----------
@@ -354,6 +366,7 @@ class SelectiveNet(_Branched):
         alpha: float = 0.5,
         rng: Rng = None,
     ) -> None:
+        """Validate and store the options."""
         super().__init__(rng=rng)
         self.coverage = _share(coverage, "coverage")
         self.penalty = checks.fraction(penalty, "penalty", high=float("inf"))
@@ -361,16 +374,17 @@ class SelectiveNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """A single phase that trains all parts together."""
+        """The only phase, which trains all parts together."""
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
         return {"confidence": selection_branch(width), "auxiliary": nn.Linear(width, classes)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Return the weighted sum of the selective loss and the auxiliary loss."""
         selection = at_least_float32(required_field(output, "confidence"))
         losses = functional.cross_entropy(at_least_float32(output.logits), labels, reduction="none")
-        # g over its sum, in log space: a batch that selects nothing has a risk all the same.
+        # g divided by its sum, computed in log space, so that the risk exists even if all g are 0.
         share = functional.softmax(functional.logsigmoid(selection), dim=0)
         risk = (share * losses).sum()
         missing = (self.coverage - selection.sigmoid().mean()).clamp(min=0.0)

@@ -1,4 +1,4 @@
-"""The catalogue of objectives, read by the benchmark, the docs and the tests; and `make`."""
+"""The catalogue of training objectives, and `make`, which creates an objective by name."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from abstain.training.kind import ObjectiveKind
 from abstain.training.objective import Objective
 from abstain.typing import Rng
 
-#: Every objective, by name.
+#: All objectives by name. The benchmark, the documentation and the tests use this catalogue.
 OBJECTIVES: Catalogue[ObjectiveKind] = Catalogue("objective")
 
 for _kind in (
@@ -29,9 +29,9 @@ for _kind in (
 
 
 def make(name: str, *, rng: Rng = None, **options: Any) -> Objective:
-    """Make an objective by its name.
+    """Create an objective by its name.
 
-    Answers: what do I minimize, with which head, to get a classifier that knows when it is wrong?
+    An objective consists of a loss, a network head and a confidence.
 
     Parameters
     ----------
@@ -40,23 +40,24 @@ def make(name: str, *, rng: Rng = None, **options: Any) -> Objective:
     rng : int, numpy.random.Generator or None
         As in `Objective`.
     **options : dict
-        Those of the objective, see ``OBJECTIVES[name].options``.
+        Options of the objective. See ``OBJECTIVES[name].options``.
 
     Returns
     -------
     Objective
-        In its first phase.
+        The objective in its first phase.
 
     Raises
     ------
     UnknownNameError
-        There is no such objective, or it has no such option; the nearest name is suggested.
+        If no objective has this name, or if the objective has no such option. The message suggests
+        a similar name.
     InputError
-        An option has a value that is not allowed.
+        If the value of an option is invalid.
 
     See Also
     --------
-    Objective : What a training loop does with it.
+    Objective : The interface between a training loop and an objective.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""CWSA as an objective: confidence-weighted successes minus failures above a threshold."""
+"""An objective that combines CWSA above a threshold with cross-entropy."""
 
 from typing import Final
 
@@ -18,20 +18,20 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""Train a classifier with one minus the CWSA of a batch, plus cross-entropy.
+    r"""One minus the CWSA of a batch, plus cross-entropy, for a classifier without branches.
 
-    If the softmax response c reaches the threshold tau, a correct prediction adds
-    (c - tau)/(1 - tau) to the CWSA, and a wrong prediction subtracts it. The sum is divided by the
-    number of all samples.
+    Let c be the softmax response of a prediction and tau the threshold. If c is at least tau, a
+    correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts it. The
+    sum is divided by the number of all samples.
 
     Parameters
     ----------
     threshold : float, default=0.5
-        tau, in [0, 1).
+        Threshold tau, in [0, 1).
     keep : float, default=1
-        Weight of the cross-entropy. With 0, samples below the threshold have no gradient.
+        Factor of the cross-entropy. If it is 0, samples below the threshold have no gradient.
     warm_up : float, default=0
-        Share of the epochs, at the start, with only cross-entropy.
+        Share of the epochs that first train with cross-entropy only.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -42,16 +42,18 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     Notes
     -----
-    Appendix A.3 of [1]_ derives the gradient of a loss based on CWSA with respect to the logits,
-    but does not define the loss; 1 - CWSA is the simplest one. For an accepted sample, the gradient
-    in the logit of class k is ``-s (1[k is predicted] - p_k) c/(n (1 - tau))``, with s = +1 for a
-    correct and s = -1 for a wrong prediction. For rejected samples it is 0. The weight is 0 at the
-    threshold, so CWSA over all samples is continuous there; it is discontinuous only where the
-    predicted class changes. CWSA+ and the equation of the paper, which divide by the number of
-    accepted samples, are discontinuous at the threshold.
+    Appendix A.3 of [1]_ derives the gradient of a loss of CWSA from the chain rule, through the
+    confidence to the logits, but does not define the loss. This class uses the simplest loss. The
+    gradient with respect to the logit of class k is
+    ``-s (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample and 0 for other samples.
+    Here s is +1 for a correct and -1 for a wrong prediction. The contribution of a sample is 0 at
+    the threshold, so CWSA over all samples is continuous there. CWSA jumps only where the predicted
+    class changes. CWSA+ and the equation of the paper are normalized by the accepted samples, so
+    they jump at the threshold.
 
-    CWSA is not a proper scoring rule: if a prediction is correct with a probability above one half,
-    the optimal confidence is 1. Networks trained with it are overconfident; calibrate them.
+    CWSA is not a proper scoring rule. If a prediction is correct with a probability above 1/2, the
+    optimal confidence is 1. A classifier trained with CWSA is therefore overconfident and should be
+    calibrated afterwards.
 
     References
     ----------
@@ -82,6 +84,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
         warm_up: float = 0.0,
         rng: Rng = None,
     ) -> None:
+        """Validate and store the options."""
         super().__init__(warm_up=warm_up, rng=rng)
         self.threshold = checks.fraction(threshold, "threshold")
         if self.threshold == 1.0:
@@ -93,7 +96,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
             raise DomainError(f"`keep` must not be below 0; got {self.keep!r}")
 
     def confidence(self, output: Output) -> Tensor:
-        """Return the log-odds of the most probable class.
+        """Compute the log-odds of the most probable class.
 
         Parameters
         ----------
@@ -103,11 +106,12 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
         Returns
         -------
         torch.Tensor of shape (n,)
-            Float64; higher is more trusted.
+            Confidences in float64; higher is more confident.
         """
         return score_of_logits(BASELINE)(check_output(output).logits)
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Return one minus the CWSA of the batch, plus the weighted cross-entropy."""
         logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
         log_response, prediction = logs.max(dim=1)
         sign = torch.where(prediction == labels, 1.0, -1.0).to(log_response)

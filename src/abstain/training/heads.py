@@ -1,4 +1,4 @@
-"""What a network says about a batch, and the heads that say it: from features to an `Output`."""
+"""`Output`, the output of a network for a batch, and `Head`, which computes it from features."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -12,17 +12,17 @@ from abstain.errors import InputError, MissingInputError, ShapeError
 
 
 class Output(NamedTuple):
-    """What a network says about a batch.
+    """The output of a network for a batch.
 
-    A named tuple, because that is what PyTorch's wrappers (data parallel, Fabric, compilation)
-    look into and can rebuild.
+    The class is a named tuple, because wrappers of PyTorch such as data parallelism, Fabric and
+    compilation can inspect and rebuild named tuples.
 
     Parameters
     ----------
     logits : torch.Tensor of shape (n, K)
-        Logits of the classes, and of nothing else: their argmax is the prediction.
+        Logits of the classes. Their argmax is the prediction.
     features : torch.Tensor of shape (n, width)
-        What the backbone gave to the head.
+        Features from the backbone, the input of the head.
     abstention : torch.Tensor of shape (n,), optional
         Logit of the additional class "abstain" (DeepGamblers, self-adaptive training).
     confidence : torch.Tensor of shape (n,), optional
@@ -32,7 +32,7 @@ class Output(NamedTuple):
 
     See Also
     --------
-    Head : Makes them.
+    Head : Computes the output from features.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Output(NamedTuple):
 
 
 def check_output(output: Output) -> Output:
-    """Raise InputError for anything but the output of a head, such as logits alone."""
+    """Return the output of a head. Raise an InputError for other objects, such as logits."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         argument: object = output
         raise InputError(
@@ -62,7 +62,7 @@ def check_output(output: Output) -> Output:
 
 
 def required_field(output: Output, field: str) -> Tensor:
-    """Return a field that an objective requires."""
+    """Return a field that an objective requires. A missing field raises an error."""
     value: Tensor | None = getattr(check_output(output), field)
     if value is None:
         raise MissingInputError(
@@ -73,30 +73,30 @@ def required_field(output: Output, field: str) -> Tensor:
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """Convert half precision to float32, so that a loss under autocast is summed in float32."""
+    """Convert half precision to float32, so that autocast does not affect the sum of a loss."""
     return x.to(at_least_float32_type(x.dtype))
 
 
 def at_least_float32_type(dtype: torch.dtype) -> torch.dtype:
-    """Return the type to which `at_least_float32` converts a type."""
+    """Return the type to which `at_least_float32` converts a tensor of this type."""
     return dtype if dtype in {torch.float32, torch.float64} else torch.float32
 
 
 def to_widest_type(x: Tensor) -> Tensor:
-    """Convert to the widest floating-point type of the device."""
+    """Convert a tensor to the widest floating-point type of its device."""
     return x.to(widest_type(x.device))
 
 
 def widest_type(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 on Apple's devices, which have no float64."""
+    """Return float64, or float32 on Apple's devices, which do not support float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 class Head(nn.Module):
-    """A linear classifier on features, with the additional branches of an objective.
+    """A network head that consists of a linear classifier and of branches for an objective.
 
-    `Objective.head` makes it. The classifier is always the submodule ``classifier``, a
-    `torch.nn.Linear` with K classes, so that methods that use the last layer find it.
+    `Objective.head` creates the head. The classifier is always the submodule ``classifier``, a
+    `torch.nn.Linear` with K outputs, so that methods that use the last layer can find it.
 
     Parameters
     ----------
@@ -105,20 +105,20 @@ class Head(nn.Module):
     classes : int
         Number of classes K, at least 2.
     abstention : torch.nn.Module, optional
-        From features (n, width) to the logit of the class "abstain", (n, 1).
+        Module that maps features (n, width) to the logit of the class "abstain", (n, 1).
     confidence : torch.nn.Module, optional
-        From features (n, width) to the logit of the confidence, (n, 1).
+        Module that maps features (n, width) to the logit of the confidence, (n, 1).
     auxiliary : torch.nn.Module, optional
-        From features (n, width) to the logits of a second classifier, (n, K).
+        Module that maps features (n, width) to the logits of a second classifier, (n, K).
 
     Raises
     ------
     InputError
-        `width` or `classes` is not a whole number, or too small.
+        If `width` or `classes` is not an integer or too small.
 
     See Also
     --------
-    Network : A backbone and a head.
+    Network : A network that consists of a backbone and a head.
 
     Examples
     --------
@@ -139,6 +139,7 @@ class Head(nn.Module):
         confidence: nn.Module | None = None,
         auxiliary: nn.Module | None = None,
     ) -> None:
+        """Store the size and the branches, and create the classifier."""
         super().__init__()
         self.width = width
         self.classifier = nn.Linear(width, classes)
@@ -147,19 +148,19 @@ class Head(nn.Module):
         self.auxiliary = auxiliary
 
     def forward(self, features: Tensor, twin: Tensor | None = None) -> Output:
-        """Map features to what the objective needs.
+        """Compute the logits of the classifier and of each branch from features.
 
         Parameters
         ----------
         features : torch.Tensor of shape (n, width)
-            From the backbone.
+            Features from the backbone.
         twin : torch.Tensor of shape (n, width), optional
-            Features for the confidence branch alone, if it has its own backbone.
+            Features from the twin, which replace `features` for the confidence branch.
 
         Returns
         -------
         Output
-            Logits, features, and the logit of each branch.
+            The logits, the features, and the logit of each branch.
 
         Raises
         ------
@@ -188,11 +189,11 @@ def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
 
 
 def with_seed(make: Callable[[], Head], seed: int) -> Head:
-    """Make a head with initial weights from a seed; torch's global generator is restored."""
+    """Create a head with initial weights from a seed, and restore the generator of torch."""
     state = torch.get_rng_state()
     try:
         # Modules are initialized on the CPU. torch.manual_seed would also reset the generators of
-        # the devices.
+        # other devices.
         torch.default_generator.manual_seed(seed)
         return make()
     finally:
@@ -200,14 +201,14 @@ def with_seed(make: Callable[[], Head], seed: int) -> Head:
 
 
 def check_sizes(width: int, classes: int) -> tuple[int, int]:
-    """Validate the size of a head."""
+    """Validate the number of features and the number of classes."""
     width, classes = checks.positive_int(width, "width"), checks.positive_int(classes, "classes")
     checks.fraction(classes, "classes", low=2, high=float("inf"))
     return width, classes
 
 
 def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
-    """Return fully connected layers with ReLU between them, and a single output."""
+    """Return fully connected layers with ReLU between them and a single output."""
     widths = [width, *[hidden] * (layers - 1)]
     inner = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
     return nn.Sequential(*inner, nn.Linear(widths[-1], 1))
@@ -228,14 +229,14 @@ class SingleSampleBatchNorm(nn.BatchNorm1d):
         )
 
 
-#: Units of the hidden layer of a selection.
+#: Number of units in the hidden layer of a selection branch.
 _SELECTION_WIDTH = 512
 
 
 def selection_branch(width: int) -> nn.Sequential:
-    """Return the selection branch of SelectiveNet: a hidden layer with batch norm, one output."""
+    """Return the selection branch of SelectiveNet, one hidden layer with batch norm."""
     norm = SingleSampleBatchNorm(_SELECTION_WIDTH)
-    # The authors divide the output of batch norm by 10, so the selection is initially near 1/2.
+    # The authors divide the output of batch norm by 10, so that the selection starts near 1/2.
     nn.init.constant_(norm.weight, 0.1)
     return nn.Sequential(
         nn.Linear(width, _SELECTION_WIDTH), nn.ReLU(), norm, nn.Linear(_SELECTION_WIDTH, 1)

@@ -1,4 +1,4 @@
-"""The catalogue entry of an objective."""
+"""`ObjectiveKind`, the catalogue entry of an objective."""
 
 import inspect
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.training.objective import WARM_UP, Objective
 from abstain.typing import Rng
 
-#: Phases with an option for their share of the epochs, and the name of the option.
+#: Phases whose share of the epochs is an option, and the names of these options.
 _SHARES: Final = {WARM_UP: "warm_up", "confidence": "confidence_share", "fine-tune": "fine_tune"}
 
 
@@ -25,15 +25,15 @@ class ObjectiveKind:
     title : str
         Name in reports.
     build : type
-        The class; its keyword options are those of the objective.
+        Class of the objective. Its keyword arguments are the options.
     meaning : str
-        Explanation in one sentence.
+        A description of one sentence.
     score : str
-        Description of its confidence.
+        Description of the confidence.
     source : str
-        The paper.
+        Reference of the definition.
     grid : mapping of str to tuple
-        Values of each option that the literature selects on validation data.
+        For each option, the values from which the literature selects on validation data.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ObjectiveKind:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Names of the options, except `rng`, with their defaults."""
+        """Options except `rng`, with their default values."""
         parameters = inspect.signature(self.build).parameters
         return {name: parameters[name].default for name in parameters if name != "rng"}
 
@@ -57,33 +57,33 @@ class ObjectiveKind:
 
     @property
     def stages(self) -> dict[str, str]:
-        """Names of the phases with their own epochs, and the option for their share."""
+        """Names of the phases whose epochs can be set, and the option for the share of each."""
         return {phase: option for phase, option in _SHARES.items() if option in self.options}
 
     def shares_of_stages(
         self, epochs: int, stages: Mapping[str, int]
     ) -> tuple[dict[str, float], int]:
-        """Convert epochs of single phases to the shares that are options of the objective.
+        """Convert the epochs of single phases to shares, which are options of the objective.
 
         Parameters
         ----------
         epochs : int
-            Epochs of the phase that is not in `stages`: that of the classifier, or the main phase.
+            Epochs of the phase that is not in `stages`, which is the classifier or main phase.
         stages : mapping from str to int
-            Additional epochs of phases, by name; empty to keep the default shares.
+            Epochs of further phases by name. If empty, the default shares are used.
 
         Returns
         -------
         options : dict
-            The shares, for `make`.
+            Shares of the phases, as options of `make`.
         epochs : int
             Total number of epochs of all phases.
 
         Raises
         ------
         InputError
-            If the objective has no such phase, a number is not positive, or a phase of the default
-            plan is missing.
+            If the objective has no such phase, if a number is not a positive integer, or if a phase
+            of the default plan is missing.
 
         Examples
         --------
@@ -113,14 +113,14 @@ class ObjectiveKind:
         return {self.stages[name]: length / total for name, length in lengths.items()}, total
 
     def make(self, *, rng: Rng = None, **options: Any) -> Objective:
-        """Make the objective.
+        """Create the objective.
 
         Parameters
         ----------
         rng : int, numpy.random.Generator or None
             As in `Objective`.
         **options : dict
-            Options of the class.
+            Options of the objective.
 
         Returns
         -------
@@ -130,9 +130,9 @@ class ObjectiveKind:
         Raises
         ------
         UnknownNameError
-            If there is no such option.
+            If the objective has no such option.
         InputError
-            If the value of an option is not allowed.
+            If the value of an option is invalid.
         """
         for option in options:
             if option not in self.options:

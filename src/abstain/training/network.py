@@ -1,4 +1,4 @@
-"""`Network`: a backbone with a head, of which each training phase trains some parts."""
+"""`Network`, a backbone with a head, and `Phase`, which defines the parts that are trained."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,7 +12,7 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.training.heads import Head, Output
 
-#: Parts of a network that has only a classifier.
+#: Trained parts of a network that has only a classifier.
 CLASSIFIER = ("backbone", "classifier")
 
 
@@ -25,15 +25,17 @@ class Phase:
     name : str
         Name of the phase.
     trains : tuple of str
-        Trained parts of the `Network`: "backbone", "classifier", "abstention", "confidence",
-        "auxiliary", "twin". All other parts are frozen, with their batch norm.
+        Names of the parts of the `Network` that are trained: "backbone", "classifier",
+        "abstention", "confidence", "auxiliary", "twin". All other parts are frozen, including their
+        batch norm.
     share : float
         Share of all epochs, in (0, 1].
     dropout : bool
-        Whether dropout is on, also in frozen parts. Without dropout the network is in eval mode.
+        Whether dropout is on, including dropout in frozen parts. If False, the network is in eval
+        mode.
     learning_rate : float or None
-        Learning rate of Adam that the authors of the method use in this phase; None for the
-        recipe of the classifier. It is a recommendation for the training loop.
+        Learning rate of Adam that the authors of the method use in this phase, or None for the
+        learning rate of the classifier. It is a recommendation for the training loop.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Phase:
 
 
 def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
-    """Return the phase of each epoch; every phase gets at least one."""
+    """Return the phase of each epoch. Every phase has at least one epoch."""
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):
         names = ", ".join(repr(phase.name) for phase in phases)
@@ -56,33 +58,33 @@ def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
     for n_later, phase in zip(range(len(phases) - 1, -1, -1), phases, strict=True):
         cumulative_share += phase.share
         end = round(cumulative_share * count) if n_later else count
-        # At least one epoch for this phase and for each later one.
+        # This phase and each later phase have at least one epoch.
         end = min(max(end, len(plan) + 1), count - n_later)
         plan += [phase] * (end - len(plan))
     return tuple(plan)
 
 
 class Network(nn.Module):
-    """A backbone and a head, of which each training phase trains some parts.
+    """A network of a backbone and a head, of which each training phase trains some parts.
 
-    The backbone is any module that maps inputs to features (n, width).
+    The backbone is any module that maps inputs to features of shape (n, width).
 
     Parameters
     ----------
     backbone : torch.nn.Module
-        From inputs to features of shape (n, width).
+        Module that maps inputs to features of shape (n, width).
     head : Head
-        From features to an `Output`; `Objective.head` makes it.
+        Module that maps features to an `Output`. `Objective.head` creates it.
 
     Attributes
     ----------
     twin : torch.nn.Module or None
-        A copy of the backbone for the confidence branch alone. It is created in the first phase
-        that trains it, or when a state that contains it is loaded.
+        Copy of the backbone that is used only by the confidence branch. It is created in the first
+        phase that trains it, or when a state that contains it is loaded.
 
     See Also
     --------
-    Objective : What is minimized, and its phases.
+    Objective : Defines the loss and the phases.
 
     Examples
     --------
@@ -103,17 +105,17 @@ class Network(nn.Module):
         self._phase: Phase | None = None
 
     def forward(self, x: Any) -> Output:
-        """Map inputs to what the objective needs.
+        """Compute the output of the head for inputs.
 
         Parameters
         ----------
         x : torch.Tensor
-            What the backbone takes.
+            Input of the backbone.
 
         Returns
         -------
         Output
-            Of the head.
+            Output of the head.
         """
         features: Tensor = self.backbone(x)
         twin_features = None if self.twin is None else self.twin(x)
@@ -121,20 +123,20 @@ class Network(nn.Module):
         return out
 
     def enter(self, phase: Phase) -> None:
-        """Train the parts of a phase, and freeze the others.
+        """Train the parts of a phase, and freeze all other parts.
 
-        Call it at the start of a phase and after loading a state, then make an optimizer of
-        `trained`; under DistributedDataParallel wrap the network after it.
+        Call this method at the start of a phase and after loading a state. Then create an optimizer
+        of `trained`. With DistributedDataParallel, wrap the network after this call.
 
         Parameters
         ----------
         phase : Phase
-            One of `Objective.phases`.
+            A phase in `Objective.phases`.
 
         Raises
         ------
         InputError
-            If the network has no part that the phase trains.
+            If the network does not have a part that the phase trains.
         """
         if "twin" in phase.trains and self.twin is None:
             self.twin = deepcopy(self.backbone)
@@ -146,27 +148,27 @@ class Network(nn.Module):
         self.train(self.training)
 
     def trained(self) -> list[nn.Parameter]:
-        """Return the trained parameters of the current phase, for an optimizer.
+        """Return the parameters that the current phase trains, for an optimizer.
 
         Returns
         -------
         list of torch.nn.Parameter
-            All parameters, if no phase was entered.
+            Trained parameters, which are all parameters if no phase was entered.
         """
         return [p for p in self.parameters() if p.requires_grad]
 
-    def train(self, mode: bool = True) -> "Network":  # noqa: FBT002  torch's own signature
-        """Set training mode for the parts of the current phase, and eval mode for others.
+    def train(self, mode: bool = True) -> "Network":  # noqa: FBT002  the signature of torch
+        """Set training mode for the parts of the current phase, and eval mode for other parts.
 
         Parameters
         ----------
         mode : bool
-            False sets eval mode everywhere.
+            Whether to set training mode. If False, all parts are set to eval mode.
 
         Returns
         -------
         Network
-            Itself.
+            This network.
         """
         phase = self._phase
         if not mode or phase is None:
@@ -182,6 +184,7 @@ class Network(nn.Module):
         return self
 
     def _part(self, name: str) -> nn.Module:
+        """Return a part of the network by name."""
         of_network = name in {"backbone", "twin"}
         part = getattr(self if of_network else self.head, name, None)
         if not isinstance(part, nn.Module):

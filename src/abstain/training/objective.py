@@ -2,20 +2,20 @@
 
 A training loop uses five parts of an objective, whatever its method:
 
-1. a **head**: ``objective.head(width, classes)`` maps the features (n, width) of any backbone to
-   an `Output`: class logits, features, and the logit of each branch of the objective;
+1. a **head**: ``objective.head(width, classes)`` maps features (n, width) of any backbone to an
+   `Output`, which contains class logits, features and the logit of each branch of the objective;
 2. a **loss**: ``objective(output, labels, index=index)`` is the scalar to minimize. `index`
-   contains the indices of the training samples; only objectives with ``needs_index`` use it;
-3. a **confidence**: ``objective.confidence(output)``, (n,), higher is more trusted. If the score
-   of the paper lies in (0, 1), this is its log-odds, which do not saturate: ``torch.sigmoid``
-   computes the score. ``objective.class_logits(output)`` is for all other scores of
-   `abstain.confidence`;
-4. a **schedule**: ``objective.plan(epochs)`` returns a `Phase` for each epoch, with the parts of
-   the network that are trained. Examples are a warm-up with cross-entropy, and the training of a
-   confidence branch on a frozen backbone. ``objective.enter(phase)`` and
+   contains the indices of the training samples, which only objectives with ``needs_index`` use;
+3. a **confidence**: ``objective.confidence(output)`` has shape (n,); higher is more confident. If
+   the score of the paper is in (0, 1), the confidence is its log-odds, which do not saturate, and
+   ``torch.sigmoid`` computes the score. ``objective.class_logits(output)`` is the input of all
+   other scores of `abstain.confidence`;
+4. a **schedule**: ``objective.plan(epochs)`` returns a `Phase` for each epoch, which names the
+   parts of the network that are trained. Examples are a warm-up with cross-entropy, and the
+   training of a confidence branch on a frozen backbone. ``objective.enter(phase)`` and
    ``network.enter(phase)`` start a phase;
-5. a **state**: ``state_dict()`` contains the state of an objective (targets, multipliers, its
-   random generator, its phase), so that training can be resumed exactly.
+5. a **state**: ``state_dict()`` contains the targets, the multipliers, the random generator and the
+   phase of an objective, so that training can be resumed exactly.
 
 A loop therefore needs no special case for any method::
 
@@ -35,8 +35,8 @@ A loop therefore needs no special case for any method::
             loss.backward()
             optimizer.step()
 
-Losses are computed from logits in log space, at least in float32, so half precision under autocast
-is safe. After ``objective.eval()``, the loss is a deterministic function of its arguments, for
+Losses are computed from logits in log space with at least float32, so autocast to half precision is
+safe. After ``objective.eval()``, the loss is a deterministic function of its arguments for
 validation: nothing is sampled and no state changes.
 """
 
@@ -62,33 +62,33 @@ from abstain.training.heads import (
 from abstain.training.network import CLASSIFIER, Phase, plan_epochs
 from abstain.typing import Rng
 
-#: Phase in which a classifier is trained with cross-entropy before the method starts.
+#: Name of the phase that trains a classifier with cross-entropy before the method starts.
 WARM_UP = "warm-up"
 
 
 class Objective(nn.Module, ABC):
-    """Base class of objectives: a loss with its head, its phases and its confidence.
+    """Base class of objectives, which define a loss, a head, training phases and a confidence.
 
-    Subclasses define the loss, the confidence, the branches of the head and, if there are several,
-    the phases.
+    Subclasses define the loss, the confidence and the branches of the head. If an objective has
+    several phases, the subclass also defines the phases.
 
     Parameters
     ----------
     rng : int, numpy.random.Generator or None
         Seed of the initial weights of the head and of random numbers in the loss. None uses fresh
-        entropy. The global generators of torch and NumPy are not changed.
+        entropy. The global generators of torch and NumPy do not change.
 
     Attributes
     ----------
     needs_index : bool
         Whether the loss requires the indices of the training samples of a batch.
     phase : Phase
-        The current phase, initially the first one.
+        Current phase, initially the first phase.
 
     See Also
     --------
-    make : Objectives by name.
-    Network : A backbone and a head.
+    make : Create an objective by name.
+    Network : A network that consists of a backbone and a head.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Objective(nn.Module, ABC):
 
     def __init__(self, *, rng: Rng = None) -> None:
         super().__init__()
-        # NumPy takes seeds of any size, torch of 64 bits.
+        # NumPy accepts seeds of any size, but torch accepts seeds of at most 64 bits.
         self._seed = as_seed(rng) % 2**64
         self._current = 0
 
@@ -120,7 +120,7 @@ class Objective(nn.Module, ABC):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The stages of training, in order; their shares add up to 1."""
+        """Phases of training in order, whose shares sum to 1."""
         return (Phase("train", CLASSIFIER),)
 
     @abstractmethod
@@ -130,43 +130,44 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         output : Output
-            Of a head that this objective made.
+            Output of a head that this objective created.
 
         Returns
         -------
         torch.Tensor of shape (n,)
-            Higher is more trusted.
+            Confidences; higher is more confident.
         """
 
     @abstractmethod
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Return the loss of a checked batch, a tensor without axes."""
+        """Return the loss of a validated batch, a tensor without axes."""
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        """Return the branches of the head in addition to its classifier, by option of `Head`."""
+        """Return the branches of the head other than its classifier, by option of `Head`."""
         return {}
 
     # ------------------------------------------------------------------ used by training loops
 
     def head(self, width: int, classes: int) -> Head:
-        """Make the head that this objective needs.
+        """Create the head for this objective.
 
         Parameters
         ----------
         width : int
-            Number of features that the backbone gives.
+            Number of features of the backbone.
         classes : int
             Number of classes, at least 2.
 
         Returns
         -------
         Head
-            On the CPU, with weights drawn by the objective's seed: the same each time.
+            A head on the CPU. Its initial weights follow from the seed of the objective, so each
+            call returns equal weights.
 
         Raises
         ------
         InputError
-            If a size is not a whole number or too small, or if an option of the objective does not
+            If a size is not an integer or too small, or if an option of the objective does not
             allow the number of classes.
         """
         width, classes = check_sizes(width, classes)
@@ -178,25 +179,25 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
         labels : torch.Tensor of shape (n,)
-            Classes, integers from 0 to K - 1. Their range is checked on the CPU only, because a
-            check on a device would wait for it at each step.
+            Classes, as integers from 0 to K - 1. Their range is checked only on the CPU, because a
+            check on a device would have to wait for the device at each step.
         index : torch.Tensor of shape (n,), optional
-            Index of the training sample of each row, from 0.
+            Index of the training sample in each row, from 0.
 
         Returns
         -------
         torch.Tensor
-            Without axes; the mean over the batch.
+            The mean loss of the batch, a tensor without axes.
 
         Raises
         ------
         ShapeError, DomainError, InputError
-            If there is no `Output`, or if labels or index have a wrong shape, type, range or
+            If `output` is not an `Output`, or if labels or index have a wrong shape, type, range or
             device.
         MissingInputError
-            If the output has no required branch, or `index` is required and missing.
+            If the output lacks a required branch, or if `index` is required and missing.
         """
         n, classes = check_output(output).logits.shape
         labels = check_integers(labels, "labels", n, output.logits.device)
@@ -209,23 +210,23 @@ class Objective(nn.Module, ABC):
         return self._loss(output, labels, index)
 
     def class_logits(self, output: Output) -> Tensor:
-        """Return the logits of the classes, for scores computed from them.
+        """Return the logits of the classes, from which scores are computed.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
         torch.Tensor of shape (n, K)
-            Without the class "abstain", so their softmax is renormalized.
+            Logits without the class "abstain", so that their softmax is renormalized.
         """
         return check_output(output).logits
 
     @property
     def phase(self) -> Phase:
-        """The current phase."""
+        """Current phase."""
         return self.phases[self._current]
 
     def plan(self, epochs: int) -> tuple[Phase, ...]:
@@ -234,18 +235,18 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         epochs : int
-            At least one for each phase.
+            Number of epochs, at least one for each phase.
 
         Returns
         -------
         tuple of Phase
-            One for each epoch. The result depends only on the number, so a resumed training finds
-            the phase of its epoch here.
+            The phase of each epoch. The result depends only on the number of epochs, so a resumed
+            training can look up its phase.
 
         Raises
         ------
         InputError
-            Fewer epochs than phases.
+            If there are fewer epochs than phases.
         """
         return plan_epochs(self.phases, epochs)
 
@@ -255,12 +256,12 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         phase : Phase or str
-            One of `phases`, or its name.
+            A phase in `phases`, or its name.
 
         Raises
         ------
         UnknownNameError
-            There is no such phase.
+            If no phase has this name.
         """
         name = phase if isinstance(phase, str) else phase.name
         names = [existing.name for existing in self.phases]
@@ -277,7 +278,7 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         dict
-            The name of the phase; plain values that ``weights_only`` loading takes.
+            The name of the phase, as plain values that ``weights_only`` loading accepts.
         """
         return {"phase": self.phase.name}
 
@@ -287,12 +288,12 @@ class Objective(nn.Module, ABC):
         Parameters
         ----------
         state : dict
-            As returned there.
+            The result of `get_extra_state`.
 
         Raises
         ------
         InputError
-            The state is that of another objective, or of none.
+            If the state belongs to another objective, or if it is not the state of an objective.
         """
         state_object: object = state
         name = state_object.get("phase") if isinstance(state_object, dict) else None
@@ -319,29 +320,29 @@ def cross_entropy(output: Output, labels: Tensor) -> Tensor:
 
 
 class ObjectiveWithWarmUp(Objective):
-    """An objective with an optional warm-up: a share of the epochs with cross-entropy.
+    """An objective that may start with a warm-up, a share of the epochs with cross-entropy.
 
-    Subclasses define the loss after the warm-up, and the parts of the network that are trained.
+    Subclasses define the loss after the warm-up and the parts of the network that it trains.
 
     Parameters
     ----------
     warm_up : float
-        The share, in [0, 1).
+        Share of the epochs, in [0, 1).
     rng : int, numpy.random.Generator or None
         As in `Objective`.
     """
 
-    #: Name of the phase after the warm-up, and the trained parts.
+    #: Name of the phase after the warm-up, and the parts that it trains.
     main_phase: ClassVar[tuple[str, tuple[str, ...]]]
 
     def __init__(self, *, warm_up: float, rng: Rng) -> None:
         super().__init__(rng=rng)
-        # 0.999 and not 1, because the next phase must have a share.
+        # The upper limit is 0.999 instead of 1, because the next phase must have a share.
         self.warm_up = checks.fraction(warm_up, "warm_up", high=0.999)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """An optional warm-up with cross-entropy, then the phase of the objective."""
+        """The warm-up with cross-entropy, if its share is positive, and the main phase."""
         main = Phase(*self.main_phase, share=1.0 - self.warm_up)
         if self.warm_up == 0.0:
             return (main,)
@@ -358,7 +359,7 @@ class ObjectiveWithWarmUp(Objective):
 
 
 def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
-    """Validate one non-negative integer a sample; the values are looked at on the CPU only."""
+    """Validate one non-negative integer per sample. The sign is checked only on the CPU."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.shape != (n,) or n == 0:

@@ -1,4 +1,4 @@
-"""Train for the area itself: the mean loss, each sample weighted by the rank of its confidence."""
+"""A training loss that equals an area under a risk-coverage curve, by ranks of confidences."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -20,14 +20,14 @@ from abstain.training._logits import BaseLoss, ScoreFunction, base_loss, score_o
 from abstain.training._processes import has_several_processes
 from abstain.training._weights import WeightFunction, check_weighting
 
-#: Largest number of confidences in a queue, which is sorted at each step.
+#: Maximum size of a queue, which is sorted at each step.
 _LARGEST_QUEUE = 10_000_000
 
 
 def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function that `torch.compile` must not trace.
+    """Call a function without tracing by `torch.compile`.
 
-    Ranks are looked up in tables in host memory, which cannot be compiled. The import behind
+    Ranks are looked up in tables of the host, where a compiler has to stop. Importing
     `torch.compiler.disable` takes a second, so it is used only during compilation.
     """
     if torch.compiler.is_compiling():
@@ -46,61 +46,66 @@ def rank_weighted_loss(
     weight: Tensor | None = None,
     gather: bool = False,
 ) -> Tensor:
-    r"""Compute an area under a risk-coverage curve as a loss to train with.
+    r"""Compute an area under a risk-coverage curve as a training loss.
 
-    Answers: how large is the area on this batch, and which way do the losses (and with `soft` the
-    confidences) have to move to make it smaller?
+    The gradient states how the losses, and with `soft` the confidences, change the area.
 
     Parameters
     ----------
     confidence : Tensor of shape (n,)
-        Higher means more trusted. With hard ranks only the order matters and no gradient flows
-        back; with `soft` it does.
+        Confidences; higher is more confident. With hard ranks, only their order matters and they
+        get no gradient. With `soft`, they get a gradient.
     loss : Tensor of shape (n,)
-        Any loss. Detach it to train the ranking alone.
+        Losses of any kind. Detach them to train only the ranking.
     weights : str or callable, default="aurc"
-        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function from
-        ascending ranks (a tensor; 1 is the least confident) and their number n to weights.
+        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function. The
+        function maps ascending ranks, a tensor in which 1 is the least confident, and their number
+        n to weights.
     between : tuple of float, optional
-        The coverages (low, high) of a partial area; required for partial areas only.
+        Coverages (low, high) of a partial area. Required for partial areas, and not allowed
+        otherwise.
     soft : float, optional
-        Rank by degrees, with this temperature as a share of the standard deviation of the
-        confidences; 0.1 is a start. By default ranks are whole numbers, without a gradient.
+        Temperature of soft ranks, relative to the standard deviation of the confidences. A good
+        first value is 0.1. By default, ranks are integers without a gradient.
     recent : Tensor of shape (m,), optional
-        Confidences of earlier batches, finite, to rank among as well. No gradient.
+        Finite confidences of earlier batches, among which the samples are also ranked. They get no
+        gradient.
     weight : Tensor of shape (n,), optional
-        Frequency weights, for hard ranks, named `weights` and no `recent`: an integer weight
-        counts a sample that many times, 0 leaves it out.
+        Frequency weights. A sample with an integer weight w counts as w samples, and a weight of 0
+        excludes a sample. They require hard ranks, a name as `weights` and no `recent`.
     gather : bool, default=False
-        Rank among the samples of all processes of `torch.distributed`. Every process must call.
+        Whether to rank among the samples of all processes of `torch.distributed`. Every process
+        must then call the function.
 
     Returns
     -------
     Tensor without axes
-        Lower is better, in the precision of `loss`, at least float32. Without `soft` and `recent`
-        the value is that of the metric: `aurc` with the estimator "plugin", "log" or "sele",
-        `augrc`, `partial_aurc` or `partial_augrc`. With `gather` it is the value of all samples.
+        The area; lower is better. Its type is the type of `loss`, at least float32. Without `soft`
+        and `recent`, the value equals the metric: `aurc` with the estimator "plugin", "log" or
+        "sele", `augrc`, `partial_aurc` or `partial_augrc`. With `gather`, the value is computed
+        from the samples of all processes.
 
     Raises
     ------
     InputError
-        An unknown name, options that do not go together, something that is no tensor.
+        If a name is unknown, options exclude each other, or an argument is not a tensor.
     ShapeError
-        No sample, or vectors of different lengths.
+        If there is no sample, or if vectors differ in length.
     DomainError
-        A coverage outside [0, 1], a temperature that is not above 0, a bad `weight`.
+        If a coverage is outside [0, 1], the temperature is not positive, or a weight is invalid.
 
     Notes
     -----
-    The value is ``sum_i phi(r_i) loss_i / n`` with the weights phi of the metrics, computed by the
-    same kernel. Ties share the mean of their weights, so the order of the rows never matters. A
-    soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``; phi is then the same function of a real
-    rank: for "aurc" digamma(n + 1) - digamma(n - r + 1). As the temperature goes to 0 the value
-    goes to the hard one, if no confidences are tied; a tie gets the weight at its mean rank.
+    The value is ``sum_i phi(r_i) loss_i / n``, where phi are the weights of the metrics, computed
+    by the same kernel. Tied samples have the mean of their weights, so the order of rows has no
+    effect. A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``, and phi is evaluated at this
+    real rank. For "aurc", phi is digamma(n + 1) - digamma(n - r + 1). If no confidences are tied,
+    the value converges to the value of hard ranks as the temperature goes to 0. A tied sample has
+    the weight at its mean rank.
 
-    NaN or infinity among the confidences gives NaN: there are no ranks among them.
+    If a confidence is NaN or infinite, ranks are undefined and the value is NaN.
 
-    Cost: a sort and two searches; with `soft` an n x (n + m) table.
+    The cost is a sort and two searches, or with `soft` a table of size n x (n + m).
 
     References
     ----------
@@ -117,7 +122,7 @@ def rank_weighted_loss(
     >>> ab.augrc(confidence.detach(), loss)
     0.1875
 
-    With soft ranks a step against the gradient lowers the confidence of the failures:
+    With soft ranks, a step against the gradient lowers the confidence of the failures:
 
     >>> rank_weighted_loss(confidence, loss, weights="augrc", soft=0.5).backward()
     >>> (confidence.grad > 0).tolist()
@@ -141,54 +146,56 @@ def rank_weighted_loss(
 class RankWeightedLoss(torch.nn.Module):
     r"""Train a classifier for an area under its risk-coverage curve.
 
-    The loss is the mean over the batch of the sample losses, weighted by the rank of the
-    confidence: a failure with a higher confidence has a larger weight. In training and in
-    evaluation, and for any batch size, the value equals that of the metric.
+    The loss is the mean over the batch of each sample's loss, weighted by the rank of its
+    confidence. A failure with a higher confidence thus has a larger weight. For any batch size, the
+    value equals the metric, both in training and in evaluation.
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
-        "aurc" (harmonic), "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a
-        function from ascending ranks (a float tensor; 1 is the least confident) and their number n
-        to weights.
+        "aurc" (harmonic weights), "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or
+        a function. The function maps ascending ranks, a float tensor in which 1 is the least
+        confident, and their number n to weights.
     score : str or callable, default="msr"
-        The confidence: the name of a score that requires only logits, with or without a temperature
-        ("msr@T=2"), or a function from logits (n, K) to (n,).
+        Confidence score: the name of a score that needs only logits, with or without a temperature
+        ("msr@T=2"), or a function from logits (n, K) to confidences (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
-        The loss of a sample: a name, or a function from (logits, labels) to (n,). "zero-one" has
-        no gradient, so `backward` raises an error: use it for evaluation, or with `soft` to train
-        the ranking.
+        Loss of a sample: a name, or a function from (logits, labels) to losses (n,). "zero-one" has
+        no gradient. Use it for evaluation, where `backward` raises an error, or with `soft` to
+        train the ranking.
     between : tuple of float, optional
-        The coverages (low, high) of a partial area; required for partial areas only.
+        Coverages (low, high) of a partial area. Required for partial areas, and not allowed
+        otherwise.
     soft : float, optional
-        Temperature of soft ranks, which give the confidence a gradient, as a share of the standard
-        deviation of the confidences; start with 0.1. By default, ranks are integers without a
-        gradient, as in the paper.
+        Temperature of soft ranks, which give the confidence a gradient, relative to the standard
+        deviation of the confidences. A good first value is 0.1. By default, ranks are integers
+        without a gradient, as in the paper.
     queue : int, default=0
-        Number of confidences of recent training batches among which a batch is also ranked, so that
-        the ranks in a small batch approximate those of the population. The queue is part of the
-        state dict and is filled only during training.
+        Number of recent training confidences among which a batch is also ranked, so that the ranks
+        in a small batch approximate those in the population. The queue is part of the state dict,
+        and only training adds confidences to it.
     gather : {"auto", False}, default="auto"
-        "auto" ranks the samples among those of all processes of `torch.distributed` during
-        training, and scales the gradient for the averaging of DDP and FSDP.
+        Whether to rank among the samples of all processes of `torch.distributed`. "auto" does so in
+        training if there are several processes, and scales the gradient for the averaging of DDP
+        and FSDP.
 
     Raises
     ------
     InputError
-        If a name is unknown or options exclude each other. In `forward`: if labels or logits have a
-        wrong shape, if the batch is empty, or, on the CPU, if labels are out of range.
+        If a name is unknown or options exclude each other. `forward` raises it if logits or labels
+        have a wrong shape, if a batch is empty or, on the CPU, if a label is out of range.
     DomainError
-        If a coverage is outside [0, 1] or a temperature is not positive.
+        If a coverage is outside [0, 1], or if the temperature is not positive.
 
     Notes
     -----
-    Scores are computed in float64 on a scale that does not saturate (log-odds for "msr"), and
-    losses at least in float32, for any precision of the logits. The result is float32 or float64.
-    With NaN or infinite logits, the result is NaN, as for cross-entropy, so
-    `torch.amp.GradScaler` skips the step; such values are not added to the queue.
+    Scores are computed in float64 on an unbounded scale (log-odds for "msr"). Losses are computed
+    with at least float32, whatever the type of the logits. The result is float32 or float64. If
+    logits are NaN or infinite, the result is NaN, as for cross-entropy, so that
+    `torch.amp.GradScaler` skips the step. Such logits never enter the queue.
 
-    The confidences in the queue come from earlier models: with batch size b, up to queue/b steps
-    earlier. Cost: see the page on training.
+    The confidences in the queue are from earlier states of the model. At batch size b, they are up
+    to queue/b steps old. The documentation of training states the cost.
 
     References
     ----------
@@ -222,6 +229,7 @@ class RankWeightedLoss(torch.nn.Module):
         queue: int = 0,
         gather: Literal["auto", False] = "auto",
     ) -> None:
+        """Validate and store the options."""
         super().__init__()
         self._area = RankWeightedMean(check_weighting(weights, between), check_temperature(soft))
         self._score, self._base = score_of_logits(score), base_loss(base)
@@ -230,7 +238,7 @@ class RankWeightedLoss(torch.nn.Module):
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-        # Options for `extra_repr`; optional ones only if they differ from the default.
+        # Options for `extra_repr`. Optional ones are included only if they differ from the default.
         self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
         optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
         self._options |= {name: value for name, value in optional.items() if value is not None}
@@ -246,25 +254,26 @@ class RankWeightedLoss(torch.nn.Module):
         Parameters
         ----------
         logits : Tensor of shape (n, K)
-            Class scores before the softmax.
+            Logits of the classes.
         labels : Tensor of shape (n,)
-            Class codes, or the labels that a custom `base` requires.
+            Class codes, or the labels that a custom function as `base` requires.
         weight : Tensor of shape (n,), optional
-            Frequency weights; only with hard ranks, named `weights` and no queue.
+            Frequency weights, which require hard ranks, a name as `weights` and no queue.
 
         Returns
         -------
         Tensor without axes
-            Lower is better.
+            The loss. A lower value is better.
         """
         out: Tensor = _uncompiled(self._value, logits, labels, weight)
         return out
 
     def _value(self, logits: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
+        """Compute the loss of a batch, and add its confidences to the queue in training."""
         _check_logits(logits)
         if weight is not None:
             self._area.check_no_weight(has_recent=self.recent is not None)
-        # Hard ranks have no gradient, so the score need not be recorded.
+        # Hard ranks have no gradient, so the operations of the score are not recorded.
         with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
             confidence = self._score(logits)
         loss = self._base(logits, labels)
@@ -282,7 +291,7 @@ class RankWeightedLoss(torch.nn.Module):
         Returns
         -------
         str
-            The options.
+            The options and their values.
         """
         return ", ".join(f"{name}={x!r}" for name, x in self._options.items())
 
@@ -302,6 +311,7 @@ def _check_recent(recent: Any) -> None:
 
 
 def _check_logits(logits: Any) -> None:
+    """Raise an error unless logits are a floating-point tensor of shape (n, K)."""
     if not isinstance(logits, Tensor):
         raise InputError(f"`logits` must be a torch.Tensor; got {type(logits).__name__}")
     if logits.ndim != 2 or logits.shape[1] < 2:

@@ -1,6 +1,7 @@
-"""Images with labels: what there is, where it comes from, and how it is split.
+"""Labeled images, and functions that download, read and split them.
 
-The digits need no download; CIFAR is read from a local folder in the official binary version.
+The digits, letters and textures need no download. All other data sets are read from a local folder
+in their official formats.
 """
 
 from abstain_bench.data.embedded import LETTERS as LETTERS

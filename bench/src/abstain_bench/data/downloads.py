@@ -1,4 +1,4 @@
-"""Published data sets: their addresses, licenses, checksums and folders."""
+"""Addresses, licenses, checksums and folders of published data sets."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,26 +18,26 @@ _GIGABYTE = 1 << 30
 
 @dataclass(frozen=True)
 class Download:
-    """One file of a data set.
+    """A file of a data set.
 
     Attributes
     ----------
     name : str
         Name of the file.
     url : str
-        Address.
+        Address of the file.
     md5 : str
-        Published MD5 checksum; empty if there is none.
+        Published MD5 checksum. It is empty if none is published.
     size : int
-        Number of bytes; 0 if unknown.
+        Size in bytes. It is 0 if the size is unknown.
     exact : bool
-        Whether `size` is exact; otherwise it is only an estimate of the required space.
+        Whether `size` is exact. If False, `size` is an estimate of the required space.
     sha256 : str
-        Published SHA-256 checksum, which is preferred; empty if there is none.
+        Published SHA-256 checksum, which is preferred to `md5`. It is empty if none is published.
     into : str
         Subfolder of the requested folder for the file.
     archive : bool
-        Whether the file is an archive to unpack.
+        Whether the file is an archive that must be unpacked.
     unpacked : str
         Subfolder for the unpacked files.
     """
@@ -54,19 +54,24 @@ class Download:
 
     @property
     def checksum(self) -> tuple[str, str]:
-        """The best published checksum and its kind, such as "sha256"; both empty without one."""
+        """The kind and the value of the strongest published checksum, or two empty strings."""
         if self.sha256:
             return "sha256", self.sha256
-        return ("md5", self.md5) if self.md5 else ("", "")
+        if self.md5:
+            return "md5", self.md5
+        return "", ""
 
     @property
     def checked(self) -> str:
-        """The available check: sha256, md5, size, or archive (checksums inside the archive)."""
-        return self.checksum[0] or ("size" if self.exact and self.size else "archive")
+        """The strongest available check, as a name in `CHECKS`."""
+        kind, _ = self.checksum
+        if kind:
+            return kind
+        return "size" if self.exact and self.size else "archive"
 
     @property
     def max_size(self) -> int:
-        """Maximum number of bytes to download: the published size, or far more than a rough one."""
+        """Maximum number of bytes to download, which far exceeds an estimated size."""
         return self.size if self.exact else 2 * self.size + _GIGABYTE
 
 
@@ -77,23 +82,23 @@ class DownloadSource:
     Attributes
     ----------
     name : str
-        Name for scripts.
+        Name in scripts.
     title : str
-        Name for people.
+        Title in messages and tables.
     page : str
         Web page of the authors.
     license : str
-        License, if the authors state one.
+        License, if the authors name one.
     files : tuple of Download
-        Files to download; empty if the data set must be obtained by hand.
+        Files to download. It is empty if the user must obtain the data set manually.
     folder : str
         Subfolder of the requested folder with the unpacked files.
     places : tuple of str
-        Subfolders of the data folder in which a task looks for the data set.
+        Subfolders of the data folder in which a task searches the data set.
     mark : str
-        Pattern of files that identify the data set.
+        Pattern of the files that identify the data set.
     note : str
-        Remark: how to obtain the data set by hand, or the source of the checksums.
+        Remark on the source of the checksums, or on how to obtain the data set manually.
     """
 
     name: str
@@ -113,20 +118,21 @@ class DownloadSource:
 
     @property
     def checked(self) -> str:
-        """The weakest check of its files; empty without files."""
+        """The weakest check of all files, or an empty string if there are no files."""
         kinds = [file.checked for file in self.files]
         return max(kinds, key=CHECKS.index, default="")
 
     def find(self, folder: Path) -> Path | None:
-        """Return the folder of the data set below `folder`; None if it is missing."""
+        """Return the folder of the data set below `folder`, or None if it does not exist."""
         candidates = (folder / place for place in self.places)
         return next((path for path in candidates if any(path.glob(self.mark))), None)
 
 
-#: Checks of files, the strongest first.
+#: Checks of files from the strongest to the weakest. The check "archive" verifies the checksums
+#: inside an archive.
 CHECKS = ("sha256", "md5", "size", "archive")
 
-#: Every published data set of downloads.toml by name.
+#: All published data sets in downloads.toml by name.
 SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", list_command="data list")
 
 for _name, _entry in tomllib.loads(
@@ -139,20 +145,20 @@ for _name, _entry in tomllib.loads(
 
 @dataclass(frozen=True)
 class Layout:
-    """The files by which the folder of a data set is recognized, and errors for other folders.
+    """The files that identify the folder of a data set.
 
     Attributes
     ----------
     name : str
-        Name in `SOURCES`, which has the possible folders and the archives.
+        Name in `SOURCES`, whose entry contains possible subfolders and the archives.
     title : str
-        Name for people.
+        Title in messages.
     marks : tuple of str
-        Files and folders of the data set; any one identifies its folder.
+        Files and folders of the data set. Each of them identifies the folder of the data set.
     subfolders, archives : tuple of str
-        Other possible subfolders, and other names of archives.
+        Further possible subfolders, and further names of archives.
     pickled : mapping
-        Files of versions made of pickles, and the version to use instead.
+        Files of versions that contain pickled objects, with the version to use instead.
     """
 
     name: str
@@ -168,21 +174,25 @@ class Layout:
         return f"`abstain data fetch {self.name} --folder DIR`"
 
     def find_folder(self, folder: str | Path) -> Path:
-        """Return the folder with the files, at or below `folder`, or raise InputError."""
-        folder, source = Path(folder), SOURCES[self.name]
-        if not folder.is_dir():
+        """Return the folder with the files, which is `folder` or one of its subfolders.
+
+        Raises InputError if neither contains the files.
+        """
+        root = Path(folder)
+        source = SOURCES[self.name]
+        if not root.is_dir():
             raise InputError(
-                f"there is no folder {str(folder)!r} to read {self.title} from; "
+                f"there is no folder {str(root)!r} to read {self.title} from; "
                 f"{self.download_command}"
             )
         subfolders = (*(source.places or (source.folder,)), *self.subfolders)
-        for candidate in (folder, *(folder / name for name in subfolders)):
+        for candidate in (root, *(root / name for name in subfolders)):
             if any((candidate / mark).exists() for mark in self.marks):
                 return candidate
-        raise InputError(self._describe_other_folder(folder, source))
+        raise InputError(self._describe_other_folder(root, source))
 
     def require(self, folder: Path, name: str) -> Path:
-        """Return the path of a file or folder of the data set, or raise InputError."""
+        """Return the path of a file or folder, or raise InputError if it does not exist."""
         path = folder / name
         if not path.exists():
             raise InputError(
@@ -192,7 +202,7 @@ class Layout:
         return path
 
     def _describe_other_folder(self, folder: Path, source: DownloadSource) -> str:
-        """Return why a folder cannot be read: not unpacked, made of pickles, or something else."""
+        """Return the reason why a folder does not contain the data set, with a remedy."""
         folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
         for archive in (*(file.name for file in source.files if file.archive), *self.archives):
             if any((path / archive).is_file() for path in folders):
@@ -215,14 +225,17 @@ class Layout:
 
 
 def expected_count(official: int, records: int | None) -> int:
-    """Return the required number of images: the official one, unless `records` is set."""
+    """Return the required number of images, which is `records` or else the official number."""
     return official if records is None else checks.positive_int(records, "records")
 
 
 def check_labels(
     description: str, labels: Array, is_invalid: Array, rule: str, *, first: int = 0
 ) -> None:
-    """Raise an error that names the first image with an invalid label."""
+    """Raise an error with the first image whose label is invalid.
+
+    `first` is the number of the first image in messages.
+    """
     rows = np.flatnonzero(is_invalid)
     if rows.size:
         raise FileFormatError(
@@ -231,7 +244,7 @@ def check_labels(
 
 
 def read_class_names(path: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the classes, one per line."""
+    """Read a file with the name of one class per line."""
     text = path.read_text(encoding="utf-8", errors="replace")
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(names) != count:

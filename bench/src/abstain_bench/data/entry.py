@@ -1,4 +1,4 @@
-"""`DataSet`: an entry of the catalogue of data sets, with its loading and splitting."""
+"""`DataSet`, an entry of the catalogue of data sets, which loads and splits the images."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from abstain.typing import Rng
 from abstain_bench.data.downloads import SOURCES, DownloadSource
 from abstain_bench.data.images import Images, Splits, split
 
-#: Relation of the images of another data set to a classifier.
+#: Kind of the shift from a data set to another data set with new classes.
 NewClass = Literal["new-class", "far-new-class"]
 
-#: Training and test images; the second is None for sources without an official split.
+#: Training images and test images. The test images are None if there is no official split.
 Loaded = tuple[Images, Images | None]
 
 
@@ -24,29 +24,30 @@ class DataSet:
     Attributes
     ----------
     name : str
-        Name for scripts.
+        Name in scripts.
     title : str
-        Name for people.
+        Title in messages and tables.
     meaning : str
         Description in one sentence.
     source : str
         Source of the data.
     load : callable
-        Function from the folder and the number of images in a file (None for the official version)
-        to training and test images.
+        Function that returns training and test images. Its arguments are the folder and the number
+        of images in a file. This number is None for the official version.
     needs_folder : bool
         Whether the user must provide files.
     download_name : str
-        Name in `abstain_bench.data.fetching.SOURCES`, if it differs.
+        Name in `abstain_bench.data.fetching.SOURCES`, if it differs from `name`.
     new : mapping from str to str
-        Data sets whose images have new classes: "new-class" if they look alike and differ only in
-        meaning, otherwise "far-new-class".
+        Kind of the shift to each data set with new classes. The kind is "new-class" if the images
+        are similar and only their meaning differs, otherwise "far-new-class".
     load_test : callable, optional
-        Function that reads the test images only, if this is much cheaper: from folder, number of
-        images in a file, and side.
+        Function that reads only the test images, if reading all images takes much longer. Its
+        arguments are the folder, the number of images in a file, and the side.
     load_corrupted : callable, optional
-        Function that reads the official corruptions of the test images, whose download has the name
-        of the data set with "-c": from folder, corruption, severity and ``records``.
+        Function that reads the official corruptions of the test images. Its arguments are the
+        folder, the corruption, the severity and ``records``. The name of the download is the name
+        of the data set followed by "-c".
     """
 
     name: str
@@ -62,18 +63,21 @@ class DataSet:
 
     @property
     def download(self) -> DownloadSource:
-        """The source of its files, for data sets that need files."""
+        """The entry of `SOURCES` for a data set that needs files."""
         return SOURCES[self.download_name or self.name]
 
     def official_splits(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
-        """Return the official training and test images; raise InputError without such a split."""
+        """Return the official training and test images.
+
+        Raises InputError if the data set has no official test images.
+        """
         train, test = self.load(folder, records)
         if test is None:
             raise InputError(f"{self.title} has no official test set")
         return train, test
 
     def new_class_images(self, folder: Path, records: int | None, side: int) -> Images:
-        """Return the test images, as images of new classes for another data set."""
+        """Return the test images, which have new classes for a classifier of another data set."""
         if self.load_test is None:
             return self.official_splits(folder, records)[1]
         return self.load_test(folder, records, side)
@@ -93,22 +97,23 @@ class DataSet:
         Parameters
         ----------
         folder : str or Path, optional
-            Where the files are, for data sets that need them.
+            Folder with the files, for data sets that need files.
         train : int, optional
-            Images to learn from; by default all that are left.
+            Number of training images. By default, all remaining images are used.
         validation : int, default=0
-            Images to choose on; 0 for none.
+            Number of validation images, which may be 0.
         test : int, optional
-            Images to test on, where the source has no official split; there all are taken.
+            Number of test images, if the data set has no official test set. Otherwise all official
+            test images are used.
         records : int, optional
-            Images in a file, where they are not those of the official version.
+            Number of images in a file, if it differs from the official version.
         rng : int, Generator or None, default=0
-            The seed of the drawing.
+            Seed of the random split.
 
         Returns
         -------
         Splits
-            Parts without a common image.
+            Disjoint training, validation and test images.
         """
         if self.needs_folder and folder is None:
             raise MissingInputError(
@@ -121,10 +126,11 @@ class DataSet:
             raise MissingInputError(
                 f"{self.title} has no official test set: set `test` to its number of images"
             )
-        n_test, n_validation = test or 0, validation
-        n_train = train or images.n - n_test - n_validation
-        sizes = [n_train, *([] if test is None else [test]), *([validation] if validation else [])]
-        splits = list(split(images, *sizes, rng=rng))
-        train_images = splits.pop(0)
-        test_images = official_test if official_test is not None else splits.pop(0)
-        return Splits(train_images, splits.pop(0) if splits else None, test_images)
+        sizes = {"train": train or images.n - (test or 0) - validation}
+        if test is not None:
+            sizes["test"] = test
+        if validation:
+            sizes["validation"] = validation
+        subsets = dict(zip(sizes, split(images, *sizes.values(), rng=rng), strict=True))
+        test_images = subsets["test"] if official_test is None else official_test
+        return Splits(subsets["train"], subsets.get("validation"), test_images)

@@ -1,4 +1,4 @@
-"""Download of published data sets: resumable, checked, and unpacked."""
+"""Resumable download of published data sets, with checksums and unpacking."""
 
 import bz2
 import contextlib
@@ -27,6 +27,7 @@ from abstain_bench.data.downloads import SOURCES, Download, DownloadSource
 
 #: Name, size and content of a file in an archive.
 _Member = tuple[str, int, IO[bytes]]
+#: Errors that a damaged archive can raise.
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError,
     NotImplementedError, RuntimeError, MemoryError, ArithmeticError, ValueError, struct.error,
@@ -41,14 +42,15 @@ _COMPRESSED: dict[bytes, Callable[..., Any]] = {
 
 
 def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
-    """Unpack a tar or zip archive into a folder; existing files of the right size are kept.
+    """Unpack a tar or zip archive into a folder.
 
-    With `verify`, the checksums in a compressed archive are verified before any file is written, so
-    the archive is read twice. Files in zip archives are always verified.
+    An existing file of the right size is not written again. If `verify` is True, the checksums in a
+    compressed archive are verified before any file is written, so the archive is read twice. Files
+    in zip archives are always verified.
 
-    Every file is written to a temporary name and then renamed, so a stopped run leaves no partial
-    file, and the next run resumes. Paths outside the folder, links and devices raise an error
-    before the file is written.
+    Every file is written to a temporary name and then renamed. An interrupted call therefore leaves
+    no partial file, and the next call resumes. A path outside the folder, a link or a device raises
+    an error before the file is written.
     """
     make_folder(folder)
     members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
@@ -73,7 +75,10 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
 
 
 def _open_decompressed(archive: Path) -> IO[bytes]:
-    """Open an archive decompressed; unlike `tarfile`, these readers verify the checksums."""
+    """Open the decompressed content of an archive.
+
+    Unlike `tarfile`, the readers of this function verify the checksums.
+    """
     with archive.open("rb") as file:
         head = file.read(6)
     for magic, opener in _COMPRESSED.items():
@@ -83,12 +88,13 @@ def _open_decompressed(archive: Path) -> IO[bytes]:
 
 
 def _drain(file: IO[bytes]) -> None:
-    """Read to the end of the file, where the checksum is verified."""
+    """Read the file to its end, where the reader verifies the checksum."""
     while file.read(1 << 20):
         pass
 
 
 def _tar_members(archive: Path) -> Iterator[_Member]:
+    """Yield the files of a tar archive; raise FileFormatError for links and devices."""
     with (
         _open_decompressed(archive) as stream,
         tarfile.open(fileobj=stream, mode="r|") as file,
@@ -104,6 +110,7 @@ def _tar_members(archive: Path) -> Iterator[_Member]:
 
 
 def _zip_members(archive: Path) -> Iterator[_Member]:
+    """Yield the files of a zip archive; raise FileFormatError for links and devices."""
     with zipfile.ZipFile(archive) as file:
         for member in file.infolist():
             if member.is_dir():
@@ -116,13 +123,16 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
 
 
 def _target_path(folder: Path, name: str, archive: Path) -> Path:
-    """Return the path of an unpacked file; raise FileFormatError for a path outside the folder."""
+    """Return the path of an unpacked file.
+
+    Raises FileFormatError if the path is outside the folder.
+    """
     path = PurePosixPath(name)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts or "\\" in name or ":" in parts[0]:
         raise _unsafe_archive_error(archive, name, "leads out of the folder")
     target = folder.joinpath(*parts)
-    # An existing link could lead out, too.
+    # An existing link could also lead out of the folder.
     if not target.parent.resolve().is_relative_to(folder.resolve()) or target.is_symlink():
         raise _unsafe_archive_error(archive, name, "would follow a link out of the folder")
     return target
@@ -135,13 +145,14 @@ def _unsafe_archive_error(archive: Path, name: str, reason: str) -> FileFormatEr
 
 
 def _write(target: Path, size: int, content: IO[bytes]) -> None:
+    """Write an unpacked file atomically, unless a file of the right size exists."""
     if target.is_file() and target.stat().st_size == size:
         return
     make_folder(target.parent)
     free = shutil.disk_usage(target.parent).free
     if size > free:
         raise InputError(f"{target.name} takes {size:,} bytes, and the disk has {free:,}")
-    # Always the same name, so that the next run overwrites the file of a killed one.
+    # The name is always the same, so that the next call overwrites the file of a killed process.
     temporary = target.parent / f".{target.name}.tmp"
     try:
         with temporary.open("wb") as file:
@@ -154,16 +165,22 @@ def _write(target: Path, size: int, content: IO[bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-#: Callback during a download: name of the file, received bytes, and all bytes (0 if unknown).
+#: Callback that is called during a download. Its arguments are the name of the file, the number of
+#: received bytes, and the number of all bytes (0 if unknown).
 Progress = Callable[[str, int, int], None]
 
-#: Bytes per chunk; a broken connection loses the last, incomplete chunk.
+#: Number of bytes per chunk. A broken connection loses the last, incomplete chunk.
 _CHUNK = 1 << 16
-#: Seconds without a response after which a connection counts as broken.
+#: Number of seconds without a response after which a connection is considered broken.
 _TIMEOUT = 30.0
-#: Seconds to wait for the first response to an encrypted request that may not be supported.
+#: Maximum number of seconds to wait for a connection with https, which a server may not support.
 _HTTPS_TIMEOUT = 10.0
-_NOT_SATISFIABLE, _PARTIAL, _ERRORS = 416, 206, 400
+#: HTTP status if the requested range is not satisfiable.
+_NOT_SATISFIABLE = 416
+#: HTTP status of a partial response.
+_PARTIAL = 206
+#: The lowest HTTP status of an error.
+_ERRORS = 400
 #: Titles of the kinds of checksums.
 _KINDS = {"sha256": "SHA-256", "md5": "MD5"}
 
@@ -176,26 +193,27 @@ def fetch(
     keep: bool = True,
     progress: Progress | None = None,
 ) -> Path:
-    """Download a published data set into a folder, check it and unpack it there.
+    """Download a published data set to a folder, check its files and unpack its archives.
 
     Parameters
     ----------
     name : str
         Name in `SOURCES`, such as "cifar10".
     folder : str or Path
-        Folder for the files; it is created if it does not exist.
+        Folder for the files. It is created if it does not exist.
     mirror : str, optional
-        Address of a folder (http or https) with copies of the files, which replaces the addresses
+        Address (http or https) of a folder with copies of the files, which replaces the addresses
         of the authors. The files are checked in the same way.
     keep : bool, default=True
-        Whether to keep archives after they are unpacked.
+        Whether to keep archives after unpacking.
     progress : callable, optional
-        Callback with the name of the file, the received bytes, and all bytes (0 if unknown).
+        Callback that is called during the download. Its arguments are the name of the file, the
+        number of received bytes, and the number of all bytes (0 if unknown).
 
     Returns
     -------
     Path
-        The folder to read from.
+        Path of the folder with the files of the data set.
 
     Raises
     ------
@@ -204,22 +222,22 @@ def fetch(
     MissingInputError
         If pooch is not installed.
     InputError
-        If the data set can only be downloaded manually (ImageNet), the connection failed, or the
+        If the data set can only be downloaded manually (ImageNet). If the connection failed, or the
         disk is full or not writable.
     FileFormatError
-        If a file has another checksum or size than the published one, or an archive is damaged or
-        would write outside the folder.
+        If the checksum or the size of a file differs from the published value. If an archive is
+        damaged or contains a path outside the folder.
 
     Notes
     -----
-    Addresses that begin with ``http:`` are tried with ``https:`` first. Responses are read up to
-    the published size. Files are checked by the published SHA-256, or by the weaker check in
-    `DownloadSource.checked`.
+    For addresses that begin with ``http:``, the function tries ``https:`` first. A response is read
+    up to the published size. A file is checked with the published SHA-256 checksum, or with the
+    weaker check in `DownloadSource.checked`.
 
-    Existing files are not downloaded again if they have the right checksum, or the right size for
-    files of an archive. After a broken connection or a killed process, the same call resumes from
-    the folder ``.NAME.fetching``. Files that are not the published ones are never overwritten; the
-    error names them.
+    An existing file is not downloaded again if it has the right checksum. An unpacked file is not
+    written again if it has the right size. After a broken connection or a killed process, the same
+    call resumes from the folder ``.NAME.fetching``. If an existing file differs from the published
+    file, the function raises an error and does not overwrite the file.
 
     Examples
     --------
@@ -234,19 +252,19 @@ def fetch(
     source = SOURCES[name]
     if not source.files:
         raise InputError(f"{source.title} cannot be fetched: {source.note}")
-    folder = Path(folder).expanduser()
-    make_folder(folder)
+    root = Path(folder).expanduser()
+    make_folder(root)
     for file in source.files:
-        archive = _retrieve(file, folder / file.into, mirror, progress)
+        path = _retrieve(file, root / file.into, mirror, progress)
         if file.archive:
-            unpack(archive, folder / file.unpacked, verify=not file.checksum[0])
+            unpack(path, root / file.unpacked, verify=not file.checksum[0])
             if not keep:
-                archive.unlink()
-    return folder / source.folder
+                path.unlink()
+    return root / source.folder
 
 
 def _retrieve(file: Download, folder: Path, mirror: str | None, progress: Progress | None) -> Path:
-    """Download a file unless it exists; check it in either case and return its path."""
+    """Download a file unless it exists, check it, and return its path."""
     pooch = _pooch()
     make_folder(folder)
     path = folder / file.name
@@ -269,7 +287,8 @@ def _retrieve(file: Download, folder: Path, mirror: str | None, progress: Progre
             )
             (work / file.name).replace(path)
     finally:
-        with contextlib.suppress(OSError):  # it is kept while something is in it
+        # The folder remains if it contains a partial file.
+        with contextlib.suppress(OSError):
             work.rmdir()
     if not file.checksum[0]:
         _check_file(path, file, pooch)
@@ -277,9 +296,9 @@ def _retrieve(file: Download, folder: Path, mirror: str | None, progress: Progre
 
 
 def _partial_file(work: Path, file: Download) -> Path:
-    """Return the path of the partial file, with the bytes that a killed process received."""
+    """Return the path of the partial file, which contains the bytes of an interrupted download."""
     part = work / f"{file.name}.part"
-    # Temporary files of pooch: empty, or complete files during the check.
+    # A temporary file of pooch is empty, or is a complete file whose check was interrupted.
     temporary = [p for p in work.iterdir() if p.is_file() and p.name not in {part.name, file.name}]
     for path in sorted(temporary, key=lambda p: p.stat().st_size, reverse=True):
         if part.exists() or not path.stat().st_size:
@@ -290,6 +309,7 @@ def _partial_file(work: Path, file: Download) -> Path:
 
 
 def _pooch() -> Any:
+    """Import pooch, or raise MissingInputError if it is not installed."""
     try:
         import pooch
     except ModuleNotFoundError as error:
@@ -300,7 +320,7 @@ def _pooch() -> Any:
 
 
 def _check_file(path: Path, file: Download, pooch: Any) -> None:
-    """Raise an error for an existing file that is not the published one."""
+    """Raise an error if the size or the checksum of a file differs from the published value."""
     if not path.is_file():
         raise InputError(f"{str(path)!r} is no file, and {file.name} belongs there; move it away")
     remedy = "delete it and fetch again, or replace it with the published file"
@@ -320,6 +340,7 @@ def _check_file(path: Path, file: Download, pooch: Any) -> None:
 
 
 def _check_disk_space(folder: Path, file: Download, part: Path) -> None:
+    """Raise an error if the disk has too little space for the missing bytes of a file."""
     n_missing_bytes = file.size - (part.stat().st_size if part.is_file() else 0)
     free = shutil.disk_usage(folder).free
     if n_missing_bytes > free:
@@ -331,7 +352,7 @@ def _check_disk_space(folder: Path, file: Download, part: Path) -> None:
 
 @contextlib.contextmanager
 def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
-    """Replace errors of the connection by errors of one line that name the remedy."""
+    """Replace errors of pooch, of the connection and of the disk by errors with a remedy."""
     import requests.exceptions as request_errors
     import urllib3
 
@@ -368,7 +389,7 @@ def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
             f"bytes, so it was deleted; fetch again, or {_manual_remedy(file, folder)}"
         ) from None
     except ValueError as error:
-        # A checksum error of pooch, which has deleted the file.
+        # pooch raises this error for a wrong checksum and deletes the file.
         if "hash" not in str(error):
             raise
         kind, published = file.checksum
@@ -388,7 +409,7 @@ def _manual_remedy(file: Download, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _silence_pooch(pooch: Any) -> Iterator[None]:
-    """Disable the log of pooch; the caller reports the progress."""
+    """Disable the log of pooch, because the caller reports the progress."""
     logger = pooch.get_logger()
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -399,11 +420,11 @@ def _silence_pooch(pooch: Any) -> Iterator[None]:
 
 
 class _TooLongError(Exception):
-    """A response is longer than the published file, for which no checksum is published."""
+    """Raised if a response is longer than the published file and no checksum is published."""
 
 
 class _ResumingDownloader:
-    """Downloads a file into a partial file, and resumes after a broken connection."""
+    """Downloads a file to a partial file, and resumes after a broken connection."""
 
     def __init__(self, part: Path, file: Download, progress: Progress | None) -> None:
         self._part = part
@@ -411,22 +432,25 @@ class _ResumingDownloader:
         self._progress = progress
 
     def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
-        """Download all bytes, then pass them to pooch, which checks them."""
+        """Download all bytes to the partial file, and move it to `output_file` for the check."""
         size = self._file.size if self._file.exact else 0
         done = self._part.stat().st_size if self._part.is_file() else 0
         if size and done > size:
-            # The partial file cannot be the beginning of the file.
+            # The partial file is longer than the published file.
             self._part.unlink()
             done = 0
         if not (size and done == size) and not self._download(url, done):
-            # The partial file is longer than the file of the server.
+            # The partial file is longer than the file on the server.
             self._part.unlink()
             self._download(url, 0)
         self._part.replace(output_file)
 
     def _download(self, url: str, done: int) -> bool:
-        """Download the missing bytes; return False if the server has fewer."""
-        # Unencoded, because the counted bytes must be those of the file.
+        """Download the missing bytes.
+
+        Returns False if the file on the server has fewer than `done` bytes.
+        """
+        # The response must not be encoded, because the bytes of the file are counted.
         headers = {"Accept-Encoding": "identity"}
         if done:
             headers["Range"] = f"bytes={done}-"
@@ -439,32 +463,38 @@ class _ResumingDownloader:
         return True
 
     def _receive(self, response: Any, done: int) -> None:
+        """Append a response to the partial file, which already has `done` bytes.
+
+        The function stops at the maximum size of the file. If a checksum is published, pooch then
+        rejects the file.
+        """
         import requests
 
-        file, length = self._file, int(response.headers.get("Content-Length") or 0)
+        file = self._file
+        length = int(response.headers.get("Content-Length") or 0)
         total = done + length if length else file.size * file.exact
+        n_received = done
+        is_too_long = False
         with self._part.open("ab" if done else "wb") as out:
-            # Undecoded, because some servers declare .gz files as an encoding.
+            # Some servers declare .gz files as encoded content, which must not be decoded.
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
-                used = chunk[: file.max_size - done] if file.max_size else chunk
+                used = chunk[: file.max_size - n_received] if file.max_size else chunk
                 out.write(used)
-                done += len(used)
+                n_received += len(used)
                 if self._progress is not None:
-                    self._progress(file.name, done, total or file.size)
+                    self._progress(file.name, n_received, total or file.size)
                 if len(used) < len(chunk):
-                    # The response is longer than the file.
+                    is_too_long = True
                     break
-            else:
-                if total and done != total:
-                    raise requests.exceptions.ConnectionError(f"{done} of {total} bytes")
-                return
-        if not file.checksum[0]:
+        if is_too_long and not file.checksum[0]:
             self._part.unlink()
             raise _TooLongError
+        if not is_too_long and total and n_received != total:
+            raise requests.exceptions.ConnectionError(f"{n_received} of {total} bytes")
 
 
 def _request(url: str, headers: dict[str, str]) -> Any:
-    """Request a file, without encryption only if the server does not support it."""
+    """Request a file with https, or with http if the server does not support https."""
     import requests
 
     if url.startswith("http:"):

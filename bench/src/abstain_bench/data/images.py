@@ -1,4 +1,4 @@
-"""`Images`: images with labels, random splits, held-out classes; and `Exposure`, test data."""
+"""`Images`, which are labeled images, and `Exposure`, which is a set of test images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,18 +21,18 @@ class Images:
     pixels : uint8 ndarray of shape (n, channels, height, width)
         Pixel values from 0 (black) to 255 (white).
     labels : int64 ndarray of shape (n,)
-        Class codes from 0; -1 for an image of no known class, for which every prediction is wrong.
+        Class codes from 0. The code -1 means an unknown class, for which every prediction is wrong.
     classes : tuple of str
         Names of the classes.
     rows : int64 ndarray of shape (n,), optional
-        Indices of the images in their source; by default 0 to n - 1.
+        Indices of the images in their source. By default, the indices are 0 to n - 1.
 
     Raises
     ------
     ShapeError
-        If the pixels have other axes, or the number of labels differs from that of the images.
+        If the pixels do not have four axes, or the numbers of labels and images differ.
     DomainError
-        If a label is no class, or the pixels are not bytes.
+        If a label is not a class code, or the pixels are not bytes.
 
     Examples
     --------
@@ -49,7 +49,8 @@ class Images:
     rows: IntArray | None = None
 
     def __post_init__(self) -> None:
-        pixels, labels = np.asarray(self.pixels), np.asarray(self.labels)
+        pixels = np.asarray(self.pixels)
+        labels = np.asarray(self.labels)
         if pixels.ndim != 4 or not pixels.size:
             raise ShapeError(
                 f"`pixels` must have axes (n, channels, height, width); got {pixels.shape}"
@@ -94,7 +95,7 @@ class Images:
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array | slice) -> "Images":
-        """Return the images with these row numbers, in this order."""
+        """Return the images in the given rows, in the order of the rows."""
         selected = rows if isinstance(rows, slice) else np.asarray(rows)
         indices = self.source_indices[selected]
         return Images(self.pixels[selected], self.labels[selected], self.classes, indices)
@@ -109,9 +110,9 @@ class Splits:
     train : Images
         Training images.
     validation : Images or None
-        Images for selecting settings; None if nothing is selected.
+        Images that select settings. It is None if nothing is selected.
     test : Images
-        Test images; nothing is selected on them.
+        Test images, which do not affect any selection.
     shifts : mapping
         Shifted test images by the name of the shift.
     """
@@ -123,21 +124,21 @@ class Splits:
 
 
 def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
-    """Sample disjoint subsets, each with the classes in equal proportion.
+    """Sample disjoint subsets that are stratified by class.
 
     Parameters
     ----------
     data : Images
         The images.
     *sizes : int
-        Number of images of each subset. Remaining images are in no subset.
+        Number of images of each subset. The remaining images are not used.
     rng : int, Generator or None, default=0
         Seed of the sample.
 
     Returns
     -------
     tuple of Images
-        One subset per size, with its images in the order of the source.
+        One subset per size. The images of a subset are in the order of the source.
 
     Raises
     ------
@@ -146,7 +147,8 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
 
     Notes
     -----
-    Each subset has its share of every class, rounded so that the sizes are exact.
+    Each subset has approximately the class proportions of all images. The numbers of images per
+    class are rounded so that the sizes of the subsets are exact.
 
     Examples
     --------
@@ -171,7 +173,7 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
 
 
 def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a random order in which every section has the classes in their proportion."""
+    """Return a random order in which every interval of images is stratified by class."""
     position = np.empty(labels.size)
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
@@ -182,7 +184,9 @@ def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
 def held_out_classes(
     count: int, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> IntArray:
-    """Return the classes that an open-set study holds out, by default a random sample.
+    """Return the codes of the classes that an open-set study holds out.
+
+    Without `classes`, the held-out classes are a random sample with the given share of the classes.
 
     Examples
     --------
@@ -210,30 +214,33 @@ def held_out_classes(
 def held_out(
     images: Images, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> tuple[Images, Images]:
-    """Split images into those of known classes and those of held-out classes.
+    """Split images into the images of known classes and the images of held-out classes.
 
     Parameters
     ----------
     images : Images
-        Images of all classes. Training and test images with the same options have the same
-        held-out classes, unless `rng` is a Generator, whose state changes.
+        Images of all classes. Two calls with the same options hold out the same classes of training
+        and test images. This does not hold if `rng` is a Generator, because its state changes.
     share : float, default=0.4
-        Share of the classes to hold out; 40% as in the open-set studies of FD-Shifts.
+        Share of the classes to hold out. The default is the share in the open-set studies of
+        FD-Shifts.
     classes : sequence of int, optional
-        Classes to hold out instead of a sample. FD-Shifts holds out 6 to 9 of SVHN.
+        Classes to hold out instead of a random sample. For SVHN, FD-Shifts holds out the classes 6
+        to 9.
     rng : int, Generator or None, default=0
         Seed of the sample.
 
     Returns
     -------
     tuple of Images
-        The images of known classes, which get new codes from 0 in the same order; and the images of
-        held-out classes with the label -1. Both have the names of the known classes.
+        The images of known classes, and the images of held-out classes with the label -1. The known
+        classes get new codes from 0 in their order. `classes` of both results contains the names of
+        the known classes.
 
     Raises
     ------
     InputError
-        As `held_out_classes`, or if one of the two has no image.
+        If the options are invalid, or if known or held-out classes have no image.
 
     Examples
     --------
@@ -260,26 +267,28 @@ def held_out(
 
 
 def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntArray:
-    """Return the positions of labels among the retained classes, -1 for all other labels."""
-    # The last entry is that of the label -1 (no known class).
+    """Return the position of each label among the retained classes, or -1 for other labels."""
+    # The label -1 (unknown class) selects the last entry, which is -1.
     new_codes = np.full(n_classes + 1, -1)
     new_codes[retained] = np.arange(len(retained))
     return new_codes[labels].astype(np.int64)
 
 
 def to_gray_levels(preprocessed: Array, mean: Sequence[float], std: Sequence[float]) -> Array:
-    """Return a normalized image as bytes for display: channels last, or two axes if gray.
+    """Convert a normalized image to bytes for display.
 
-    The normalization by mean and standard deviation per channel is reversed.
+    The function reverses the normalization by the mean and standard deviation of each channel. The
+    result has shape (height, width, channels), or (height, width) if the image has one channel.
     """
     normalized = np.asarray(preprocessed, dtype=np.float64)
-    channel_mean, channel_std = (np.reshape(v, (-1, 1, 1)) for v in (mean, std))
+    channel_mean = np.reshape(mean, (-1, 1, 1))
+    channel_std = np.reshape(std, (-1, 1, 1))
     values = normalized * channel_std + channel_mean
     levels = np.round(255 * np.clip(values, 0, 1)).astype(np.uint8)
     return np.asarray(levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0))
 
 
-#: Kinds of shift in the order of the tables, with their titles.
+#: Titles of the kinds of shift, in the order of the tables.
 KINDS: Final = {
     "iid": "i.i.d.",
     "corruption": "corruption shift",
@@ -291,30 +300,30 @@ KINDS: Final = {
 
 @dataclass(frozen=True)
 class Exposure:
-    """Images that a classifier is tested on, and their kind of shift.
+    """A set of test images with the kind of their shift.
 
     Attributes
     ----------
     name : str
-        Name for scripts and tables.
+        Name in scripts and tables.
     kind : {"iid", "corruption", "sub-class", "new-class", "far-new-class"}
         Kind of shift.
     load : callable
-        Function that returns the images; images of no known class have the label -1.
+        Function that returns the images. Images of an unknown class have the label -1.
     corruption : str
-        Name of the corruption that is applied to the images, after a variation that is part of the
-        task; empty for none.
+        Name of the corruption, or empty. If a variation is part of the task, the corruption is
+        applied after the variation.
     severity : int
-        Severity of the corruption, 1 to 5; 0 without a corruption.
+        Severity of the corruption from 1 to 5, or 0 without a corruption.
     is_corrupted : bool
-        Whether `load` returns images that the authors of the data set corrupted. Otherwise our
-        version of the corruption is applied.
+        Whether `load` returns official corrupted images. If False, `abstain_bench.data.corruptions`
+        corrupts the images.
 
     Raises
     ------
     InputError
-        If the kind is unknown, corruption and severity are inconsistent, or `is_corrupted` is set
-        without a corruption.
+        If the kind is unknown, if the corruption and the severity are inconsistent, or if
+        `is_corrupted` is set without a corruption.
 
     Examples
     --------
@@ -333,9 +342,8 @@ class Exposure:
 
     def __post_init__(self) -> None:
         checks.one_of(self.kind, "kind", tuple(KINDS))
-        if bool(self.corruption) != (self.kind == "corruption") or bool(self.severity) != bool(
-            self.corruption
-        ):
+        has_corruption_kind = self.kind == "corruption"
+        if {bool(self.corruption), bool(self.severity)} != {has_corruption_kind}:
             raise InputError(
                 f"the exposure {self.name!r} must have a corruption with a severity exactly when "
                 f"its kind is 'corruption'; got {self.kind!r}, {self.corruption!r} and "
@@ -348,20 +356,20 @@ class Exposure:
 
     @property
     def key(self) -> str:
-        """Name for files, with the severity of a corruption, and "official" for official ones."""
+        """Key in files, which contains the name and the severity of a corruption."""
         key = f"{self.name}-{self.severity}" if self.severity else self.name
-        # Results for official and for our corruptions must have different keys.
+        # Official corruptions and the corruptions of this package must have different keys.
         return f"{key}-official" if self.is_corrupted else key
 
     @property
     def title(self) -> str:
-        """Name for people, with the severity of a corruption, and "official" for official ones."""
+        """Title in tables, which contains the name and the severity of a corruption."""
         title = f"{self.name} {self.severity}" if self.severity else self.name
         return f"{title} (official)" if self.is_corrupted else title
 
 
 def quoted_class(index: int, classes: Sequence[str]) -> str:
-    """Return the name of a class for sentences; -1 is a new class."""
+    """Return the name of a class in quotation marks, or "a new class" for the label -1."""
     if index < 0:
         return "a new class"
     return f"“{classes[index]}”" if index < len(classes) else f"class {index}"

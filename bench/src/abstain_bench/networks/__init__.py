@@ -1,6 +1,6 @@
-"""Backbones for small images behind one small protocol: `features`, and their `width`.
+"""Backbones of networks for images, with the method `features` and the attribute `width`.
 
-Needs torch.
+This package requires torch.
 """
 
 from abstain_bench.networks.backbone import Backbone as Backbone

@@ -1,4 +1,4 @@
-"""`Backbone`: the interface of models for the training loop and the scores."""
+"""`Backbone`, the base class of models that are trained and scored."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -11,15 +11,15 @@ nn = torch.nn
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Number of levels of the probability of retaining a unit.
+#: Number of levels to which the probability of retaining a unit is rounded.
 _N_LEVELS = 1 << 16
 
 
 class Backbone(nn.Module, ABC):
-    """A network that computes features of images; a head computes logits from them.
+    """Base class of networks that compute features of images.
 
-    With the head of an objective it is an `abstain.training.Network`, whose last layer is
-    ``network.head.classifier``.
+    A backbone and the head of an objective form an `abstain.training.Network`. The head computes
+    logits from the features. The last layer of the network is ``network.head.classifier``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Backbone(nn.Module, ABC):
     width : int
         Number of features.
     side : int
-        Height and width of the input of the first layer; 0 for that of the images.
+        Height and width of the input of the first layer, or 0 if images are not resized.
 
     Examples
     --------
@@ -53,10 +53,10 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images (n, channels, height, width) as (n, width)."""
+        """Compute features of shape (n, width) from images (n, channels, height, width)."""
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
+        """Compute features of shape (n, width) from images."""
         return self.features(pictures)
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
@@ -64,11 +64,11 @@ class Backbone(nn.Module, ABC):
         return pictures
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Return the features for an output of `before_dropout`."""
+        """Compute the features from a result of `before_dropout`."""
         return self.features(maps)
 
     def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of a file with the names that this model uses."""
+        """Rename the weights of a file to the names in this model."""
         return weights
 
 
@@ -78,41 +78,43 @@ def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> An
 
 
 def dropout_layer(rate: float) -> Any:
-    """Return a dropout layer with this rate; an identity for 0."""
+    """Return a dropout layer, or an identity if the dropout probability is 0."""
     if checks.fraction(rate, "dropout", high=1.0) == 1.0:
         raise DomainError(f"`dropout` must be below 1, or no unit remains; got {rate!r}")
     return Dropout(rate) if rate else nn.Identity()
 
 
 class Dropout(nn.Dropout):
-    """Dropout in half the time of torch on a CPU, where it is a large part of the computation.
+    """Dropout that takes half the time of the implementation in torch on a CPU.
 
-    The rate is rounded to a multiple of 1/65536 there, and retained units are scaled accordingly.
+    On a CPU, dropout is a large part of the computation. The probability is rounded to a multiple
+    of 1/65536 on a CPU, and retained units are scaled accordingly.
     """
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Set random units to zero in training mode, and scale the others."""
+        """In training mode, set random units to zero and scale all other units."""
         n_retained_levels = round((1.0 - self.p) * _N_LEVELS)
         is_exact = not 0 < n_retained_levels < _N_LEVELS
         if not self.training or maps.device.type != "cpu" or is_exact:
             return super().forward(maps)
-        # 64 random bits cost as much as one Bernoulli draw of torch, and serve four units.
+        # Sampling 64 random bits, which are sufficient for four units, takes as long as one
+        # Bernoulli draw of torch.
         bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         draws = bits.bitwise_not_().view(torch.int16)[: maps.numel()]
         draws = _match_memory_layout(draws, maps)
         scaled = maps * (_N_LEVELS / n_retained_levels)
-        # Draws are uniform on the 16-bit integers; a unit is retained above this one.
+        # Draws are uniform on the signed 16-bit integers. Draws above the threshold retain a unit.
         threshold = _N_LEVELS // 2 - n_retained_levels - 1
         if maps.dtype not in {torch.float32, torch.float64}:
-            # Floats of 16 bits cannot represent all draws.
+            # Floats with 16 bits cannot represent all draws.
             return torch.where(draws > threshold, scaled, 0)
-        # The gradient of a ReLU: half the time of `where`, and a quarter of that of a product with
-        # a mask.
+        # This function, the gradient of a ReLU, sets units to zero where the draw is not above the
+        # threshold. It takes half the time of `where` and a quarter of that of a product.
         return torch.ops.aten.threshold_backward(scaled, draws.to(maps.dtype), threshold)
 
 
 def _match_memory_layout(draws: Tensor, maps: Tensor) -> Tensor:
-    """Return draws in the shape of maps, in their memory order, so that access is contiguous."""
+    """Reshape draws to the shape of maps, with the same order in memory for fast access."""
     if maps.ndim == 4 and maps.is_contiguous(memory_format=torch.channels_last):
         n, channels, height, width = maps.shape
         return draws.view(n, height, width, channels).permute(0, 3, 1, 2)
@@ -120,16 +122,17 @@ def _match_memory_layout(draws: Tensor, maps: Tensor) -> Tensor:
 
 
 class MaxPool2x2(nn.MaxPool2d):
-    """Max pooling of 2 x 2 units; without gradients on a CPU in a tenth of the time of torch.
+    """Max pooling of 2 x 2 units.
 
-    The results are equal to those of torch.
+    Without gradients on a CPU, this layer takes a tenth of the time of the layer in torch. The
+    results are equal.
     """
 
     def __init__(self) -> None:
         super().__init__(2)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Return maps of half the height and width; odd rows and columns at the end are dropped."""
+        """Halve the height and the width of maps, without a last odd row or column."""
         if maps.requires_grad or maps.device.type != "cpu":
             return super().forward(maps)
         height, width = (size // 2 * 2 for size in maps.shape[2:])
@@ -140,7 +143,7 @@ class MaxPool2x2(nn.MaxPool2d):
 def initialize_weights(model: Any) -> None:
     """Initialize the weights of all convolutions as in He et al. (2015).
 
-    The generator of torch is used; the caller seeds and restores it.
+    The function uses the global generator of torch, which the caller seeds and restores.
     """
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
@@ -150,14 +153,15 @@ def initialize_weights(model: Any) -> None:
 
 
 def average_over_image(maps: Tensor) -> Tensor:
-    """Average each feature map over the image: (n, c, h, w) to (n, c)."""
+    """Average maps of shape (n, channels, height, width) over the image to (n, channels)."""
     return maps.mean(dim=(2, 3))
 
 
 class Resized(Backbone):
-    """A backbone behind a bilinear scaling of the images, a batch at a time.
+    """A backbone that resizes each batch of images with bilinear interpolation.
 
-    So 50,000 images of 32 x 32 stay 150 MB where a network wants them at 384 x 384.
+    The data set remains in memory in its original size. For example, 50,000 images of 32 x 32
+    pixels need 150 MB, even if the network requires 384 x 384 pixels.
 
     Examples
     --------
@@ -169,23 +173,25 @@ class Resized(Backbone):
 
     def __init__(self, inner: Backbone, side: int) -> None:
         super().__init__(inner.width)
-        self.inner, self.side = inner, side
+        self.inner = inner
+        self.side = side
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images of any size as (n, width)."""
+        """Compute features of shape (n, width) from images of any size."""
         return self.inner.features(self._scaled(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Return what comes before the first layer of dropout: the same in every pass."""
+        """Resize images and run the layers before the first dropout layer."""
         return self.inner.before_dropout(self._scaled(pictures))
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Return the features, from what `before_dropout` returned."""
+        """Compute the features from a result of `before_dropout`."""
         return self.inner.after_dropout(maps)
 
     def _scaled(self, pictures: Tensor) -> Tensor:
+        """Resize images to the side of the backbone."""
         size = (self.side, self.side)
         if tuple(pictures.shape[2:]) == size:
             return pictures
-        # As Pillow does it, so that a smaller image has no edges that were not there.
+        # Antialiasing, which Pillow also uses, prevents artificial edges in reduced images.
         return nn.functional.interpolate(pictures, size, mode="bilinear", antialias=True)

@@ -1,4 +1,4 @@
-"""The catalogue of models, and functions that make a model with random or trained weights."""
+"""The catalogue of models, which have random weights or weights from a file."""
 
 import zipfile
 from collections.abc import Callable
@@ -35,19 +35,20 @@ class Model:
     Attributes
     ----------
     name : str
-        Name for scripts.
+        Name in scripts.
     title : str
-        Name for people.
+        Title in tables.
     source : str
-        Papers and code that define it.
+        Papers and code that define the model.
     build : callable
-        Function that makes it, with `channels`, `dropout`, and `side` if `needs_image_side`.
+        Function that creates the backbone. Its arguments are `channels`, `dropout` and, if
+        `needs_image_side` is True, `side`.
     side : int
-        Required height and width of images; 0 for any.
+        Required height and width of images, or 0 if any size is valid.
     min_side : int
         Minimum height and width of images.
     needs_image_side : bool
-        Whether `build` needs the size of the images, which must be square.
+        Whether `build` needs the side of the images, which must be square.
     """
 
     name: str
@@ -67,19 +68,22 @@ class Model:
         weights: str | Path | None = None,
         side: int = 0,
     ) -> Backbone:
-        """Make a model with random weights, or with trained ones from a file."""
+        """Create the backbone with random weights, or with the weights in a file.
+
+        If `side` is not 0, the backbone resizes images to this height and width.
+        """
         input_shape = (shape[0], side, side) if side else shape
         self._check_shape(input_shape)
         options: dict[str, Any] = {"side": input_shape[1]} if self.needs_image_side else {}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            out = self.build(channels=shape[0], dropout=dropout, **options)
+            backbone = self.build(channels=shape[0], dropout=dropout, **options)
         if weights is not None:
-            load_weights(out, weights)
-        return Resized(out, side) if side else out
+            load_weights(backbone, weights)
+        return Resized(backbone, side) if side else backbone
 
     def _check_shape(self, shape: tuple[int, int, int]) -> None:
-        """Raise InputError for images of an unsupported size."""
+        """Raise InputError if the model does not support the size of the images."""
         _, height, width = shape
         if self.side and (height, width) != (self.side, self.side):
             rule = f"of {self.side} x {self.side}"
@@ -108,7 +112,7 @@ def n_parameters(model: "torch.nn.Module") -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-#: Every model by name.
+#: All models by name.
 MODELS: Catalogue[Model] = Catalogue("model")
 
 _VGG_SOURCE = "Simonyan & Zisserman 2015, for CIFAR"
@@ -170,51 +174,53 @@ _MODELS = (
 for _model in _MODELS:
     MODELS.add(_model)
 
-#: Prefixes of the last layer in published files; it is not loaded.
+#: Prefixes of the weights of the last layer in published files, which are not loaded.
 _LAST_LAYER_PREFIXES = ("fc.", "head.", "classifier.")
 #: Keys under which published files store the weights.
 _WRAPPER_KEYS = ("state_dict", "model")
-#: Suffix of the batch counts of batch norm, which files of old versions of torch lack.
+#: Suffix of the batch counts of batch normalization, which files of old versions of torch lack.
 _BATCH_COUNT_SUFFIX = "num_batches_tracked"
 
 
 def load_weights(backbone: Backbone, path: str | Path) -> None:
-    """Load trained weights into a backbone, without the last layer.
+    """Load trained weights without the last layer into a backbone.
 
-    The file contains named tensors: safetensors, or the output of `torch.save`.
+    The file contains named tensors in the format of safetensors or of `torch.save`.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file of weights {str(path)!r}")
-    read = _read_safetensors if path.suffix == ".safetensors" else _read_torch_file
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"there is no file of weights {str(file)!r}")
+    read = _read_safetensors if file.suffix == ".safetensors" else _read_torch_file
     file_weights = {
         name: tensor
-        for name, tensor in read(path).items()
+        for name, tensor in read(file).items()
         if not name.startswith(_LAST_LAYER_PREFIXES)
     }
     initial = backbone.state_dict()
     batch_counts = {k: v for k, v in initial.items() if k.endswith(_BATCH_COUNT_SUFFIX)}
     weights = {**batch_counts, **backbone.rename_weights(file_weights)}
-    _check_names_and_shapes(path, initial, weights)
+    _check_names_and_shapes(file, initial, weights)
     backbone.load_state_dict(weights)
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    """Read a file of safetensors."""
     if not is_installed("safetensors"):
         raise MissingInputError(f"{str(path)!r} is read with safetensors: pip install safetensors")
     safetensors: Any = import_module("safetensors")
     try:
-        out: dict[str, Tensor] = import_module("safetensors.torch").load_file(path)
+        tensors: dict[str, Tensor] = import_module("safetensors.torch").load_file(path)
     except safetensors.SafetensorError as error:
         raise FileFormatError(
             f"{str(path)!r} is no safetensors file or a damaged one ({error}); get it anew"
         ) from None
-    return out
+    return tensors
 
 
 def _read_torch_file(path: Path) -> dict[str, Tensor]:
+    """Read a file of `torch.save` that contains named tensors."""
     try:
-        # Files of torch from before 2020 are no archives and have no checksums.
+        # Files of torch from before 2020 are not archives and have no checksums.
         if zipfile.is_zipfile(path):
             verify_archive(path, "a file of torch")
         content: Any = torch.load(path, map_location="cpu", weights_only=True)
@@ -240,7 +246,7 @@ def _raise_invalid_weights(path: Path, problem: str) -> NoReturn:
 def _check_names_and_shapes(
     path: Path, expected: dict[str, Tensor], weights: dict[str, Tensor]
 ) -> None:
-    """Raise an error for missing or surplus weights and for other shapes."""
+    """Raise an error if weights are missing or surplus, or if a shape differs."""
     missing = sorted(expected.keys() - weights.keys())
     surplus = sorted(weights.keys() - expected.keys())
     different = [
@@ -252,7 +258,8 @@ def _check_names_and_shapes(
         problem = f"also has {surplus[0]!r}"
     elif different:
         name = different[0]
-        shape, expected_shape = tuple(weights[name].shape), tuple(expected[name].shape)
+        shape = tuple(weights[name].shape)
+        expected_shape = tuple(expected[name].shape)
         problem = f"has {name!r} of shape {shape}, not {expected_shape}"
     else:
         return

@@ -1,4 +1,7 @@
-"""Convolutional networks: a small one that trains in seconds on one core, VGG, ResNets."""
+"""Convolutional networks, such as `SmallConv`, VGG and ResNets.
+
+`SmallConv` trains in seconds on one core.
+"""
 
 from itertools import pairwise
 from typing import Any, Final
@@ -17,13 +20,15 @@ from abstain_bench.networks.backbone import (
 
 
 class SmallConv(Backbone):
-    """Convolution, batch norm and ReLU, halved after each, then the mean over the image.
+    """A small network with three stages and an average over the image.
+
+    Each stage consists of a convolution, batch normalization, max pooling and a ReLU.
 
     Notes
     -----
-    Images of at least 8 x 8. Dropout stands where the small network of FD-Shifts [1]_ has it:
-    after each halving, and before the last layer. Only that after the last halving is left out,
-    as the mean over the image would undo it.
+    Images must have at least 8 x 8 pixels. As in the small network of FD-Shifts [1]_, dropout
+    follows each stage and precedes the last layer. Dropout after the last stage is left out,
+    because the average over the image would cancel its effect.
 
     References
     ----------
@@ -47,7 +52,8 @@ class SmallConv(Backbone):
         super().__init__(widths[-1])
         stages = [
             nn.Sequential(
-                # The maximum first: the same numbers, and a quarter of the maps to rectify.
+                # With pooling before the ReLU, the values are equal, and the ReLU processes a
+                # quarter of the units.
                 convolution(a, b),
                 nn.BatchNorm2d(b),
                 MaxPool2x2(),
@@ -60,43 +66,48 @@ class SmallConv(Backbone):
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
+        """Compute features of shape (n, width) from images."""
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Return the maps of the first stage: most of the work, done once for all passes."""
-        first, *_ = self.stages
-        return first(pictures)
+        """Compute the maps of the first stage, which takes most of the time of a pass."""
+        first_stage, *_ = self.stages
+        return first_stage(pictures)
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Return the features, from what `before_dropout` returned."""
-        _, *later = self.stages
-        for stage in later:
+        """Compute the features from a result of `before_dropout`."""
+        _, *later_stages = self.stages
+        for stage in later_stages:
             maps = stage(self.dropout(maps))
         return self.dropout(average_over_image(maps))
 
 
-#: Feature maps of the 16 convolutions of VGG19, the 13 of VGG16 and the 10 of VGG13; 0 halves the
-#: image.
+# The numbers of feature maps of the convolutions in VGG networks. A 0 is a max pooling layer.
+#: VGG19 with 16 convolutions.
 NINETEEN = (64, 64, 0, 128, 128, 0, *(256,) * 4, 0, *(512,) * 4, 0, *(512,) * 4, 0)
+#: VGG16 with 13 convolutions.
 SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
+#: VGG13 with 10 convolutions.
 THIRTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
 
-#: Of `dropout`: after the first convolution, and after later ones.
-_FIRST, _LATER = 0.6, 0.8
+#: Factor of the dropout probability after the first convolution.
+_FIRST = 0.6
+#: Factor of the dropout probability after later convolutions.
+_LATER = 0.8
 
 
 class VGG(Backbone):
-    """Convolutions of 3 x 3 with batch norm, and five halvings.
+    """A VGG network for small images, with 3 x 3 convolutions and batch normalization.
 
     Notes
     -----
-    The two hidden layers of 4,096 units that the network for ImageNet has at its end are left
-    out, as is usual for CIFAR: with a linear head of 10 classes VGG16 has 14.7 million
-    parameters. Convolutions keep their biases.
+    As is usual for CIFAR, the network does not have the two hidden layers of 4,096 units at the end
+    of the network for ImageNet. With a linear head for 10 classes, VGG16 has 14.7 million
+    parameters. The convolutions have biases.
 
-    VGG13 as FD-Shifts [2]_ has it is ``maps=THIRTEEN, hidden=512``, with ``dropout=0.5`` where
-    they have dropout: 0.3, 0.4 and 0.5 at the same places.
+    The VGG13 of FD-Shifts [2]_ has the options ``maps=THIRTEEN, hidden=512``. The option
+    ``dropout=0.5`` gives the dropout probabilities 0.3, 0.4 and 0.5 at the same positions as in
+    FD-Shifts.
 
     References
     ----------
@@ -120,8 +131,8 @@ class VGG(Backbone):
         maps: tuple[int, ...] = SIXTEEN,
         hidden: int = 0,
     ) -> None:
-        last = [m for m in maps if m][-1]
-        super().__init__(hidden or last)
+        n_last_maps = [m for m in maps if m][-1]
+        super().__init__(hidden or n_last_maps)
         layers: list[Any] = []
         inputs = channels
         for i, (outputs, next_outputs) in enumerate(pairwise((*maps, 0))):
@@ -129,42 +140,51 @@ class VGG(Backbone):
                 layers.append(MaxPool2x2())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            rate = dropout * (_LATER if i else _FIRST) if next_outputs else 0.0
-            layers += [nn.BatchNorm2d(outputs), _active(rate)]
+            # There is no dropout before max pooling.
+            is_before_pooling = next_outputs == 0
+            factor = _FIRST if i == 0 else _LATER
+            rate = 0.0 if is_before_pooling else dropout * factor
+            layers += [nn.BatchNorm2d(outputs), _relu_with_dropout(rate)]
             inputs = outputs
         self.layers = nn.Sequential(*layers)
-        self.hidden = nn.Linear(last, hidden) if hidden else None
+        self.hidden = nn.Linear(n_last_maps, hidden) if hidden else None
         self.dropout = dropout_layer(dropout)
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
-        out = self.dropout(self.layers(pictures).flatten(1))
+        """Compute features of shape (n, width) from images."""
+        flat = self.dropout(self.layers(pictures).flatten(1))
         if self.hidden is None:
-            return out
-        return self.dropout(nn.functional.relu(self.hidden(out)))
+            return flat
+        return self.dropout(nn.functional.relu(self.hidden(flat)))
 
 
-def _active(rate: float) -> Any:
-    """Return ReLU with dropout after it; one layer, so that no rate changes any name of weights."""
+def _relu_with_dropout(rate: float) -> Any:
+    """Return a layer with a ReLU and dropout.
+
+    One layer contains both, so that the names of the weights do not depend on the dropout.
+    """
     relu = nn.ReLU(inplace=True)
     return nn.Sequential(relu, dropout_layer(rate)) if rate else relu
 
 
-#: Of the images, which must have this size.
+#: Required height and width of the images.
 _SIDE: Final = 32
-#: Feature maps of each stage of two convolutions, and units of the hidden layer.
+#: Number of feature maps of each stage.
 _SMALL_VGG_MAPS: Final = (32, 64, 128)
+#: Number of units of the hidden layer.
 _HIDDEN: Final = 512
 
 
 class StreetConv(Backbone):
-    """The small network for house numbers: three stages of two convolutions, and a hidden layer.
+    """The small network of FD-Shifts for house numbers.
+
+    The network has three stages of two convolutions, and a hidden layer.
 
     Notes
     -----
-    Convolutions of 3 x 3 mirror the image at its edges, and batch norm comes after the ReLU, as
-    in the code of FD-Shifts [1]_, which has it from ConfidNet's.
+    The 3 x 3 convolutions use reflection padding, and batch normalization follows the ReLU. The
+    code of FD-Shifts [1]_ contains the same network, which is from the code of ConfidNet.
 
     References
     ----------
@@ -181,9 +201,11 @@ class StreetConv(Backbone):
 
     def __init__(self, channels: int = 3, dropout: float = 0.0) -> None:
         super().__init__(_HIDDEN)
-        stages, inputs = [], channels
+        stages = []
+        inputs = channels
         for maps in _SMALL_VGG_MAPS:
-            stages.append(nn.Sequential(*_unit(inputs, maps), *_unit(maps, maps), MaxPool2x2()))
+            convolutions = [*_convolution_layers(inputs, maps), *_convolution_layers(maps, maps)]
+            stages.append(nn.Sequential(*convolutions, MaxPool2x2()))
             inputs = maps
         self.stages = nn.Sequential(*stages)
         side = _SIDE // 2 ** len(_SMALL_VGG_MAPS)
@@ -191,93 +213,108 @@ class StreetConv(Backbone):
         self.dropout = dropout_layer(dropout)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, 512)."""
+        """Compute features of shape (n, 512) from images."""
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Return the maps of the first stage: the same in every pass."""
+        """Compute the maps of the first stage, which are equal in all passes."""
         return self.stages[0](pictures)
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Return the features, from what `before_dropout` returned."""
+        """Compute the features from a result of `before_dropout`."""
         for stage in list(self.stages)[1:]:
             maps = stage(self.dropout(maps))
         flat = self.dropout(maps).flatten(1)
         return self.dropout(nn.functional.relu(self.hidden(flat)))
 
 
-def _unit(inputs: int, outputs: int) -> list[Any]:
-    mirrored = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode="reflect")
-    return [mirrored, nn.ReLU(), nn.BatchNorm2d(outputs)]
+def _convolution_layers(inputs: int, outputs: int) -> list[Any]:
+    """Return a convolution with reflection padding, a ReLU and batch normalization."""
+    reflecting = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode="reflect")
+    return [reflecting, nn.ReLU(), nn.BatchNorm2d(outputs)]
 
 
 def vgg13_as_run(channels: int = 3, dropout: float = 0.0) -> VGG:
-    """Return VGG-13 as FD-Shifts runs it: with a hidden layer only where there is dropout."""
+    """Create the VGG-13 that the code of FD-Shifts runs.
+
+    The network has a hidden layer only if it has dropout.
+    """
     return VGG(channels, dropout, THIRTEEN, hidden=_HIDDEN if dropout else 0)
 
 
+#: Number of feature maps in each stage of a ResNet.
 _RESNET_MAPS = (64, 128, 256, 512)
-#: How many times more maps leave a block than its convolution of 3 x 3 has.
+#: Number of output maps of a bottleneck block divided by the maps of its 3 x 3 convolution.
 _WIDER = 4
 
 
 class _Block(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 in parallel with an identity or a projection.
+    """A bottleneck block with 1 x 1, 3 x 3 and 1 x 1 convolutions.
 
-    Layers have the names that published weights give them.
+    The convolutions are parallel to an identity or a projection. The layers have the names in files
+    of published weights.
     """
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
         outputs = _WIDER * maps
-        self.conv1, self.bn1 = convolution(inputs, maps, 1), nn.BatchNorm2d(maps)
-        self.conv2, self.bn2 = convolution(maps, maps, 3, stride), nn.BatchNorm2d(maps)
-        self.conv3, self.bn3 = convolution(maps, outputs, 1), nn.BatchNorm2d(outputs)
+        self.conv1 = convolution(inputs, maps, 1)
+        self.bn1 = nn.BatchNorm2d(maps)
+        self.conv2 = convolution(maps, maps, 3, stride)
+        self.bn2 = nn.BatchNorm2d(maps)
+        self.conv3 = convolution(maps, outputs, 1)
+        self.bn3 = nn.BatchNorm2d(outputs)
         self.dropout = dropout_layer(dropout)
         self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the maps of the next block."""
+        """Compute the input of the next block."""
         relu = nn.functional.relu
-        out = self.dropout(relu(self.bn1(self.conv1(x))))
-        out = self.dropout(relu(self.bn2(self.conv2(out))))
-        aside = x if self.downsample is None else self.downsample(x)
-        return relu(self.bn3(self.conv3(out)) + aside)
+        maps = self.dropout(relu(self.bn1(self.conv1(x))))
+        maps = self.dropout(relu(self.bn2(self.conv2(maps))))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return relu(self.bn3(self.conv3(maps)) + shortcut)
 
 
 class _Basic(nn.Module):
-    """Two 3 x 3 convolutions in parallel with an identity or a projection, with the same names."""
+    """A basic block with two 3 x 3 convolutions.
+
+    The convolutions are parallel to an identity or a projection. The layers have the names in files
+    of published weights.
+    """
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
-        self.conv1, self.bn1 = convolution(inputs, maps, 3, stride), nn.BatchNorm2d(maps)
-        self.conv2, self.bn2 = convolution(maps, maps), nn.BatchNorm2d(maps)
+        self.conv1 = convolution(inputs, maps, 3, stride)
+        self.bn1 = nn.BatchNorm2d(maps)
+        self.conv2 = convolution(maps, maps)
+        self.bn2 = nn.BatchNorm2d(maps)
         self.dropout = dropout_layer(dropout)
         self.downsample = _projection(inputs, maps, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the maps of the next block."""
+        """Compute the input of the next block."""
         relu = nn.functional.relu
-        out = self.dropout(relu(self.bn1(self.conv1(x))))
-        aside = x if self.downsample is None else self.downsample(x)
-        return relu(self.bn2(self.conv2(out)) + aside)
+        maps = self.dropout(relu(self.bn1(self.conv1(x))))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return relu(self.bn2(self.conv2(maps)) + shortcut)
 
 
 def _projection(inputs: int, outputs: int, stride: int) -> Any:
-    """Return the layers beside a block that changes the shape of its input; None for others."""
+    """Return the projection of a block, or None if its output has the shape of its input."""
     if stride == 1 and inputs == outputs:
         return None
     return nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
 class ResNet(Backbone):
-    """A residual network with batch norm after the convolutions: by default ResNet-50.
+    """A residual network with batch normalization after the convolutions, by default ResNet-50.
 
     Notes
     -----
-    For images of 32 x 32 up to 224 x 224 and more. The stride of a block is at its convolution
-    of 3 x 3, and weights have the usual names, so that the published ones can be read. Dropout
-    stands where FD-Shifts [2]_ has it, where its rate is 0.1.
+    The images must have at least 32 x 32 pixels. The 3 x 3 convolution of a block has the stride of
+    the block. The weights have the names in files of published weights, so these can be loaded. The
+    dropout layers have the positions of FD-Shifts [2]_, whose dropout probability is 0.1.
 
     References
     ----------
@@ -305,10 +342,13 @@ class ResNet(Backbone):
         bottlenecks: bool = True,
         small_pictures: bool = False,
     ) -> None:
-        wider, kind = (_WIDER, _Block) if bottlenecks else (1, _Basic)
-        super().__init__(wider * _RESNET_MAPS[-1])
-        size, stride = (3, 1) if small_pictures else (7, 2)
-        self.conv1 = convolution(channels, _RESNET_MAPS[0], size, stride)
+        kind = _Block if bottlenecks else _Basic
+        outputs_per_map = _WIDER if bottlenecks else 1
+        super().__init__(outputs_per_map * _RESNET_MAPS[-1])
+        if small_pictures:
+            self.conv1 = convolution(channels, _RESNET_MAPS[0], size=3, stride=1)
+        else:
+            self.conv1 = convolution(channels, _RESNET_MAPS[0], size=7, stride=2)
         self.bn1 = nn.BatchNorm2d(_RESNET_MAPS[0])
         self.maxpool = nn.Identity() if small_pictures else nn.MaxPool2d(3, 2, padding=1)
         self.dropout = dropout_layer(dropout)
@@ -318,13 +358,13 @@ class ResNet(Backbone):
             rate = dropout if number > 1 else 0.0
             self.stages.append(f"layer{number}")
             first = kind(inputs, maps, 2 if number > 1 else 1, rate)
-            later = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
+            later = [kind(outputs_per_map * maps, maps, 1, rate) for _ in range(count - 1)]
             self.add_module(f"layer{number}", nn.Sequential(first, *later))
-            inputs = wider * maps
+            inputs = outputs_per_map * maps
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
+        """Compute features of shape (n, width) from images."""
         maps = self.dropout(nn.functional.relu(self.bn1(self.conv1(pictures))))
         maps = self.maxpool(maps)
         for name in self.stages:
@@ -332,42 +372,47 @@ class ResNet(Backbone):
         return self.dropout(average_over_image(maps))
 
 
-#: From this depth on blocks are bottlenecks of three convolutions, as in the paper's net of 164.
+#: Depth from which blocks are bottlenecks of three convolutions, as in the paper.
 _DEEP = 164
+#: Number of feature maps in each stage of a PreResNet.
 _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """Two or three convolutions in parallel with an identity, or a projection to a new shape."""
+    """A pre-activation block with two convolutions, or with three if it is a bottleneck.
+
+    The convolutions are parallel to an identity or, if the shape changes, a projection.
+    """
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
-        outputs = 4 * maps if bottleneck else maps
-        shapes = (
-            [(inputs, maps, 1, 1), (maps, maps, 3, stride), (maps, outputs, 1, 1)]
-            if bottleneck
-            else [(inputs, maps, 3, stride), (maps, maps, 3, 1)]
-        )
+        # Input maps, output maps, kernel size and stride of each convolution.
+        if bottleneck:
+            outputs = 4 * maps
+            shapes = [(inputs, maps, 1, 1), (maps, maps, 3, stride), (maps, outputs, 1, 1)]
+        else:
+            outputs = maps
+            shapes = [(inputs, maps, 3, stride), (maps, maps, 3, 1)]
         self.norms = nn.ModuleList(nn.BatchNorm2d(shape[0]) for shape in shapes)
         self.convolutions = nn.ModuleList(convolution(*shape) for shape in shapes)
-        self.shortcut = (
-            convolution(inputs, outputs, 1, stride) if stride > 1 or inputs != outputs else None
-        )
+        changes_shape = stride > 1 or inputs != outputs
+        self.shortcut = convolution(inputs, outputs, 1, stride) if changes_shape else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the maps of the next block."""
-        out = x
+        """Compute the input of the next block."""
+        maps = x
+        shortcut = x
         for i, (norm, layer) in enumerate(zip(self.norms, self.convolutions, strict=True)):
-            out = nn.functional.relu(norm(out))
-            if i == 0:
-                # A projection sees the activated maps, an identity the maps as they come.
-                aside = x if self.shortcut is None else self.shortcut(out)
-            out = layer(out)
-        return out + aside
+            maps = nn.functional.relu(norm(maps))
+            if i == 0 and self.shortcut is not None:
+                # Unlike an identity, a projection is applied after the first activation.
+                shortcut = self.shortcut(maps)
+            maps = layer(maps)
+        return maps + shortcut
 
 
 class PreResNet(Backbone):
-    """A pre-activation residual network for images of 32 x 32: three stages of equal blocks.
+    """A pre-activation residual network with three stages for images of 32 x 32 pixels.
 
     References
     ----------
@@ -396,41 +441,48 @@ class PreResNet(Backbone):
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
+        """Compute features of shape (n, width) from images."""
         maps = nn.functional.relu(self.norm(self.blocks(self.first(pictures))))
         return self.dropout(average_over_image(maps))
 
 
-def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:
-    out, inputs = [], _WIDTHS[0]
+def _stages(n_blocks: int, *, bottleneck: bool) -> list[Any]:
+    """Return the blocks of three stages, each with `n_blocks` blocks."""
+    blocks = []
+    inputs = _WIDTHS[0]
     for stage, maps in enumerate(_WIDTHS):
-        for i in range(blocks):
+        for i in range(n_blocks):
             stride = 2 if stage > 0 and i == 0 else 1
-            out.append(_PreActivated(inputs, maps, stride, bottleneck=bottleneck))
+            blocks.append(_PreActivated(inputs, maps, stride, bottleneck=bottleneck))
             inputs = 4 * maps if bottleneck else maps
-    return out
+    return blocks
 
 
 class _WideBlock(nn.Module):
-    """Two pre-activated 3 x 3 convolutions in parallel with an identity or a projection."""
+    """A pre-activation block with two 3 x 3 convolutions and dropout between them.
+
+    The convolutions are parallel to an identity or a projection.
+    """
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
-        self.norm1, self.norm2 = nn.BatchNorm2d(inputs), nn.BatchNorm2d(maps)
+        self.norm1 = nn.BatchNorm2d(inputs)
+        self.norm2 = nn.BatchNorm2d(maps)
         self.convolution1 = convolution(inputs, maps, stride=stride)
         self.convolution2 = convolution(maps, maps)
         self.dropout = dropout_layer(dropout)
         self.shortcut = convolution(inputs, maps, 1, stride) if inputs != maps else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the maps of the next block."""
+        """Compute the input of the next block."""
         active = nn.functional.relu(self.norm1(x))
-        out = self.dropout(nn.functional.relu(self.norm2(self.convolution1(active))))
-        return self.convolution2(out) + (x if self.shortcut is None else self.shortcut(active))
+        maps = self.dropout(nn.functional.relu(self.norm2(self.convolution1(active))))
+        shortcut = x if self.shortcut is None else self.shortcut(active)
+        return self.convolution2(maps) + shortcut
 
 
 class WideResNet(Backbone):
-    """A residual network with few and wide layers, for images of 32 x 32.
+    """A residual network with few and wide layers for images of 32 x 32 pixels.
 
     References
     ----------
@@ -456,15 +508,17 @@ class WideResNet(Backbone):
         widths = [16 * widen, 32 * widen, 64 * widen]
         super().__init__(widths[-1])
         self.first = convolution(channels, 16)
-        blocks, inputs = [], 16
+        blocks = []
+        inputs = 16
         for stage, maps in enumerate(widths):
             for i in range((depth - 4) // 6):
-                blocks.append(_WideBlock(inputs, maps, 2 if stage > 0 and i == 0 else 1, dropout))
+                stride = 2 if stage > 0 and i == 0 else 1
+                blocks.append(_WideBlock(inputs, maps, stride, dropout))
                 inputs = maps
         self.blocks = nn.Sequential(*blocks)
         self.norm = nn.BatchNorm2d(inputs)
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images as (n, width)."""
+        """Compute features of shape (n, width) from images."""
         return average_over_image(nn.functional.relu(self.norm(self.blocks(self.first(pictures)))))

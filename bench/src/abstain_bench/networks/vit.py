@@ -1,4 +1,4 @@
-"""A vision transformer, which timm defines."""
+"""`ViT`, a vision transformer from timm."""
 
 from importlib import import_module
 from typing import Any
@@ -13,14 +13,16 @@ _POSITIONS = "pos_embed"
 
 
 class ViT(Backbone):
-    """ViT-B/16: twelve layers of attention over patches of 16 x 16; needs timm.
+    """ViT-B/16, a transformer with twelve attention layers over patches of 16 x 16 pixels.
+
+    The model requires timm.
 
     Notes
     -----
-    Weights are random: nothing is ever downloaded. Trained ones are read from a file that you
-    have, by ``MODELS["vit-b16"].make(..., weights="model.safetensors")``; its embedded positions
-    are resampled where it was made for images of another size. Dropout stands where
-    FD-Shifts [2]_ has it, where its rate is 0.1.
+    The initial weights are random, and no weights are downloaded. To load trained weights from a
+    file, call ``MODELS["vit-b16"].make(..., weights="model.safetensors")``. If the trained model
+    has images of another size, its position embeddings are resampled. The dropout layers have the
+    positions of FD-Shifts [2]_, whose dropout probability is 0.1.
 
     References
     ----------
@@ -54,11 +56,11 @@ class ViT(Backbone):
         )
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of images, of the class token, as (n, 768)."""
+        """Compute the features of the class token, which have shape (n, 768)."""
         return self.model(pictures)
 
     def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of timm's model with the names of this one, positions resampled."""
+        """Rename the weights of a model of timm, and resample its position embeddings."""
         renamed = {f"model.{name}": tensor for name, tensor in weights.items()}
         positions = weights.get(_POSITIONS)
         if positions is None or positions.ndim != 3:
@@ -71,14 +73,15 @@ class ViT(Backbone):
 
 
 def _timm() -> Any:
+    """Import timm, or raise an error with a remedy."""
     if not is_installed("timm"):
         raise MissingInputError("the model 'vit-b16' comes with timm: pip install timm")
     try:
         timm: Any = import_module("timm")
     except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
-        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(
-            f"the model 'vit-b16' needs timm, which cannot be imported ({first}); its torchvision "
+            f"the model 'vit-b16' needs timm, which cannot be imported ({reason}); its torchvision "
             "must be the one made for this torch"
         ) from None
     return timm

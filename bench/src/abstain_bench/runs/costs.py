@@ -1,4 +1,4 @@
-"""Duration of the stages of a benchmark, as measured by its jobs and its last report."""
+"""Durations of the stages of a benchmark, which its jobs and its last report measure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from abstain_bench.runs.methods import update_method_names
 from abstain_bench.runs.specification.jobs import stage_of_name
 from abstain_bench.runs.store import JOBS
 
-#: Measured parts in the order of the table, with their titles.
+#: Titles of the measured parts of a job or a report, in the order of the table.
 PART_TITLES: Final[Mapping[str, str]] = {
     "training": "training",
     "pictures": "images: load, augment, shift and corrupt",
@@ -42,16 +42,16 @@ _FILE: Final = "report-costs.json"
 
 @dataclass(frozen=True)
 class Cost:
-    """Duration of a part of a stage, summed over its jobs.
+    """Total duration of a part of a stage over all jobs of the stage.
 
     Attributes
     ----------
     stage : str
-        "train", "validate" or "test", including ensembles; "report".
+        "train", "validate", "test" or "report". "validate" and "test" include ensembles.
     part : str
-        Name in `PART_TITLES`; empty for jobs of versions that did not measure parts.
+        Name in `PART_TITLES`. It is empty for jobs of versions that did not measure parts.
     score : str
-        Name of the score in the part "scores"; empty in other parts.
+        Name of the score in the part "scores". It is empty in all other parts.
     jobs : int
         Number of measured jobs.
     seconds : float
@@ -72,13 +72,13 @@ class CostRow:
     Attributes
     ----------
     labels : tuple of str
-        Stage and title of the part, or the name of a score.
+        The stage and the title of the part, or the name of a score.
     jobs : int
         Number of measured jobs.
     seconds : float
         Total duration.
     share : float
-        Share of the seconds of all rows.
+        Share of the total duration of all rows.
     """
 
     labels: tuple[str, ...]
@@ -88,7 +88,9 @@ class CostRow:
 
 
 def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return the duration of each part of each stage, with the sum over all scores.
+    """Return a row with the duration of each part of each stage.
+
+    The row of the part "scores" contains the sum over all scores.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
 
 
 def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return the duration of fitting and computing each score, longest first.
+    """Return a row with the duration of fitting and computing each score, longest first.
 
     Examples
     --------
@@ -120,14 +122,14 @@ def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
 
 
 def _sum_by_label(labeled_costs: Iterable[tuple[tuple[str, ...], Cost]]) -> list[CostRow]:
-    """Sum the costs with equal labels."""
+    """Return a row with the total of the costs for each label."""
     costs_by_label: dict[tuple[str, ...], list[Cost]] = {}
     for labels, cost in labeled_costs:
         costs_by_label.setdefault(labels, []).append(cost)
     total = sum(cost.seconds for costs in costs_by_label.values() for cost in costs) or 1.0
     rows = []
     for labels, costs in costs_by_label.items():
-        # The scores of a stage were measured in the same jobs.
+        # The same jobs measure all scores of a stage, so the jobs of each stage count once.
         n_jobs = sum({cost.stage: cost.jobs for cost in costs}.values())
         seconds = sum(cost.seconds for cost in costs)
         rows.append(CostRow(labels, n_jobs, seconds, seconds / total))
@@ -153,7 +155,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, part: str) -> Iterator[None]:
-        """Measure the duration of the block."""
+        """Measure the duration of the ``with`` block."""
         start = perf_counter()
         try:
             yield
@@ -161,31 +163,31 @@ class Stopwatch:
             self.add({part: perf_counter() - start})
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add durations that were measured elsewhere."""
+        """Add the durations of parts that another stopwatch measured."""
         for part, duration in seconds.items():
             self.seconds[part] = self.seconds.get(part, 0.0) + duration
 
     @property
     def rounded_seconds(self) -> dict[str, float]:
-        """The durations as stored in a receipt."""
+        """The durations, rounded for a receipt."""
         return {part: round(duration, 4) for part, duration in self.seconds.items()}
 
 
 def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> tuple[Cost, ...]:
-    """Read the duration of each stage of a benchmark.
+    """Read the durations of the stages of a benchmark.
 
     Parameters
     ----------
     folder : str or Path
         Folder of runs.
     receipts : iterable of Receipt, optional
-        Receipts of its jobs; read from the folder by default.
+        Receipts of the jobs of the benchmark. By default, they are read from the folder.
 
     Returns
     -------
     tuple of Cost
-        Durations by stage, part and score. Jobs of earlier versions have a single part. Without a
-        report there is no stage "report".
+        Durations by stage, part and score. Jobs of earlier versions have a single part. The stage
+        "report" is missing if no report was made.
 
     Examples
     --------
@@ -214,7 +216,10 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
 
 
 def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
-    """Return the durations of a job by part and score; the part "other" is the remainder."""
+    """Return the durations of a job by part and score.
+
+    The part "other" is the duration of the job minus the durations of the measured parts.
+    """
     measured = receipt.facts.get("took")
     if not isinstance(measured, Mapping):
         return {("", ""): receipt.seconds}
@@ -228,7 +233,10 @@ def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
 
 
 def _report_seconds(folder: Path) -> dict[str, float]:
-    """Return the durations of the last report; empty without a report or with a damaged file."""
+    """Return the durations of the last report by part.
+
+    The result is empty if no report was made or the file is damaged.
+    """
     with suppress(InputError, OSError, TypeError, ValueError):
         content = read_json_object(folder / _FILE)
         seconds = {part: float(content[part]) for part in content if part in PART_TITLES}

@@ -1,4 +1,4 @@
-"""`LoadedTask`: the images of a task in one process, preprocessed for its networks."""
+"""`LoadedTask` loads the images of a task once per process and preprocesses them."""
 
 import hashlib
 import json
@@ -17,15 +17,15 @@ from abstain_bench.runs.training.inputs import make_variation
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Seed of the variations and corruptions of exposures, the same for all networks.
+#: Seed of the variations and corruptions of exposures. All networks use this seed.
 EXPOSURE_SEED: Final = 0
-#: Seeds of the variations of validation images, and of training images that scores are fitted on.
+#: Seeds of the variations of validation images, and of the training images for fitting scores.
 _VALIDATION_SEED: Final = 1
 _TRAIN_SEED: Final = 2
 
-#: Maximum bytes of preprocessed images that a process caches for the next network.
+#: Maximum number of bytes of preprocessed images that a process caches for the next network.
 _CACHE_BYTES: Final = 1 << 30
-#: Bytes of a preprocessed value, for each byte of an image.
+#: Size in bytes of the float32 value that replaces each byte of an image.
 _BYTES_PER_FLOAT: Final = 4
 #: Number of images per block of a hash.
 _N_IMAGES_PER_BLOCK: Final = 5000
@@ -33,7 +33,7 @@ _N_IMAGES_PER_BLOCK: Final = 5000
 
 @dataclass(frozen=True)
 class InputImages:
-    """Preprocessed images on the host, with their labels and their indices in the source."""
+    """Preprocessed images in host memory, with their labels and their indices in the source."""
 
     images: Tensor
     labels: IntArray
@@ -42,7 +42,7 @@ class InputImages:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTask:
-    """The images of a task, loaded once per process, and their preprocessing."""
+    """The images of a task and their preprocessing."""
 
     task_images: TaskImages
     preprocessing: Preprocessing
@@ -56,24 +56,24 @@ class LoadedTask:
 
     @property
     def train(self) -> InputImages:
-        """The training images for fitting scores, augmented once."""
+        """The preprocessed training images for fitting scores."""
         return self._cached("train", lambda: self._prepare(self.task_images.train, _TRAIN_SEED))
 
     @property
     def validation(self) -> InputImages:
-        """The validation images."""
+        """The preprocessed validation images."""
         return self._cached(
             "validation", lambda: self._prepare(self.task_images.validation, _VALIDATION_SEED)
         )
 
     def exposure_images(self, exposure: Exposure) -> InputImages:
-        """Return the preprocessed images of one test set."""
+        """Return the preprocessed images of an exposure."""
 
         def prepare() -> InputImages:
             images = exposure.load()
             if exposure.is_corrupted or not exposure.corruption:
                 return self._prepare(images, EXPOSURE_SEED)
-            # Pass the loaded images, because their file may be large.
+            # Pass the loaded images, because loading a large file again takes long.
             prepared = self.preprocessing.prepare_exposure(
                 exposure, seed=EXPOSURE_SEED, images=images
             )
@@ -86,6 +86,10 @@ class LoadedTask:
         return hash_images([self.task_images.train, self.task_images.validation])
 
     def _prepare(self, images: Images, seed: int) -> InputImages:
+        """Preprocess images.
+
+        Images that would exceed the cache are preprocessed on access if their variation allows it.
+        """
         exceeds_cache = images.pixels.nbytes * _BYTES_PER_FLOAT > _CACHE_BYTES
         prepared = self.preprocessing.prepare_lazily(images) if exceeds_cache else None
         if prepared is None:
@@ -93,14 +97,14 @@ class LoadedTask:
         return InputImages(prepared, images.labels, images.source_indices)
 
     def _cached(self, name: str, make: Callable[[], InputImages]) -> InputImages:
-        """Return images from the cache, or make them and cache them if there is space."""
+        """Return images from the cache, or make them and add them to the cache if they fit."""
         if name in self._cache:
             return self._cache[name]
-        made = make()
-        cached_bytes = sum(cached.images.nbytes for cached in self._cache.values())
-        if cached_bytes + made.images.nbytes <= _CACHE_BYTES:
-            self._cache[name] = made
-        return made
+        inputs = make()
+        n_cached_bytes = sum(cached.images.nbytes for cached in self._cache.values())
+        if n_cached_bytes + inputs.images.nbytes <= _CACHE_BYTES:
+            self._cache[name] = inputs
+        return inputs
 
 
 def hash_images(parts: Iterable[Images]) -> str:
@@ -119,7 +123,10 @@ def load_task(
     data: Sizes | None = None,
     variation: Mapping[str, Any] | None = None,
 ) -> LoadedTask:
-    """Load a task once per process, optionally with other sizes or another variation."""
+    """Load a task, or return the task that this process loaded with the same arguments.
+
+    `data` and `variation` replace the sizes and the variation of the task.
+    """
     if variation is None:
         variation = TASKS[task].variation
     sizes = None if data is None else data.to_dict()
@@ -128,7 +135,7 @@ def load_task(
 
 @lru_cache(maxsize=1)
 def _load_task(arguments: str) -> LoadedTask:
-    """Load a task; the arguments are JSON, because the cache requires hashable ones."""
+    """Load a task. The arguments are JSON, because the cache requires hashable arguments."""
     task, folder, data, variation = json.loads(arguments)
     sizes = None if data is None else Sizes(**data)
     task_images = TASKS[task].load_images(Path(folder).expanduser() if folder else None, sizes)
@@ -139,7 +146,7 @@ def _load_task(arguments: str) -> LoadedTask:
 def select_exposures(
     parts: TaskImages, corruptions: Sequence[str], severities: Sequence[int]
 ) -> tuple[Exposure, ...]:
-    """Return the exposures of a task, with the given corruptions and severities only."""
+    """Return the exposures of a task without corruptions and severities that are not listed."""
     return tuple(
         exposure
         for exposure in parts.exposures

@@ -12,12 +12,13 @@ from abstain.predictions import Predictions
 from abstain.predictions.softmax import log_mean_probabilities, log_softmax, row_blocks
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: Label of images of no known class.
+#: Label of an image of an unknown class.
 UNKNOWN_LABEL: Final = -1
 
-#: Columns of `Predictions.confidence`: the confidence that the objective learned, as log-odds; the
-#: mean of its probability over passes with dropout, as log-odds; and that mean minus the standard
-#: deviation over the passes. FD-Shifts stores them as external confidences of these names.
+#: Columns of `Predictions.confidence`, with the names of external confidences in FD-Shifts.
+#: "learned" is the confidence that the objective learned, as log-odds. "mcd_learned" is the mean of
+#: its probability over the passes with dropout, as log-odds. "learned_waic" is this mean minus the
+#: standard deviation over the passes, as a probability.
 EXTERNAL_COLUMNS: Final = {"learned": "ext", "mcd_learned": "ext_mcd", "learned_waic": "ext_waic"}
 
 
@@ -31,24 +32,24 @@ def network_outputs(
     confidence: AnyArray | None = None,
     sample_confidence: AnyArray | None = None,
 ) -> Predictions:
-    """Return the outputs of a network for n images.
+    """Return the outputs of a network for n images as `Predictions`.
 
     Parameters
     ----------
     logits : array of shape (n, K)
         Class logits of the objective, without the class "abstain".
     labels : array of shape (n,)
-        The true classes; -1 for an image of no known class.
+        True classes; -1 for an image of an unknown class.
     source_indices : array of shape (n,)
-        Index of each image in its source. Copies of an image share it.
+        Index of each image in its source. Copies of an image have the same index.
     features : array of shape (n, d), optional
-        Input of the last layer, without dropout.
+        Inputs of the last layer, computed without dropout.
     samples : array of shape (n, S, K), optional
         Class logits of S >= 2 passes with dropout.
     confidence : array of shape (n,), optional
         Confidence that the objective learned, as log-odds.
     sample_confidence : array of shape (n, S), optional
-        The learned confidence of each pass.
+        Learned confidence of each pass with dropout, as log-odds.
 
     Returns
     -------
@@ -73,7 +74,8 @@ def network_outputs(
         learned["learned"] = np.asarray(confidence, dtype=np.float64)
     if sample_confidence is not None:
         log_odds = _finite(sample_confidence, "sample_confidence").astype(np.float64)
-        # A probability is a softmax over two classes: the mean is computed in log space.
+        # The two-class softmax of (log-odds, 0) is the probability and its complement. With it, the
+        # mean is computed in log space.
         pairs = np.stack([log_odds, np.zeros_like(log_odds)], axis=2)
         mean = log_mean_probabilities(log_softmax(pairs))
         learned["mcd_learned"] = mean[:, 0] - mean[:, 1]
@@ -91,27 +93,27 @@ def network_outputs(
 
 
 def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
-    """Average the probabilities of several networks for the same images: a deep ensemble.
+    """Average the probabilities of the networks of a deep ensemble.
 
     Parameters
     ----------
     members : sequence of abstain.Predictions
-        At least two, of the same images in the same order.
+        Outputs of at least two networks for the same images in the same order.
 
     Returns
     -------
     abstain.Predictions
-        `logits` are the logarithms of the mean probabilities, `logit_samples` the logits of the
-        members. There are no features, because the ensemble has no single last layer.
+        `logits` contains the logarithms of the mean probabilities. `logit_samples` contains the
+        logits of the members. `features` is None, because the ensemble has no single last layer.
 
     Raises
     ------
     InputError
-        If there are fewer than two members, or members differ in images or classes.
+        If `members` has fewer than two entries, or the members differ in their images or classes.
 
     Notes
     -----
-    The mean is computed in log space and float64, so that no probability underflows.
+    The mean is computed in log space and in float64, so that no probability underflows.
 
     References
     ----------
@@ -150,7 +152,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
 
 
 def check_n_passes(samples: Any) -> None:
-    """Raise an error for a number of passes that no score can use."""
+    """Raise an error unless the number of passes with dropout is 0 or at least 2."""
     is_integer = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
     if not is_integer or samples < 0 or samples == 1:
         raise InputError(
@@ -159,6 +161,6 @@ def check_n_passes(samples: Any) -> None:
 
 
 def _finite(x: AnyArray, name: str) -> Array:
-    """Return an array in float32 or wider."""
+    """Return an array of finite values; convert float16 to float32."""
     values = checks.finite(np.asarray(x), name, hint="Did the training diverge?")
     return values.astype(np.float32) if values.dtype == np.float16 else values

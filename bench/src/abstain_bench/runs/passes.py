@@ -1,4 +1,4 @@
-"""Forward passes of a trained network: one without and some with dropout."""
+"""Forward passes of a trained network without and with dropout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +18,15 @@ from abstain_bench.runs.outputs import check_n_passes, network_outputs
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Maximum number of images per block, and of pixels per channel in a block of large images.
+#: Maximum number of images per block.
 _MAX_BLOCK_SIZE = 500
+#: Maximum number of pixels per channel in a block of images.
 _MAX_BLOCK_PIXELS = 1 << 21
 
-#: Callback with the finished share of the images.
+#: Callback whose argument is the finished share of the images.
 OnShare = Callable[[float], None]
 
-#: Outputs of a pass with dropout, with their names in `network_outputs`.
+#: Argument of `network_outputs` for each output of a pass with dropout.
 _SAMPLED_NAMES = {"logits": "samples", "confidence": "sample_confidence"}
 
 
@@ -40,12 +41,13 @@ def compute_outputs(
     seed: int = 0,
     on_share: OnShare | None = None,
 ) -> Predictions:
-    """Compute the outputs of a trained network for images, with `samples` passes with dropout.
+    """Compute the outputs of a trained network with one pass without dropout and `samples` with it.
 
     Notes
     -----
-    With dropout, only the dropout layers are in training mode; batch norm uses its running means.
-    Large images are processed in smaller blocks, to bound the memory on the device.
+    In a pass with dropout, only the dropout layers are in training mode. Batch normalization uses
+    its running statistics. Large images are processed in smaller blocks, which limits the memory
+    on the device.
 
     Examples
     --------
@@ -69,47 +71,50 @@ def compute_outputs(
     network.eval()
     dropout_layers = _dropout_layers(network, samples)
     device = next(network.parameters()).device
-    # Arguments of `network_outputs` that come from the network.
+    # The arguments of `network_outputs` that the network computes.
     arrays: dict[str, Array] = {}
     with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(device)):
         _seed_dropout(device, seed)
-        n, block_size = len(images), _block_size(network, images)
-        for start in range(0, n, block_size):
-            rows = slice(start, min(start + block_size, n))
+        n_images = len(images)
+        block_size = _block_size(network, images)
+        for start in range(0, n_images, block_size):
+            rows = slice(start, min(start + block_size, n_images))
             maps = _before_dropout(network, images[rows].to(device))
             outputs = _pass_outputs(objective, _after_dropout(network, maps), with_features=True)
-            _store_rows(arrays, rows, (n,), outputs)
+            _store_rows(arrays, rows, (n_images,), outputs)
             for layer in dropout_layers:
                 layer.train()
             for i in range(samples):
-                outputs = _pass_outputs(
+                pass_outputs = _pass_outputs(
                     objective, _after_dropout(network, maps), with_features=False
                 )
-                sampled = {_SAMPLED_NAMES[name]: array for name, array in outputs.items()}
-                _store_rows(arrays, (rows, i), (n, samples), sampled)
+                sampled = {_SAMPLED_NAMES[name]: array for name, array in pass_outputs.items()}
+                _store_rows(arrays, (rows, i), (n_images, samples), sampled)
             for layer in dropout_layers:
                 layer.eval()
             if on_share is not None:
-                on_share(rows.stop / n)
+                on_share(rows.stop / n_images)
     return network_outputs(
         labels=np.asarray(labels), source_indices=np.asarray(source_indices), **arrays
     )
 
 
 def _block_size(network: Network, images: Tensor) -> int:
-    """Return the number of images per block, depending on their size inside the network."""
+    """Return the number of images per block, which decreases with the size of the images."""
     _, _, height, width = images.shape
+    # Some backbones resize the images to this height and width.
     side = getattr(network.backbone, "side", 0)
-    return max(1, min(_MAX_BLOCK_SIZE, _MAX_BLOCK_PIXELS // (side**2 or height * width)))
+    n_pixels = side**2 or height * width
+    return max(1, min(_MAX_BLOCK_SIZE, _MAX_BLOCK_PIXELS // n_pixels))
 
 
 def _backbones(network: Network) -> list[Any]:
-    """Return the backbone, and the second backbone of networks that have one."""
+    """Return the backbones of a network, which are one or two."""
     return [part for part in (network.backbone, network.twin) if part is not None]
 
 
 def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
-    """Run the layers before dropout, which all passes share."""
+    """Run the layers before dropout, whose result is equal in all passes."""
     return [
         part.before_dropout(block) if isinstance(part, Backbone) else block
         for part in _backbones(network)
@@ -117,7 +122,7 @@ def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
 
 
 def _after_dropout(network: Network, maps: list[Tensor]) -> Output:
-    """Run the remaining layers, as `Network.forward` does."""
+    """Run the layers after the result of `_before_dropout`, as `Network.forward` does."""
     features = [
         part.after_dropout(x) if isinstance(part, Backbone) else part(x)
         for part, x in zip(_backbones(network), maps, strict=True)
@@ -127,7 +132,10 @@ def _after_dropout(network: Network, maps: list[Tensor]) -> Output:
 
 
 def _dropout_layers(network: Network, samples: int) -> list[Any]:
-    """Return the dropout layers with a positive rate; none if no passes with dropout are needed."""
+    """Return the dropout layers with a positive rate.
+
+    The result is empty if `samples` is 0. Otherwise a network without dropout raises InputError.
+    """
     if not samples:
         return []
     layers = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
@@ -140,7 +148,10 @@ def _dropout_layers(network: Network, samples: int) -> list[Any]:
 
 
 def _seed_dropout(device: Any, seed: int) -> None:
-    """Seed the generators of the CPU and of this device; torch.manual_seed seeds all devices."""
+    """Seed the random generators of the CPU and of one device.
+
+    The function does not call `torch.manual_seed`, which seeds all devices.
+    """
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         with torch.cuda.device(device):
@@ -148,11 +159,11 @@ def _seed_dropout(device: Any, seed: int) -> None:
 
 
 def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) -> dict[str, Array]:
-    """Copy the outputs of a pass to the host."""
+    """Compute the outputs of a pass, and copy them to NumPy arrays."""
     tensors = {"logits": at_least_float32(objective.class_logits(output))}
     if with_features:
         tensors["features"] = at_least_float32(output.features)
-    # Without a confidence branch, the confidence is a function of the logits.
+    # Without a confidence branch, the confidence is a function of the logits and is not stored.
     if output.confidence is not None or output.abstention is not None:
         tensors["confidence"] = at_least_float32(objective.confidence(output))
     return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
@@ -161,6 +172,7 @@ def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) 
 def _store_rows(
     arrays: dict[str, Array], index: Any, shape: tuple[int, ...], outputs: dict[str, Array]
 ) -> None:
+    """Write the outputs of a block to `arrays`, which the first block creates."""
     for name, array in outputs.items():
         if name not in arrays:
             arrays[name] = np.empty((*shape, *array.shape[1:]), dtype=array.dtype)

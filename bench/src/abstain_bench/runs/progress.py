@@ -1,4 +1,4 @@
-"""Progress of a benchmark, read from the files of its folder without torch."""
+"""Reading of the progress of a benchmark from the files of its folder, without torch."""
 
 import json
 from collections import Counter
@@ -27,12 +27,12 @@ class ArmProgress:
     Attributes
     ----------
     arm : str
-        Name of the arm; "ensemble" for the ensembles.
+        Name of the arm, or "ensemble" for the ensembles.
     n_networks, n_trained, n_validated, n_tested : int
-        Number of planned networks, and of those that are trained, validated and tested. For
-        ensembles, `n_trained` counts those whose networks are all validated.
+        Numbers of planned, trained, validated and tested networks. An ensemble counts as trained
+        when all its networks are validated.
     n_to_test : int
-        Number of networks that must be tested, according to the settings selected so far.
+        Number of networks with a setting that is selected so far. These networks must be tested.
     """
 
     arm: str
@@ -45,7 +45,7 @@ class ArmProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed job, with its log and the last line of it."""
+    """A failed job, the path of its log, and the last line of the log."""
 
     name: str
     log: Path
@@ -61,23 +61,23 @@ class Progress:
     store : Store
         The folder of runs.
     arms : tuple of ArmProgress
-        Progress by arm in the order of the configuration, ensembles last.
+        Progress of each arm in the order of the configuration. The ensembles are last.
     imported : mapping from str to int
         Number of imported runs by arm.
     selected : tuple of SelectedSetting
-        Selected settings by metric and method, from the networks validated so far.
+        Selected setting for each metric and method, from the networks that are validated so far.
     failures : tuple of Failure
-        Jobs that failed and were not done since.
+        Jobs that failed and have not succeeded since.
     unfinished_trainings : tuple of str
-        Trainings with a checkpoint.
+        Names of the training jobs with a checkpoint.
     running_jobs : tuple of JobProgress
         Progress of the running jobs.
     seconds : float
         Total duration of the finished jobs.
     size : int
-        Bytes of the folder.
+        Size of the folder in bytes.
     costs : tuple of Cost
-        Duration of the parts of each stage, for the finished jobs.
+        Durations of the parts of each stage over the finished jobs.
     """
 
     store: Store
@@ -93,7 +93,7 @@ class Progress:
 
     @property
     def is_validated(self) -> bool:
-        """Whether every network is validated, so that the selection is final."""
+        """Whether every network is validated, which makes the selection final."""
         return all(arm.n_validated == arm.n_networks for arm in self.arms)
 
     @property
@@ -108,7 +108,7 @@ def read_progress(folder: str | Path) -> Progress:
     Examples
     --------
     >>> from abstain_bench.runs.progress import read_progress
-    >>> read_progress("runs").over  # doctest: +SKIP
+    >>> read_progress("runs").is_finished  # doctest: +SKIP
     True
     """
     store = Store.read(folder)
@@ -119,30 +119,38 @@ def read_progress(folder: str | Path) -> Progress:
     imported = [stored for stored in store.stored_runs if "imported" in stored.run.facts]
     runs = imported if spec is None else [*imported, *spec.stored_runs(outcome_of)]
     selected = select_best_settings(runs, store.config["metrics"]) if runs else ()
+    failures = [
+        Failure(_job_name(log), log, last_line(log))
+        for log in sorted(jobs.glob("*.log"))
+        if log.stem not in receipts
+    ]
     return Progress(
-        store,
-        () if spec is None else tuple(_arm_progress(spec, outcome_of, selected)),
-        dict(Counter(stored.run.arm for stored in imported)),
-        selected,
-        tuple(
-            Failure(log.stem.rpartition("-")[0], log, last_line(log))
-            for log in sorted(jobs.glob("*.log"))
-            if log.stem not in receipts
-        ),
-        tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
-        tuple(read_job_progress(jobs)),
-        sum(receipt.seconds for receipt in receipts.values()),
-        _folder_size(store.folder),
-        read_costs(store.folder, receipts.values()),
+        store=store,
+        arms=() if spec is None else tuple(_arm_progress(spec, outcome_of, selected)),
+        imported=dict(Counter(stored.run.arm for stored in imported)),
+        selected=selected,
+        failures=tuple(failures),
+        unfinished_trainings=tuple(sorted(map(_job_name, jobs.glob("*.part")))),
+        running_jobs=tuple(read_job_progress(jobs)),
+        seconds=sum(receipt.seconds for receipt in receipts.values()),
+        size=_folder_size(store.folder),
+        costs=read_costs(store.folder, receipts.values()),
     )
+
+
+def _job_name(path: Path) -> str:
+    """Return the name of a job from the path of one of its files."""
+    name, _, _ = path.stem.rpartition("-")
+    return name
 
 
 def specification_of(
     store: Store, receipts: Mapping[str, Receipt] | None = None
 ) -> Specification | None:
-    """Return the specification of the run of a folder; None if all its runs were imported.
+    """Return the specification of the benchmark in a folder.
 
-    On the same machine, its jobs are equal to those of the run itself.
+    The result is None if all runs of the folder were imported. On the machine of the benchmark, the
+    jobs of the specification equal the jobs of the benchmark.
 
     Examples
     --------
@@ -160,7 +168,7 @@ def specification_of(
             tuple(exposure.key for exposure in store.exposures),
             **{"variation": {}, **_job_inputs(store, receipts)},
         )
-        # Planning the jobs finds the remaining errors.
+        # Planning the jobs raises an error if a value in the configuration is invalid.
         spec.jobs_before_selection()
     except (AttributeError, InputError, KeyError, TypeError) as error:
         reason = error if isinstance(error, InputError) else repr(error)
@@ -171,10 +179,10 @@ def specification_of(
 
 
 def _job_inputs(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
-    """Return the inputs of jobs besides the configuration, as fields of `Specification`."""
+    """Return the fields of `Specification` that are not part of the configuration."""
     task: str = store.config["task"]
     inputs: dict[str, Any] = {}
-    # Manifests of earlier versions lack some of them; the newest job has them.
+    # A manifest of an earlier version lacks some fields, which the receipts contain.
     for source in (store.facts, *(receipt.spec for receipt in receipts.values())):
         if source.get("task", task) != task:
             continue
@@ -183,7 +191,8 @@ def _job_inputs(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]
     return inputs if task not in TASKS else {**inputs, "variation": None}
 
 
-#: Fields of `Specification` besides the configuration, by their names in manifests and jobs.
+#: Fields of `Specification` that are not part of the configuration, by their names in manifests and
+#: jobs.
 _INPUT_FIELDS: Final = {
     "device": "device",
     "pictures": "images_digest",
@@ -194,14 +203,14 @@ _INPUT_FIELDS: Final = {
 
 
 class _OutcomeLookup:
-    """Looks up the outcomes of jobs in their receipts and in those of the jobs they need."""
+    """Looks up the outcome of a job in the receipts of the job and of the jobs that it needs."""
 
     def __init__(self, receipts: Mapping[str, Receipt]) -> None:
         self.receipts = receipts
         self.cache: dict[str, Outcome | None] = {}
 
     def __call__(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job, None if it is not done."""
+        """Return the outcome of a job, or None if the job is not done."""
         if job.stem not in self.cache:
             self.cache[job.stem] = self._look_up(job)
         return self.cache[job.stem]
@@ -210,10 +219,10 @@ class _OutcomeLookup:
         receipt = self.receipts.get(job.stem)
         if receipt is None or receipt.key != job.key:
             return None
-        # The receipt may have been changed. JSON turns tuples into lists.
+        # A user may have changed the receipt. The conversion to JSON turns tuples into lists.
         if receipt.spec != json.loads(json.dumps(job.spec)):
             return None
-        # Trained networks do not need the files of the job that they started from.
+        # A trained network does not need the files of the job that it started from.
         if stage_of(job) != "train" and None in map(self, job.needs):
             return None
         return Outcome(job, "kept", receipt.seconds, facts=receipt.facts)
@@ -222,9 +231,10 @@ class _OutcomeLookup:
 def _arm_progress(
     spec: Specification, outcome_of: _OutcomeLookup, selected: Sequence[SelectedSetting]
 ) -> Iterator[ArmProgress]:
+    """Yield the progress of each arm."""
     test_jobs = spec.test_jobs((setting.arm, setting.setting) for setting in selected)
     test_keys = {job.key for job in test_jobs}
-    # The runs of an ensemble for all seeds share their jobs.
+    # The runs of an ensemble, one for each seed, share their jobs and count once.
     ensembles = {ensemble.validate.key: ensemble for ensemble in spec.ensembles}
     runs = [*spec.networks, *ensembles.values()]
     for arm in dict.fromkeys(planned.run.arm for planned in runs):
@@ -243,7 +253,7 @@ def _arm_progress(
 def _folder_size(folder: Path) -> int:
     size = 0
     for path in folder.rglob("*"):
-        # A running benchmark may move its files.
+        # A running benchmark may move or delete a file.
         with suppress(OSError):
             size += path.stat().st_size if path.is_file() else 0
     return size

@@ -1,4 +1,4 @@
-"""`Recipe`: length, learning rate and other parameters of a training."""
+"""`Recipe` contains the length, the learning rate and other parameters of a training."""
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
@@ -7,21 +7,21 @@ from typing import Annotated, Any, Final, Literal, get_args
 from abstain._foundation.records import Fraction, NonNegative, Positive, between, check_unconverted
 from abstain.errors import InputError
 
-#: Change of the learning rate over the steps.
+#: Schedule of the learning rate over the steps of a training.
 Schedule = Literal["constant", "cosine", "step"]
 
-#: Floating-point precision of training, by the names of lightning-fabric: float32 throughout, or
-#: weights in float32 and the network in 16 bits.
+#: Floating-point precision of training, with the names of lightning-fabric. "32-true" uses float32
+#: for all values. The other two store weights in float32 and run the network in 16 bits.
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 PRECISIONS = get_args(Precision)
 
 #: Number of epochs, or of images in a batch.
 _PositiveCount = Annotated[int, between(1, 1_000_000)]
-#: Number of steps; 0 for none.
+#: Number of steps, which may be 0.
 _StepCount = Annotated[int, between(0, 1_000_000_000)]
 
-#: Fields that the first recipes did not have. Keys of jobs contain them only if they differ from
-#: their defaults, so that the keys of earlier jobs stay valid.
+#: Fields that the first version of `Recipe` did not have. A job key contains such a field only if
+#: its value differs from the default. The keys of earlier jobs therefore stay valid.
 _FIELDS_ADDED_LATER: Final = ("steps", "warm_up_steps", "clip", "stage_schedule")
 
 
@@ -42,23 +42,22 @@ class Recipe:
     nesterov : bool
         Whether to use Nesterov momentum.
     schedule : {"cosine", "step", "constant"}
-        Learning rate schedule. "cosine" decays to zero over all steps; "step" divides the learning
-        rate by `divide_by` every `every` epochs.
+        Learning rate schedule. "cosine" decays the learning rate to zero over all steps. "step"
+        divides the learning rate by `divide_by` after every `every` epochs. "constant" does not
+        change the learning rate.
     every : int
-        Number of epochs between two reductions of the schedule "step".
+        Number of epochs between two reductions of the learning rate in the schedule "step".
     divide_by : float
         Divisor of the learning rate for the schedule "step".
     steps : int
-        Number of optimizer steps, for recipes that define their length in steps. The number of
-        epochs is then derived from it, and the last epoch may be incomplete. 0 if `epochs` defines
-        the length.
+        Number of optimizer steps, or 0 if `epochs` defines the length. With a positive number, the
+        number of epochs follows from the number of steps, and the last epoch may be incomplete.
     warm_up_steps : int
         Number of initial steps in which the learning rate increases linearly to `learning_rate`.
     clip : float
-        Maximum norm of the gradients of one step; 0 disables clipping.
+        Maximum norm of the gradients of one step. The value 0 disables clipping.
     stage_schedule : {"same", "cosine", "step", "constant"}
-        Schedule of the training stages that have a learning rate of their own; "same" uses
-        `schedule`.
+        Schedule of the training stages that have a separate learning rate. "same" uses `schedule`.
 
     Raises
     ------
@@ -67,8 +66,8 @@ class Recipe:
 
     Notes
     -----
-    The defaults are short and have a low learning rate. The recipes of papers are part of the tasks
-    and protocols.
+    By default, the training is short and the learning rate is low. Tasks and protocols contain the
+    recipes of the papers.
 
     Examples
     --------
@@ -102,11 +101,11 @@ class Recipe:
         return self.steps or self.epochs
 
     def with_length(self, length: int) -> "Recipe":
-        """Return the recipe with another length, in the unit of `length`."""
+        """Return the recipe with another length, which has the same unit as `self.length`."""
         return replace(self, steps=length) if self.steps else replace(self, epochs=length)
 
     def with_epochs_for(self, n_images: int) -> "Recipe":
-        """Return the recipe with the number of epochs that its steps take on `n_images` images."""
+        """Return the recipe with the number of epochs that `steps` take on `n_images` images."""
         if not self.steps:
             return self
         return replace(self, epochs=math.ceil(self.steps / self.steps_per_epoch(n_images)))
@@ -116,10 +115,10 @@ class Recipe:
         return math.ceil(n_images / self.batch_size)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, for jobs and manifests.
+        """Return the fields as a dictionary of plain values for jobs and manifests.
 
-        Fields that the first recipes did not have are omitted at their defaults, so that earlier
-        jobs keep their keys.
+        A field that the first version of `Recipe` did not have is omitted if it has its default
+        value. The keys of earlier jobs therefore stay valid.
         """
         defaults = {f.name: f.default for f in fields(self) if f.name in _FIELDS_ADDED_LATER}
         return {
@@ -129,14 +128,16 @@ class Recipe:
         }
 
     def learning_rate_at(self, progress: float, epochs: int | None = None) -> float:
-        """Return the learning rate after the share `progress`, in [0, 1), of the steps.
+        """Return the learning rate when the share `progress` of the steps is done.
 
-        `epochs` is the number of epochs that these steps take; by default that of the recipe.
+        `progress` is in [0, 1). `epochs` is the number of epochs of all steps. By default, this is
+        the number of epochs of the recipe.
         """
         if self.schedule == "cosine":
             return self.learning_rate * 0.5 * (1 + math.cos(math.pi * progress))
         if self.schedule == "step":
-            # The tolerance prevents that rounding below a whole epoch delays the reduction.
+            # Without the tolerance, rounding to slightly less than a whole epoch would delay the
+            # reduction.
             n_reductions = math.floor(progress * (epochs or self.epochs) / self.every + 1e-9)
             return float(self.learning_rate / self.divide_by**n_reductions)
         return self.learning_rate

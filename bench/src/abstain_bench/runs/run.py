@@ -1,4 +1,4 @@
-"""`run_benchmark`: train networks, select settings, and test them, with resumable jobs."""
+"""`run_benchmark` trains networks, selects settings and tests networks with resumable jobs."""
 
 import hashlib
 import os
@@ -54,34 +54,36 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, select settings on validation data, and test the selected networks.
 
-    The result contains the confidence scores of every method for every image of the exposures.
-    `abstain_bench.results.results_of` makes tables from it.
+    The function stores the confidence scores of every method for every image of the exposures.
+    `abstain_bench.results.results_of` makes tables from them.
 
     Parameters
     ----------
     config : Config
-        The configuration, from `abstain_bench.runs.specification.default_config` or `read_config`.
+        Configuration from `abstain_bench.runs.specification.default_config` or `read_config`.
     out : str or Path
-        Folder for all files. A run with the same configuration resumes there.
+        Folder for all files. Another call with the same configuration and folder resumes the
+        benchmark.
     device : str, default="cpu"
-        Devices for torch: "cpu", "cuda", "cuda:0,cuda:1".
+        Devices for torch, such as "cpu", "cuda" or "cuda:0,cuda:1".
     jobs : int, default=1
-        Number of parallel jobs, each in a process with one thread. In a script, the call must then
-        be below ``if __name__ == "__main__":``.
+        Number of parallel jobs. Each job runs in a process with one thread. If `jobs` is above 1,
+        a script must call the function below ``if __name__ == "__main__":``.
     engine : {"processes", "dask"}, default="processes"
         Executor of the jobs.
     address : str, optional
-        Address of a running dask scheduler whose workers see the same folder.
+        Address of a running dask scheduler. Its workers must have access to the folder `out`.
     on_outcome : callable, optional
-        Callback when a job starts (with the status "begun") and when it ends.
+        Callback that is called when a job starts, with the status "begun", and when it ends.
 
     Returns
     -------
     store : Store
         The contents of the folder.
     outcomes : list of Outcome
-        The outcomes of the jobs. A job that failed has a ``.log`` file, and jobs that need it are
-        left out. Another call with the same arguments tries them again.
+        The outcomes of the jobs. A failed job has a ``.log`` file, and the jobs that need the
+        failed job are skipped. Another call with the same arguments repeats the failed job and
+        runs the skipped jobs.
 
     Raises
     ------
@@ -92,9 +94,9 @@ def run_benchmark(
 
     Notes
     -----
-    For each method and metric, the setting with the best mean of the metric over the seeds on
-    validation data is selected. Only selected settings are tested, so test data cannot affect the
-    selection. Logits are stored in float32 and scored in float64.
+    For each method and metric, the function computes the mean of the metric over the seeds on
+    validation data and selects the setting with the best mean. Only selected settings are tested,
+    so test data cannot affect the selection. Logits are stored in float32 and scored in float64.
 
     Examples
     --------
@@ -106,13 +108,13 @@ def run_benchmark(
     processes = checks.positive_int(jobs, "jobs")
     devices = parse_devices(device)
     if not address:
-        # On a running cluster, only the workers need the device.
+        # With a dask scheduler, only the workers need the devices.
         check_devices_available(devices)
     folder = Path(out)
     make_folder(folder / JOBS)
-    # With the same arguments as the jobs, so that this process loads the task once.
+    # The jobs use the same arguments, so a process that also runs jobs loads the task once.
     task = load_task(config.task, _absolute_path(config.folder), config.data, config.variation)
-    # Errors of the model are reported before training.
+    # Raise errors of the model before the first training.
     weights = _check_model(config, task)
     notes = _replace_damaged_manifest(folder, config.task) if is_manifest_unreadable(folder) else []
     exposures = select_exposures(task.task_images, config.corruptions, config.severities)
@@ -132,7 +134,7 @@ def run_benchmark(
         on_outcome=partial(benchmark.on_outcome, callback=on_outcome),
     )
     benchmark.add_outcomes([])
-    # Both rounds use the same processes, so that each process loads the task once.
+    # Both calls use the same processes, so that each process loads the task once.
     with WorkerPool(processes) as pool:
         benchmark.add_outcomes(run(spec.jobs_before_selection(), pool=pool))
         benchmark.add_outcomes(run(benchmark.test_jobs(), pool=pool))
@@ -152,24 +154,27 @@ class _RunningBenchmark:
     tested: dict[str, Outcome] = field(default_factory=dict)
 
     def on_outcome(self, outcome: Outcome, *counts: int, callback: OnOutcome | None) -> None:
-        """Add each tested network to the manifest at once, because the run may be killed."""
+        """Add a tested network to the manifest, and call the callback.
+
+        The manifest is written at once, because the process may be killed later.
+        """
         if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
-            # The manifest contains networks of earlier runs already.
+            # The manifest already contains the networks that an earlier call tested.
             if outcome.status == "done":
                 self._write_manifest()
         if callback is not None:
             callback(outcome, *counts)
 
     def stored_runs(self) -> list[StoredRun]:
-        """Return the validated networks with their existing files, including earlier runs'."""
+        """Return the validated networks, also of earlier calls, with the names of their files."""
         done = self.tested | {o.job.key: o for o in self.outcomes if o.is_done}
         return self.spec.stored_runs(
             lambda job: done.get(job.key) or stored_outcome(job, self.folder / JOBS)
         )
 
     def test_jobs(self) -> list[Job]:
-        """Return the test jobs of selected settings, without networks that failed."""
+        """Return the test jobs of the selected settings, except for networks that failed."""
         runs = self.stored_runs()
         if not any(stored.validation_values for stored in runs):
             return []
@@ -180,12 +185,12 @@ class _RunningBenchmark:
         return [job for job in jobs if job.key not in untestable]
 
     def add_outcomes(self, outcomes: Iterable[Outcome]) -> None:
-        """Add the outcomes of jobs, and write the manifest."""
+        """Record the outcomes of jobs, and write the manifest."""
         self.outcomes += outcomes
         self._write_manifest()
 
     def _write_manifest(self) -> None:
-        """Write the manifest, including imported runs."""
+        """Write the manifest with the trained and the imported runs."""
         write_manifest(
             self.folder,
             config=to_plain(self.spec.config),
@@ -199,7 +204,7 @@ class _RunningBenchmark:
         return {
             "versions": {name: _installed_version(name) for name in _PACKAGES},
             "python": platform.python_version(),
-            # Inputs of jobs besides the configuration.
+            # Inputs of jobs that are not part of the configuration.
             "device": self.spec.device,
             "pictures": self.spec.images_digest,
             "files": self.spec.files_digest,
@@ -219,17 +224,20 @@ class _RunningBenchmark:
 
 
 def _exposure_facts(exposure: Exposure) -> ExposureFacts:
-    """Return the fields of an exposure without its images."""
+    """Return the facts of an exposure, which are all its fields except the images."""
     return ExposureFacts(*(getattr(exposure, f.name) for f in fields(ExposureFacts)))
 
 
 def _absolute_path(folder: str) -> str:
-    """Return an absolute path, for processes with another working directory."""
+    """Return an absolute path, which processes with another working directory can use."""
     return str(Path(folder).expanduser().resolve()) if folder else ""
 
 
 def _check_model(config: Config, task: LoadedTask) -> str:
-    """Check that the network can be made; return the path of its initial weights."""
+    """Make the network of a configuration once, and return the path of its initial weights.
+
+    Making the network raises an error if an option of the model is invalid.
+    """
     path = _absolute_path(config.weights)
     options: dict[str, Any] = {"weights": path or None, "side": config.side}
     MODELS[config.model].make(task.shape, seed=config.seeds[0], **options)
@@ -237,7 +245,7 @@ def _check_model(config: Config, task: LoadedTask) -> str:
 
 
 def _hash_file(path: str) -> str:
-    """Return a hash of a file; empty for an empty path."""
+    """Return the SHA-256 hash of a file, or an empty string for an empty path."""
     if not path:
         return ""
     with Path(path).open("rb") as file:
@@ -245,19 +253,23 @@ def _hash_file(path: str) -> str:
 
 
 def _hash_listing(folder: str, out: Path) -> str:
-    """Return a hash of the names and sizes of all files of a folder, without those of the run."""
-    root, excluded = Path(_absolute_path(folder)), out.resolve()
+    """Return a hash of the names and sizes of all files in a folder except those below `out`."""
+    root = Path(_absolute_path(folder))
+    excluded = out.resolve()
     digest = hashlib.sha256()
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         if not path.is_relative_to(excluded):
-            # File names are bytes and may be invalid in every encoding.
+            # A file name consists of bytes, which may not be valid text.
             name = os.fsencode(path.relative_to(root))
             digest.update(name + f" {path.stat().st_size}\n".encode())
     return digest.hexdigest()
 
 
 def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
-    """Move a damaged manifest away, because the receipts suffice to write it; return a note."""
+    """Move a damaged manifest to another name, and return a note.
+
+    The benchmark then writes the manifest again from the receipts of its jobs.
+    """
     specs = [receipt.spec for receipt in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
@@ -273,7 +285,7 @@ def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
 
 
 def _imported_runs(folder: Path) -> Iterable[StoredRun]:
-    """Return the runs of a folder that were imported."""
+    """Return the imported runs of a folder."""
     if not (folder / MANIFEST).is_file():
         return []
     stored_runs = Store.read(folder, with_added=False).stored_runs
@@ -284,5 +296,5 @@ def _installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        # A checkout that is not installed.
+        # The code runs from a checkout that is not installed.
         return "unknown"

@@ -1,4 +1,4 @@
-"""Selection of the setting that a method uses: the best one on validation data for each metric."""
+"""Selection of the setting of each method on validation data, separately for each metric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from abstain.predictions import Predictions
 from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import RunScores, Store, StoredRun
 
-#: Needs of metrics that labels, predictions and calibrated confidences meet.
+#: Needs of metrics that are satisfied by labels, predictions and calibrated confidences.
 _MET: Final = frozenset(
     {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.CLASSES, Need.CORRECTNESS, Need.UNIT_CONFIDENCE}
 )
@@ -30,13 +30,13 @@ class SelectedSetting:
     metric, method : str
         Names of the metric and the method.
     arm, setting : str
-        Arm and label of the setting; the label is empty if the arm has one setting.
+        Arm and label of the setting. The label is empty if the arm has one setting.
     value : float
-        Mean of the metric over the seeds on validation data; NaN if it is undefined.
+        Mean of the metric over the seeds on validation data. It is NaN if the metric is undefined.
     tried : mapping from str to float
-        Mean of the metric for every candidate setting.
+        Mean of the metric for every setting with a value, by the label of the setting.
     seeds : int
-        Number of seeds of the mean.
+        Number of seeds with a value of the metric in the selected setting.
     note : str
         Remark on the selection, or empty.
     """
@@ -54,9 +54,9 @@ class SelectedSetting:
 def validation_values(
     scores: RunScores, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Compute the metrics of the methods of one run on its validation data.
+    """Compute metrics of each method of a run on validation data.
 
-    `methods` maps the name of each method to whether it uses the mean prediction.
+    `methods` maps the name of each method to True if the method uses the mean prediction.
 
     Examples
     --------
@@ -84,14 +84,19 @@ def validation_values(
 
 
 def reported_metrics(store: Store | None) -> tuple[str, ...]:
-    """Return the metrics of a folder of runs; by default those of `Config`."""
-    return tuple((store.config.get("metrics") if store else None) or Config.metrics)
+    """Return the metrics in the configuration of a store, or else the default of `Config`."""
+    if store is None:
+        return tuple(Config.metrics)
+    return tuple(store.config.get("metrics") or Config.metrics)
 
 
 def to_predictions(
     scores: RunScores, names: Sequence[str], *, uses_mean_prediction: bool
 ) -> Predictions:
-    """Return the predictions of a run with the confidences of methods that share a prediction."""
+    """Return the predictions of a run with the confidences of some methods.
+
+    All these methods use the same prediction, which `uses_mean_prediction` selects.
+    """
     prediction = scores.prediction_for(uses_mean_prediction)
     return Predictions(
         prediction=prediction,
@@ -114,6 +119,7 @@ def needs_probabilities(metric: Metric) -> bool:
 def _evaluate(
     predictions: Predictions, names: Sequence[str], metrics: Sequence[Metric]
 ) -> dict[str, dict[str, float | None]]:
+    """Return the metrics of each method, with None for a metric that cannot be computed."""
     values: dict[str, dict[str, float | None]] = {
         name: {metric.name: None for metric in metrics} for name in names
     }
@@ -122,7 +128,7 @@ def _evaluate(
         metric_names = [m.name for m in computable if needs_probabilities(m) is needs_calibration]
         if not metric_names:
             continue
-        # Names stand for columns of the predictions, also if a registered score has the same name.
+        # A name selects the column of the predictions even if a registered score has that name.
         scores: list[Any] = list(names)
         if needs_calibration:
             scores = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
@@ -141,7 +147,7 @@ _CALIBRATED: Final = "+platt"
 def select_best_settings(
     runs: Sequence[StoredRun], metrics: Sequence[str]
 ) -> tuple[SelectedSetting, ...]:
-    """Select, for every method and metric, the setting that is best on validation data.
+    """Select the setting with the best mean on validation data for each method and metric.
 
     Examples
     --------
@@ -170,11 +176,12 @@ def select_best_settings(
     )
 
 
-#: Values of a method by setting, seed and metric; None for undefined values.
+#: Values of a method by setting, seed and metric. An undefined value is None.
 _Values = dict[_Setting, dict[int, Mapping[str, float | None]]]
 
 
 def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
+    """Group the validation values of runs by method, setting and seed."""
     values_by_method: dict[str, _Values] = {}
     for stored in runs:
         run = stored.run
@@ -191,7 +198,10 @@ def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
 
 
 def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> SelectedSetting:
-    """Select the setting for one method and metric; the first one if several are equal."""
+    """Select the setting with the best mean of a metric over the seeds.
+
+    Among settings with equal means, the function selects the first.
+    """
     defined_values = {}
     for setting, by_seed in values.items():
         metric_values = [by_seed[seed].get(metric) for seed in sorted(by_seed)]
@@ -203,21 +213,21 @@ def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> 
         arm, label = max(values, key=lambda setting: len(values[setting]))
         note = f"{metric} is undefined on the validation data; the first setting is used"
         return SelectedSetting(metric, method, arm, label, float("nan"), mean_by_label, 0, note)
-    # Only settings with the most seeds are compared.
+    # Only the settings with the largest number of values are compared.
     max_n_values = max(map(len, defined_values.values()))
     candidates = [setting for setting in means if len(defined_values[setting]) == max_n_values]
     sign = 1.0 if metric_named(metric).lower_is_better else -1.0
     best = min(candidates, key=lambda setting: sign * means[setting])
+    arm, label = best
     excluded = [labels[setting] for setting in values if setting not in candidates]
     note = _selection_note(max_n_values, n_seeds, excluded)
-    arm, label = best
     return SelectedSetting(
         metric, method, arm, label, means[best], mean_by_label, max_n_values, note
     )
 
 
 def _setting_labels(values: _Values) -> dict[_Setting, str]:
-    """Return the labels of settings, with their arms if there are several arms."""
+    """Return the label of each setting, which includes the arm if there are several arms."""
     has_several_arms = len({arm for arm, _ in values}) > 1
     return {
         (arm, label): " ".join(filter(None, (arm, label))) if has_several_arms else label
@@ -226,6 +236,7 @@ def _setting_labels(values: _Values) -> dict[_Setting, str]:
 
 
 def _selection_note(n_values: int, n_seeds: int, excluded: Sequence[str]) -> str:
+    """Return a note on missing seeds or excluded settings, or an empty string."""
     if n_values < n_seeds:
         return f"no setting has a value for each of the {n_seeds} seeds; selected by {n_values}"
     if not excluded:

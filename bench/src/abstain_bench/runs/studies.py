@@ -1,4 +1,7 @@
-"""Studies: the columns of a benchmark's tables, with their exposures and definition of failure."""
+"""Studies, which are the columns in the tables of a benchmark.
+
+A study has a list of exposures and a definition of failure.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 from abstain_bench.data.images import KINDS
 from abstain_bench.runs.store import ExposureFacts, RunScores
 
-#: Treatment of wrong predictions for images of known classes, in studies with new classes.
+#: Treatment of wrong predictions for images of known classes in studies with new classes.
 ERROR_RULES: Final = {
     "kept": "wrong predictions for known classes are failures, as accepted new classes are",
     "removed": "wrong predictions for known classes are left out, for each method its own",
@@ -21,7 +24,7 @@ ERROR_RULES: Final = {
 
 _NEW_CLASS_KINDS: Final = ("new-class", "far-new-class")
 
-#: Additional studies of new classes by error rule, with the end of their titles.
+#: Error rules of the additional studies of new classes, with the end of the title of each study.
 _TITLES_BY_ERROR_RULE: Final = {
     "kept": "errors on known classes kept",
     "scod": "failures by their cost",
@@ -31,29 +34,29 @@ _TITLES_BY_ERROR_RULE: Final = {
 
 @dataclass(frozen=True)
 class Study:
-    """One column of the tables.
+    """A column in the tables of a benchmark.
 
     Attributes
     ----------
     name : str
-        "iid"; "corruption", the mean over the severities; "corruption-1" to "corruption-5", all
-        types of one severity; "corruption-pooled", all types and severities; the name of each
-        sub-class exposure; the name of each new-class exposure, also with the suffixes "-kept",
-        "-scod" and "-outlier".
+        Name of the study. "corruption" is the mean over the severities. "corruption-1" to
+        "corruption-5" pool all corruptions of one severity. "corruption-pooled" pools all
+        corruptions and severities. All other studies have the name of an exposure. Additional
+        studies of new classes have the suffix "-kept", "-scod" or "-outlier".
     title : str
-        Name for people.
+        Title of the column.
     kind : str
         Kind of shift, in `abstain_bench.data.images.KINDS`.
     exposures : tuple of str
         Keys of the exposures. Studies of new classes include the i.i.d. images.
     errors : {"kept", "removed", "scod", "outlier"}
-        Treatment of wrong predictions for known classes; see `ERROR_RULES`.
+        Treatment of wrong predictions for known classes, as described in `ERROR_RULES`.
     severity : int
-        Severity of the corruptions, 0 for all.
+        Severity of the corruptions, or 0 for all severities.
     headline : bool
         Whether the study is a column of the main table.
     parts : tuple of str
-        Names of the studies whose values are averaged; empty if all images are pooled.
+        Names of the studies whose values are averaged. It is empty if all images are pooled.
     """
 
     name: str
@@ -67,7 +70,7 @@ class Study:
 
 
 def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
-    """Return the studies of a benchmark with these exposures.
+    """Return the studies of a benchmark with the given exposures.
 
     Parameters
     ----------
@@ -77,12 +80,13 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     Returns
     -------
     tuple of Study
-        In the order of the tables: i.i.d., corruptions, sub-classes, new classes.
+        Studies in the order of the tables, which is i.i.d., corruptions, sub-classes and new
+        classes.
 
     Raises
     ------
     InputError
-        If two studies have the same name, or there are new classes but no i.i.d. images.
+        If two studies have the same name. If an exposure has new classes and no exposure is i.i.d.
 
     Examples
     --------
@@ -103,7 +107,7 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
 
 
 def _known_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Yield the studies of known classes."""
+    """Yield the studies of i.i.d. images, corruptions and sub-classes."""
     for exposure in _exposures_of_kind(exposures, "iid"):
         title = KINDS["iid"] if exposure.name == "iid" else exposure.title
         yield Study(exposure.name, title, "iid", (exposure.key,))
@@ -128,7 +132,7 @@ def _corruption_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
     if not by_severity:
         return
     keys = tuple(key for study in by_severity for key in study.exposures)
-    # With one severity, the mean and the pooled study equal that of the severity.
+    # With one severity, the mean and the pooled study would equal the study of the severity.
     has_several = len(by_severity) > 1
     parts = tuple(study.name for study in by_severity) if has_several else ()
     yield Study("corruption", "corruptions", "corruption", keys, parts=parts)
@@ -139,7 +143,10 @@ def _corruption_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
 
 
 def _new_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Yield four studies for each exposure to new classes, each with the i.i.d. images."""
+    """Yield four studies for each exposure to new classes.
+
+    Each study also contains the i.i.d. images.
+    """
     iid = _exposures_of_kind(exposures, "iid")
     for kind in _NEW_CLASS_KINDS:
         for exposure in _exposures_of_kind(exposures, kind):
@@ -148,11 +155,12 @@ def _new_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
                     f"the new classes of {exposure.key!r} require i.i.d. images for comparison; "
                     'add an exposure of the kind "iid"'
                 )
-            keys, title = (iid[0].key, exposure.key), _with_spaces(exposure.title)
+            keys = (iid[0].key, exposure.key)
+            title = _with_spaces(exposure.title)
             yield Study(exposure.name, title, kind, keys, "removed")
             for errors, ending in _TITLES_BY_ERROR_RULE.items():
-                name, full_title = f"{exposure.name}-{errors}", f"{title}, {ending}"
-                yield Study(name, full_title, kind, keys, errors, headline=False)
+                name = f"{exposure.name}-{errors}"
+                yield Study(name, f"{title}, {ending}", kind, keys, errors, headline=False)
 
 
 def _exposures_of_kind(exposures: Sequence[ExposureFacts], kind: str) -> list[ExposureFacts]:
@@ -166,9 +174,9 @@ def _with_spaces(name: str) -> str:
 def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
     """Concatenate the scores of one run for the exposures of a study.
 
-    The result has the methods that all exposures have. Corruptions share their source images, so
-    equal `source_indices` mean the same image. In studies of new classes, indices are shifted so
-    that images of different exposures differ.
+    The result contains the methods that all exposures have. Corruptions have the same source
+    images, so rows with equal `source_indices` belong to the same image. In studies of new classes,
+    the function shifts the indices so that images of different exposures have different indices.
     """
     methods = [m for m in scores[0].confidence if all(m in s.confidence for s in scores)]
     mean_prediction = None
@@ -188,9 +196,11 @@ def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
 
 
 def _concatenate_source_indices(study: Study, scores: Sequence[RunScores]) -> IntArray:
+    """Concatenate the source indices of exposures, shifted if the study has new classes."""
     if study.kind not in _NEW_CLASS_KINDS:
         return np.concatenate([s.source_indices for s in scores])
-    shifted, next_index = [], 0
+    shifted = []
+    next_index = 0
     for s in scores:
         lowest_index = int(s.source_indices.min(initial=0))
         shifted.append(s.source_indices - lowest_index + next_index)
@@ -205,9 +215,10 @@ class StudyLoss:
     Attributes
     ----------
     loss : bool or float64 ndarray of shape (n,)
-        Whether each sample is a failure, or its cost.
+        The cost of each sample, or whether the sample is a failure.
     weight : float64 ndarray of shape (n,) or None
-        0 for samples that are left out, 1 for the others; None if all samples count.
+        Weight of each sample, which is 0 for samples that are left out and 1 for all others. It is
+        None if no sample is left out.
     """
 
     loss: BoolArray | FloatArray
@@ -223,8 +234,9 @@ def study_loss(
 ) -> StudyLoss:
     """Return the loss and the weight of each sample in a study.
 
-    `averages` selects the mean prediction over dropout passes or networks, where there is one.
-    `outlier_cost` is the cost of an accepted new class for the error rule "scod".
+    `uses_mean_prediction` selects the class with the largest mean probability over the passes with
+    dropout or over the networks, if this mean exists. `outlier_cost` is the cost of an accepted
+    image of a new class for the error rule "scod".
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Execution of jobs: `Trainer` with the shared parts, and `Worker` for the jobs of a benchmark."""
+"""Execution of jobs.
+
+`Trainer` is the base class, and `Worker` executes the jobs of a benchmark.
+"""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -35,20 +38,22 @@ from abstain_bench.runs.training.loop import load_state, save_state
 #: Prefix of the classifier's parameters in the state of a network.
 _CLASSIFIER_PREFIX: Final = "head.classifier."
 
-#: Metrics of the first exposure that a test job reports before the tables are made.
+#: Metrics that a test job reports for its first exposure. The tables are made later.
 _EARLY_METRICS: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
 
 
 @dataclass(frozen=True)
 class Trainer(ABC):
-    """Does jobs, including trainings. It is sent to other processes.
+    """Base class of the functions that execute jobs, which include trainings.
+
+    Instances are pickled and sent to other processes.
 
     Attributes
     ----------
     folder : str
         Folder with the files of the data set.
     devices : tuple of str
-        Devices for torch, which the processes share evenly.
+        Devices for torch. The processes are distributed evenly over the devices.
     save_every : float
         Minimum number of seconds between two checkpoints of a training.
     """
@@ -58,13 +63,16 @@ class Trainer(ABC):
     save_every: float = 30.0
 
     def __call__(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Do one job in a folder of jobs; return its facts."""
+        """Execute a job with one thread, and return the facts of the job."""
         with one_thread():
             return self.do(job, folder)
 
     @abstractmethod
     def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Do one job with the files of the jobs that it needs; return its facts."""
+        """Execute a job in a folder of jobs, and return the facts of the job.
+
+        The folder contains the files of the jobs that the job needs.
+        """
 
     @property
     def device(self) -> str:
@@ -83,9 +91,9 @@ class Trainer(ABC):
         precision: str = "32-true",
         **options: Any,
     ) -> list[float]:
-        """Train a network with `abstain_bench.runs.training.train`, resuming from checkpoints.
+        """Train a network, or resume its training from a checkpoint.
 
-        `options` are other arguments of that function.
+        `options` are further arguments of `abstain_bench.runs.training.train`.
         """
         warm_up_path = folder / job.warm_up_file if job.warm_up_file else None
         checkpointing = Checkpointing(job.path(folder, ".part"), self.save_every, warm_up_path)
@@ -105,44 +113,45 @@ class Trainer(ABC):
 def make_network(
     model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **options: Any
 ) -> Network:
-    """Make a network with the backbone of a model and the head of an objective.
+    """Create a network with the backbone of a model and the head of an objective.
 
-    `options` are those of `Model.make`.
+    `options` are further arguments of `Model.make`.
     """
     backbone = MODELS[model].make(shape, **options)
     with warnings.catch_warnings():
-        # The notes of a run contain this warning about rewards once.
+        # The notes of a benchmark already contain the warning about the reward.
         warnings.filterwarnings("ignore", message="`reward`")
         return Network(backbone, objective.head(backbone.width, classes))
 
 
 def load_classifier(network: Network, path: Path) -> None:
-    """Load the backbone and the classifier of a trained network."""
+    """Load the parameters of the backbone and the classifier from the file of a trained network."""
     state = load_state(path)
-    parts = {"backbone.": network.backbone, _CLASSIFIER_PREFIX: network.head.classifier}
-    for prefix, part in parts.items():
-        state_of_part = {
+    modules = {"backbone.": network.backbone, _CLASSIFIER_PREFIX: network.head.classifier}
+    for prefix, module in modules.items():
+        module_state = {
             name.removeprefix(prefix): value
             for name, value in state.items()
             if name.startswith(prefix)
         }
-        part.load_state_dict(state_of_part)
+        module.load_state_dict(module_state)
 
 
 @dataclass(frozen=True)
 class Worker(Trainer):
-    """Does the jobs of a benchmark.
+    """Executes the jobs of a benchmark.
 
     Attributes
     ----------
     weights : str
-        File with initial weights, for jobs whose specification contains its hash.
+        Path of a file with initial weights. Jobs use the file if their specification contains its
+        hash.
     """
 
     weights: str = ""
 
     def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Do one job; return its facts."""
+        """Execute a job, and return the facts of the job."""
         if stage_of(job) == "train":
             return self._train(job, folder)
         if job.name.startswith(ENSEMBLE):
@@ -150,6 +159,7 @@ class Worker(Trainer):
         return self._score(job, folder)
 
     def _train(self, job: Job, folder: Path) -> Mapping[str, Any]:
+        """Train the network of a job, and write its parameters."""
         watch = Stopwatch()
         with watch.measure("pictures"):
             task = self._load_task(job)
@@ -160,7 +170,7 @@ class Worker(Trainer):
         recipe = Recipe(**job.spec["recipe"]).with_length(length).with_epochs_for(images.n)
         n_epochs_done = 0
         for classifier_job in job.needs:
-            # The first phase was the complete training of another job.
+            # Another job trained the classifier, which is the first phase of this training.
             load_classifier(network, classifier_job.path(folder, ".pt"))
             plan = objective.plan(recipe.epochs)
             n_epochs_done = plan.count(plan[0])
@@ -181,7 +191,7 @@ class Worker(Trainer):
         return {"losses": losses, "took": watch.rounded_seconds}
 
     def _score(self, job: Job, folder: Path) -> Mapping[str, Any]:
-        """Score the validation images or the exposures with every method."""
+        """Score the validation images or the exposures with every method of a job."""
         (training_job,) = job.needs
         watch = JobStopwatch()
         with watch.measure("pictures"):
@@ -217,8 +227,13 @@ class Worker(Trainer):
     def _make_network(
         self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
-        """Make the network of a training job; initial weights are loaded unless it is trained."""
-        spec, n_classes = training_job.spec, task.task_images.train.n_classes
+        """Create the network of a training job.
+
+        The function loads initial weights unless `trained` is True. A trained network gets its
+        parameters later.
+        """
+        spec = training_job.spec
+        n_classes = task.task_images.train.n_classes
         options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
         if "weights" in spec and not trained:
             options["weights"] = self.weights
@@ -226,21 +241,21 @@ class Worker(Trainer):
 
 
 class JobStopwatch(Stopwatch):
-    """Sums the durations of the parts of a scoring job, and those of each score."""
+    """Sums the durations of the parts of a scoring job, and separately those of each score."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scores = Stopwatch()
 
     def fit_methods(self, job: Job, data: FitData) -> FittedMethods:
-        """Fit the methods of a job."""
+        """Fit the methods of a job, and add the duration of each fit."""
         fitted = fit_all(job.spec["methods"], data)
         self.scores.add(fitted.seconds)
         return fitted
 
     @property
     def took(self) -> dict[str, Any]:
-        """The durations as stored in a receipt."""
+        """The durations in the form that a receipt contains."""
         return {**self.rounded_seconds, "scores": self.scores.rounded_seconds}
 
 
@@ -255,6 +270,7 @@ class _TrainedNetwork:
     watch: Stopwatch
 
     def outputs_for(self, load: Callable[[], InputImages], samples: int) -> Predictions:
+        """Load images, and compute the outputs with `samples` passes with dropout."""
         with self.watch.measure("pictures"):
             inputs = load()
         with self.watch.measure("passes"):
@@ -272,9 +288,10 @@ class _TrainedNetwork:
     def fit_data(
         self, job: Job, task: LoadedTask, validation: Predictions | None = None
     ) -> FitData:
-        """Return the outputs that the methods of a job are fitted on, and no others.
+        """Compute the outputs that the methods of a job are fitted on.
 
-        Forward passes are most of the work, so `validation` outputs that exist are reused.
+        If `validation` is not None, its outputs are used, because forward passes take most of the
+        time. Outputs that no method needs are not computed.
         """
         train = None
         if _methods_fitted_on(job, "train"):
@@ -297,7 +314,7 @@ def _methods_fitted_on(job: Job, split: str) -> list[Method]:
 
 
 def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
-    """Score the mean predictions of the networks of all seeds."""
+    """Score the mean probabilities of the networks of all seeds."""
     files = [ScoreFile(member.path(folder, SCORES_SUFFIX)) for member in job.needs]
     watch = JobStopwatch()
     # Methods of ensembles are not fitted on data.
@@ -319,9 +336,9 @@ def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
 def _finish(
     job: Job, folder: Path, scores_by_exposure: list[RunScores], watch: JobStopwatch
 ) -> Mapping[str, Any]:
-    """Write the scores of a validation or test job; return the facts of the job."""
+    """Write the scores of a validation or test job, and return the facts of the job."""
     write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores(scores_by_exposure))
-    # The metrics of a test job are printed at once; `results_of` makes the tables.
+    # The command prints the metrics of a test job at once. `results_of` makes the tables later.
     metrics = job.spec.get("metrics", _EARLY_METRICS)
     uses_mean = {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
     with watch.measure("evaluation"):
@@ -336,6 +353,7 @@ def _finish(
 def _score_outputs(
     key: str, outputs: Predictions, fitted: FittedMethods, watch: JobStopwatch
 ) -> RunScores:
+    """Score the outputs for one exposure with the fitted methods."""
     scores = fitted.score(outputs)
     watch.scores.add(scores.seconds)
     confidence = {name: x for name, x in scores.items() if name not in scores.reasons}
@@ -349,9 +367,10 @@ def _make_objective(training_job: Job) -> Objective:
 
 
 def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
-    """Return the shares of the stages of a training, as options, and the total length."""
+    """Return options with the share of each stage in a training, and the total length."""
     spec = training_job.spec
-    length, stage_lengths = Recipe(**spec["recipe"]).length, spec.get("stages", {})
+    length = Recipe(**spec["recipe"]).length
+    stage_lengths = spec.get("stages", {})
     return OBJECTIVES[spec["objective"]].shares_of_stages(length, stage_lengths)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
@@ -27,6 +27,38 @@ from abstain.thresholds.cascade import (
     compute_frontier,
 )
 from abstain.typing import Scale
+
+_NAN: Final = float("nan")
+
+
+@dataclass(frozen=True)
+class PathStage:
+    """What happens to samples at one stage of a cascade; see `CascadeChecks.path`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model, or "person".
+    n_reached : float
+        Number of samples on which the stage is run.
+    n_answered : float
+        Number of samples that it answers; the others go to the next stage.
+    n_wrong : float
+        Sum of the losses of its answers: the number of wrong answers for 0/1 losses; NaN if it is
+        unknown.
+    cost_per_sample, cost : float
+        Cost of running it on one sample, and on all samples that reach it.
+    error_cost : float
+        Cost of its wrong answers; NaN if it is unknown.
+    """
+
+    name: str
+    n_reached: float
+    n_answered: float
+    n_wrong: float
+    cost_per_sample: float
+    cost: float
+    error_cost: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +133,34 @@ class CascadeChecks(NotebookDisplay):
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return frame_from_rows(self.rows(), backend)
+
+    def path(self, check: RuleCheck | None = None, *, n: int = 1000) -> tuple[PathStage, ...]:
+        """Return the path of n samples through the stages, with costs.
+
+        The shares are those of a check, or of the calibration data, for which the losses of the
+        stages are unknown.
+        """
+        cascade, plan = self.cascade, self.cascade.plan
+        shares, risks = cascade.answered, (_NAN,) * len(cascade.answered)
+        if check is not None:
+            shares = tuple(stage.share for stage in check.stages)
+            risks = tuple(stage.risk for stage in check.stages)
+        costs = [*(stage.cost for stage in cascade.stages), plan.person_cost]
+        is_run = [*(stage.answers != "none" for stage in cascade.stages), True]
+        n_remaining = float(n)
+        path = []
+        for name, share, risk, cost, runs in zip(
+            cascade.names, shares, risks, costs, is_run, strict=True
+        ):
+            n_answered = n * share
+            n_reached = n_remaining if runs else 0.0
+            n_wrong = n_answered * risk if n_answered else 0.0
+            error_cost = n_wrong * plan.error_cost if plan.error_cost else 0.0
+            path.append(
+                PathStage(name, n_reached, n_answered, n_wrong, cost, n_reached * cost, error_cost)
+            )
+            n_remaining = max(n_remaining - n_answered, 0.0)
+        return tuple(path)
 
     def _calibration_row(self) -> dict[str, Any]:
         cascade = self.cascade

@@ -285,19 +285,48 @@ def _sample_names(predictions: Predictions) -> Array | None:
 
 def _sort_like(reference: Predictions, predictions: Predictions) -> Predictions:
     """Sort samples into the order of a reference if both have the same names."""
+    rows = _rows_in_order_of(reference, predictions)
+    return predictions if rows is None else predictions.subset(rows)
+
+
+def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntArray | None:
+    """Return the rows in the order of a reference; None if they need not be sorted."""
     reference_names, names = _sample_names(reference), _sample_names(predictions)
     if predictions is reference or reference_names is None or names is None:
-        return predictions
+        return None
     are_permuted = np.array_equal(np.sort(reference_names), np.sort(names))
     if np.array_equal(reference_names, names) or not are_permuted:
-        return predictions
+        return None
     if np.unique(names).size < names.size:
-        return predictions
+        return None
     rows = np.empty(names.size, np.int64)
     rows[np.argsort(reference_names)] = np.argsort(names)
-    ordered = predictions.subset(rows)
     # Row numbers of two files may be equal although the samples differ.
-    return predictions if _are_different(reference.labels, ordered.labels) else ordered
+    if reference.labels is not None and predictions.labels is not None:
+        labels = np.asarray(predictions.labels)[rows]
+        return rows if np.array_equal(np.asarray(reference.labels), labels) else None
+    return rows
+
+
+def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> IntArray | None:
+    """Return the rows that are the samples of a reference, in its order; None for other samples.
+
+    Equal labels or equal names identify the samples; equal numbers of samples do not.
+    """
+    rows = _rows_in_order_of(reference, predictions)
+    aligned = predictions if rows is None else predictions.subset(rows)
+    if _describe_difference(reference, aligned):
+        return None
+    first, second = (np.ones(p.n) if p.weight is None else p.weight for p in (reference, aligned))
+    if not np.array_equal(first, second):
+        return None
+    reference_names, names = _sample_names(reference), _sample_names(aligned)
+    have_names = reference_names is not None and names is not None
+    have_equal_names = have_names and not _are_different(reference_names, names)
+    have_labels = reference.labels is not None and aligned.labels is not None
+    if not (have_equal_names or have_labels):
+        return None
+    return np.arange(reference.n) if rows is None else rows
 
 
 def _align(

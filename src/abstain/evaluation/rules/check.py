@@ -6,12 +6,14 @@ from typing import Any
 
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.notes import Note
+from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
-from abstain.curves.risk_coverage import Kind, curve_from_groups
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_from_groups
 from abstain.errors import InputError
 from abstain.evaluation.inputs import check_split_columns, positive_weight_rows
 from abstain.evaluation.notes import reading_notes
 from abstain.evaluation.records import warnings_first
+from abstain.evaluation.rules.conditions import answer_conditions
 from abstain.evaluation.rules.data import (
     RuleData,
     add_rule_groups,
@@ -21,13 +23,19 @@ from abstain.evaluation.rules.data import (
     score_data,
 )
 from abstain.evaluation.rules.notes import rule_notes
+from abstain.evaluation.rules.outcomes import (
+    add_positive_class,
+    answer_outcomes,
+    resolve_positive_class,
+)
 from abstain.evaluation.rules.record import CHECK_COLUMNS, ESTIMATES, RuleChecks
+from abstain.evaluation.rules.remedies import find_remedies
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.shift import UnlabeledRisk, unlabeled_risk
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import check_score_name
-from abstain.typing import AnyArray, Scale
+from abstain.typing import AnyArray, Scale, Split
 
 
 def check_rule(
@@ -39,6 +47,7 @@ def check_rule(
     level: float = 0.95,
     scale: Scale | None = None,
     calibration: Predictions | Any | None = None,
+    positive: object = None,
     notes: Sequence[str | Note] = (),
 ) -> RuleChecks:
     """Check a decision rule on other data: coverage, risk, and the excess over the target.
@@ -67,6 +76,9 @@ def check_rule(
     calibration : Predictions, or an input of `evaluate`, optional
         The calibration data of the rule. They add the risk-coverage curve of the calibration data
         and a warning if a data set contains the same samples.
+    positive : class name, optional
+        The positive class of sensitivity, specificity, false negatives and false positives. By
+        default the second of two classes; with more classes these numbers require it.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
 
@@ -122,11 +134,10 @@ def check_rule(
     (calibration,) = positive_weight_rows(
         None if calibration is None else read_calibration_set(calibration)
     )
-    data_sets = []
-    for split, name, source in named_sources:
-        samples, losses = positive_weight_rows(source, loss, where=name)
-        data_set = score_data(samples, requested_score, losses, name=name, split=split)
-        data_sets.append(add_rule_groups(rule, data_set, samples))
+    sources = [calibration, *(source for *_, source in named_sources)]
+    positive_class = resolve_positive_class(sources, positive)
+    options = (requested_score, loss, positive_class)
+    data_sets = [_score_data_set(rule, entry, *options) for entry in named_sources]
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
     calibration_data = (
         None if calibration is None else score_data(calibration, requested_score, loss)
@@ -134,21 +145,19 @@ def check_rule(
     all_data = [*data_sets, *([calibration_data] if calibration_data else [])]
     _check_same_origin(all_data, rule)
     checks = [_check_data_set(rule, data, level, scale) for data in data_sets]
-    sources = [calibration, *(source for *_, source in named_sources)]
     notes_of_readers = reading_notes(notes, [s for s in sources if isinstance(s, Predictions)])
     data_sets = [convert_to_rule_scale(rule, data, scale) for data in data_sets]
-    curve = None
+    n_classes = max((s.n_classes for s in sources if isinstance(s, Predictions)), default=0)
     if calibration_data is not None:
-        calibration_data = convert_to_rule_scale(rule, calibration_data, scale)
-        # A rule with several thresholds is not a point of one curve.
-        if calibration_data.s is not None and not rule.per:
-            kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
-            curve = curve_from_groups(calibration_data.s.groups, kind)
+        calibration_data = _prepare_calibration(rule, calibration_data, calibration, scale)
+    curve, group_curves = _calibration_curves(rule, calibration_data)
+    remedies = find_remedies(rule, calibration_data, n_classes=n_classes)
+    converted = [*([calibration_data] if calibration_data else []), *data_sets]
     estimates = _estimate_risks(rule, data_sets, calibration_data)
-    notes_of_rule = [
-        *rule_notes(rule, data_sets, checks, calibration_data),
-        *_estimate_notes(data_sets, estimates),
-    ]
+    explained_groups = [remedy.group for remedy in remedies]
+    all_notes = rule_notes(rule, data_sets, checks, calibration_data, explained_groups)
+    all_notes += [*_estimate_notes(data_sets, estimates), *notes_of_readers]
+    outcomes = (answer_outcomes(rule, *pair, level) for pair in zip(data_sets, checks, strict=True))
     return RuleChecks(
         rule=rule,
         checks=tuple(overall for overall, *_ in checks),
@@ -156,11 +165,64 @@ def check_rule(
         splits=tuple(data.split for data in data_sets),
         level=level,
         curve=curve,
-        notes=warnings_first([*notes_of_rule, *notes_of_readers]),
+        notes=warnings_first(all_notes),
         is_binary=all(data.s is None or data.s.is_binary for data in all_data),
         threshold_probability=_threshold_probability(rule, all_data),
         estimates=estimates,
+        group_curves=group_curves,
+        conditions=answer_conditions(rule, converted, n_classes=n_classes),
+        positive=positive_class,
+        outcomes=tuple(outcomes),
+        remedies=remedies,
     )
+
+
+def _score_data_set(
+    rule: DecisionRule,
+    named_source: tuple[Split, str, object],
+    score: str | ScoreState | None,
+    loss: "str | CostMatrix | AnyArray | None",
+    positive_class: str,
+) -> RuleData:
+    """Return a data set with its groups and classes."""
+    split, name, source = named_source
+    samples, losses = positive_weight_rows(source, loss, where=name)
+    data = score_data(samples, score, losses, name=name, split=split)
+    return add_positive_class(add_rule_groups(rule, data, samples), samples, positive_class)
+
+
+def _prepare_calibration(
+    rule: DecisionRule, data: RuleData, source: object, scale: Scale | None
+) -> RuleData:
+    """Return the calibration data on the scale of the rule, with their groups."""
+    data = convert_to_rule_scale(rule, data, scale)
+    has_groups = bool(rule.per) and isinstance(source, Predictions)
+    return add_rule_groups(rule, data, source) if has_groups else data
+
+
+def _calibration_curves(
+    rule: DecisionRule, calibration: RuleData | None
+) -> tuple[RiskCoverageCurve | None, tuple[tuple[str, RiskCoverageCurve], ...]]:
+    """Return the curve of the calibration data, or one for each group of a rule.
+
+    A rule with several thresholds is not a point of one curve.
+    """
+    if calibration is None or calibration.s is None:
+        return None, ()
+    samples, groups = calibration.s, calibration.threshold_group
+    kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
+    if not rule.per:
+        return curve_from_groups(samples.groups, kind), ()
+    if groups is None:
+        return None, ()
+    curves = []
+    for name in rule.names:
+        rows = groups == name
+        if rows.any():
+            weight = None if samples.weight is None else samples.weight[rows]
+            subset = Scored(samples.confidence[rows], samples.loss[rows], weight)
+            curves.append((name, curve_from_groups(subset.groups, kind)))
+    return None, tuple(curves)
 
 
 def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:

@@ -49,6 +49,11 @@ class RuleData:
     threshold_group: Array | None = None
     #: For each limit of the rule: a mask of the samples to which it applies.
     limit_masks: Mapping[str, BoolArray] | None = None
+    #: Whether the true class is the positive class, or another known class, shape (n,).
+    is_positive: BoolArray | None = None
+    is_negative: BoolArray | None = None
+    #: Whether the predicted class is the positive class, shape (n,).
+    is_predicted_positive: BoolArray | None = None
 
     @property
     def is_column(self) -> bool | None:

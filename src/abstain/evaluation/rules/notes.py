@@ -1,6 +1,6 @@
 """Notes about a decision rule and the data sets on which it is checked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,14 +29,16 @@ def rule_notes(
     data_sets: Sequence[RuleData],
     checks: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
+    explained_groups: Collection[str] = (),
 ) -> list[Note]:
     """Return the notes about a rule and each data set on which it was checked.
 
-    `checks` contains, for each data set, its check and then the checks of its groups.
+    `checks` contains, for each data set, its check and then the checks of its groups. The reasons
+    of `explained_groups` are given elsewhere.
     """
     notes = [
         *_guarantee_notes(rule),
-        *_groups_without_threshold(rule),
+        *_groups_without_threshold(rule, explained_groups),
         *_unknown_scale(rule, data_sets),
     ]
     if calibration is not None:
@@ -106,14 +108,19 @@ def _guarantee_population(rule: DecisionRule) -> str:
     )
 
 
-def _groups_without_threshold(rule: DecisionRule) -> Iterator[Note]:
+def _groups_without_threshold(
+    rule: DecisionRule, explained_groups: Collection[str]
+) -> Iterator[Note]:
     """Name the groups without a guarantee, whose samples are all rejected."""
     if not rule.per or not rule.attainable:
         return
     parts = [part for part in rule.parts if not part.rule.attainable]
     if not parts:
         return
-    reasons = "; ".join(f"{part.name!r}: {part.rule.reason}" for part in parts[:_MAX_REASONS])
+    reasons = "; ".join(
+        repr(part.name) if part.name in explained_groups else f"{part.name!r}: {part.rule.reason}"
+        for part in parts[:_MAX_REASONS]
+    )
     other_names = [repr(part.name) for part in parts[_MAX_REASONS:]]
     if other_names:
         reasons += f"; and {', '.join(other_names[:_MAX_NAMES])}"

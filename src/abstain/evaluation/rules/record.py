@@ -8,6 +8,9 @@ from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame
 from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import format_counts
+from abstain.evaluation.rules.conditions import AnswerCondition
+from abstain.evaluation.rules.outcomes import AnswerOutcomes
+from abstain.evaluation.rules.remedies import Remedies
 from abstain.inference.intervals import Interval
 from abstain.shift import UnlabeledRisk
 from abstain.thresholds import DecisionRule, Disparity, RuleCheck, disparities
@@ -92,6 +95,17 @@ class RuleChecks(NotebookDisplay):
         The threshold as a probability of a correct prediction, if it is known to be log-odds.
     estimates : tuple of UnlabeledRisk or None
         Estimated risk of each unlabeled data set, if it can be estimated.
+    group_curves : tuple of (str, RiskCoverageCurve)
+        For a rule with several thresholds, the curve of each group of the calibration data.
+    conditions : tuple of AnswerCondition
+        The condition under which the rule answers, for each threshold, as text with few digits.
+    positive : str
+        The positive class; "" if there is none.
+    outcomes : tuple of tuple of AnswerOutcomes or None
+        For each data set, its errors and then those of its groups, among the answers and among all
+        samples. None without labels, and for losses other than 0 and 1.
+    remedies : tuple of Remedies
+        For each group of the calibration data without a threshold, what would give one.
 
     Examples
     --------
@@ -114,6 +128,11 @@ class RuleChecks(NotebookDisplay):
     is_binary: bool = True
     threshold_probability: float | None = None
     estimates: tuple[UnlabeledRisk | None, ...] = ()
+    group_curves: tuple[tuple[str, RiskCoverageCurve], ...] = ()
+    conditions: tuple[AnswerCondition, ...] = ()
+    positive: str = ""
+    outcomes: tuple[tuple[AnswerOutcomes | None, ...], ...] = ()
+    remedies: tuple[Remedies, ...] = ()
 
     def __repr__(self) -> str:
         """Return the rule and the numbers of data sets and warnings."""
@@ -132,6 +151,20 @@ class RuleChecks(NotebookDisplay):
     def _checks_of(self, index: int) -> tuple[RuleCheck, ...]:
         groups = self.groups[index] if self.groups else ()
         return (self.checks[index], *groups)
+
+    def results_of(self, index: int) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
+        """Return the check and the outcomes of a data set, followed by those of its groups."""
+        checks = self._checks_of(index)
+        outcomes = self.outcomes[index] if self.outcomes else (None,) * len(checks)
+        return list(zip(checks, outcomes, strict=True))
+
+    def all_outcomes(self) -> list[AnswerOutcomes]:
+        """Return the outcomes of all data sets and groups that have them."""
+        return [outcome for group in self.outcomes for outcome in group if outcome]
+
+    def condition_of(self, group: str) -> AnswerCondition | None:
+        """Return the condition of a group; None if the rule has no such group."""
+        return next((c for c in self.conditions if c.group == group), None)
 
     def disparities(self) -> list[Disparity]:
         """Return the disparities between the groups of each data set; empty without groups.

@@ -1,1 +1,1 @@
-"""Areas of all resamples of a score that is sorted once: NumPy kernels and compiled kernels."""
+"""NumPy kernels and compiled kernels for the areas of all resamples of a sorted score."""

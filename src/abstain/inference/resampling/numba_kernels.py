@@ -1,12 +1,13 @@
-"""Areas of resamples, compiled by numba: 64 resamples side by side, one pass over the samples.
+"""Kernels, compiled by numba, that compute areas of 64 resamples in one pass over the samples.
 
 The kernels compute the same numbers as `numpy_kernels`. This module imports numba, so
-`abstain.inference.resampled_areas.select_kernels` imports it on first use.
+`abstain.inference.resampled_areas.select_kernels` imports this module only on first use.
 
-Two flat arrays contain the running sums of a pass: `double_sums` in float64 and `single_sums` in
-float32. Each sum takes 64 entries, one for each resample, from an offset such as `_N_ACCEPTED` on.
-Two arrays are enough for the compiler to prove that they do not overlap, so that it can use vector
-registers. Single precision is enough for whole numbers and for small corrections.
+Two flat arrays contain the running sums of a pass. `double_sums` has the type float64, and
+`single_sums` has the type float32. Each sum has 64 entries, one for each resample, which start at
+an offset such as `_N_ACCEPTED`. With only two arrays, the compiler can prove that the arrays do not
+overlap and can use vector registers. Single precision is sufficient for integers and for small
+corrections.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +30,8 @@ _augrc_from_rank_sum = njit()(augrc_from_rank_sum)
 #: Number of resamples that are computed side by side.
 _LANES = 64
 
-#: Vector registers need sums in any order and divisions without a check for zero.
+#: Compiler options that allow vector registers, which need sums in any order and divisions without
+#: a check for zero.
 _FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz"},
     "error_model": "numpy",
@@ -44,14 +46,15 @@ _N_ACCEPTED, _FAILURES_ACCEPTED, _CELL_EXCESS, _EVENT_SIZE, _EVENT_FAILURES = (
     _LANES * i for i in range(5)
 )
 
-#: Number of successes between two checks of whether the series is accurate enough.
+#: Number of successes between two checks of the accuracy of the series.
 _CHECK_INTERVAL = 16
 
 
 class PaddedCounts(NamedTuple):
-    """Counts padded to shape (n + 1, 64).
+    """Counts that are padded to shape (n + 1, 64).
 
-    The last row contains zeros. `n_resamples` columns are resamples, the others are copies.
+    The last row contains zeros. The first `n_resamples` columns are resamples, and the others are
+    copies.
     """
 
     counts: Array
@@ -83,7 +86,7 @@ def _tally(sampled_units: Array, rows: Array, max_count: int) -> bool:
 
 @njit()
 def _copy_transposed(rows: Array, counts: Array, first_column: int) -> None:
-    # 64 units at a time: a cache line of each row.
+    # The loop processes 64 units at a time, which are a cache line of each row.
     for start in range(0, counts.shape[0], 64):
         stop = min(start + 64, counts.shape[0])
         for j in range(rows.shape[0]):
@@ -92,7 +95,7 @@ def _copy_transposed(rows: Array, counts: Array, first_column: int) -> None:
 
 
 def prepare(counts: Array) -> PaddedCounts:
-    """Pad the counts to 64 columns with copies of the last one, and add a row of zeros."""
+    """Pad the counts to 64 columns with copies of the last column, and add a row of zeros."""
     n_samples, n_resamples = counts.shape
     padded = np.zeros((n_samples + 1, _LANES), counts.dtype)
     padded[:-1, :n_resamples] = counts
@@ -128,6 +131,7 @@ def _areas_of_binary_loss(
     options: tuple[bool, bool, float],
     out: FloatArray,
 ) -> None:
+    """Compute the areas of 64 resamples of unweighted 0/1 losses."""
     event_starts, event_ends, is_failure = events
     n_events, n_samples = event_starts.size, counts_and_order[1].size
     trapezoid, harmonic_sum = tables
@@ -136,7 +140,7 @@ def _areas_of_binary_loss(
     single_sums = np.zeros(5 * _LANES, np.float32)
     position, series_is_accurate = 0, False
     for event in range(n_events + 1):
-        # The successes from `position` to `cell_end` lie between two events.
+        # The successes from `position` to `cell_end` are between two events.
         cell_end = event_starts[event] if event < n_events else n_samples
         if not needs_aurc or event == 0:
             # The risk before the first failure is 0, so the area is 0.
@@ -188,8 +192,8 @@ def _add_single_successes(
 ) -> tuple[int, bool]:
     """Add successes as exact events until every resample has accepted `min_accepted` samples.
 
-    Returns the position after the last added sample, and whether the rest of the span may use the
-    series.
+    The function returns the position after the last added sample, and whether the series can be
+    used for the remaining span.
     """
     counts, order = counts_and_order
     double_sums, single_sums = sums
@@ -219,10 +223,10 @@ def _all_accepted(single_sums: Array, min_accepted: float) -> bool:
 def _add_successes(
     counts_and_order: tuple[Array, IntArray], span: tuple[int, int], single_sums: Array
 ) -> None:
-    """Add the area of a span of successes above unit trapezoids, four samples at a time.
+    """Add the area of a span of successes above unit trapezoids, with four samples at a time.
 
-    A success with count k and center m adds failures x (k^3 - k) / m^3. The four centers are
-    expanded around their common center to first order.
+    A success with count k and center m adds failures x (k^3 - k) / m^3. The contributions of four
+    samples are expanded around their common center to first order.
     """
     counts, order = counts_and_order
     start, stop = span
@@ -241,7 +245,8 @@ def _add_successes(
             sum_of_4 = sum_of_3 + k_3
             excess_0, excess_1 = k_0 * k_0 * k_0 - k_0, k_1 * k_1 * k_1 - k_1
             excess_2, excess_3 = k_2 * k_2 * k_2 - k_2, k_3 * k_3 * k_3 - k_3
-            # Each excess times twice the offset of its center from the common center.
+            # The moment sums each excess times twice the offset of its center from the common
+            # center.
             twice_moment = (
                 excess_0 * (k_0 - sum_of_4)
                 + excess_1 * (k_0 + sum_of_2 - sum_of_4)
@@ -270,7 +275,7 @@ def _read_event(
     is_failure: Array,
     single_sums: Array,
 ) -> None:
-    """Set the numbers of samples and failures of the event."""
+    """Set the numbers of samples and failures of an event."""
     counts, order = counts_and_order
     start, stop = span
     row, failure = counts[order[start]], np.float32(is_failure[start])
@@ -290,7 +295,7 @@ def _read_event(
 def _add_event(
     double_sums: FloatArray, single_sums: Array, trapezoid: FloatArray, needs_aurc: bool
 ) -> None:
-    """Add the trapezoid of the event and the table terms of the two runs next to it.
+    """Add the trapezoid of an event and the table terms of the two neighboring runs.
 
     A run of successes from e to b accepted samples with F failures has the area
     F (trapezoid[b] - trapezoid[e]).
@@ -311,7 +316,7 @@ def _add_event(
         single_sums[_N_ACCEPTED + j] += single_sums[_EVENT_SIZE + j]
         single_sums[_FAILURES_ACCEPTED + j] += single_sums[_EVENT_FAILURES + j]
         double_sums[_TWICE_RANK_SUM + j] += failures * (n_before + n_after)
-        # Size times the mean of the risks before and after the event.
+        # The area is the size times the mean of the risks before and after the event.
         area = size * (failures_before * n_after + failures_after * n_before)
         area /= max(2.0 * n_before * n_after, 1.0)
         # The curve is constant from coverage 0 to the first vertex.
@@ -327,7 +332,7 @@ def _add_event(
 def _add_event_to_plugin(
     double_sums: FloatArray, single_sums: Array, harmonic_sum: FloatArray
 ) -> None:
-    """Add the harmonic numbers at the ranks of the event's failures, averaged over ties."""
+    """Add the harmonic numbers at the ranks of the failures of an event, averaged over ties."""
     for j in range(_LANES):
         size = single_sums[_EVENT_SIZE + j]
         if size > 0:
@@ -345,6 +350,7 @@ def _write_areas_of_binary_loss(
     options: tuple[bool, bool, float],
     out: FloatArray,
 ) -> None:
+    """Write the areas from the sums over all samples."""
     needs_aurc, needs_plugin, _ = options
     for j in range(_LANES):
         total = np.float64(single_sums[_N_ACCEPTED + j])
@@ -405,6 +411,7 @@ def _areas_of_any_loss(
     plugin_options: tuple[FloatArray, FloatArray, bool],
     out: FloatArray,
 ) -> None:
+    """Compute the areas of 64 resamples of any losses and weights."""
     counts, order = counts_and_order
     group_starts, group_ends = group_bounds
     weight, loss = weight_and_loss
@@ -427,7 +434,7 @@ def _areas_of_any_loss(
 
 @njit(**_FAST)
 def _add_group(sums: FloatArray) -> None:
-    """Add a tie group: the trapezoid from the previous vertex to the vertex of the group."""
+    """Add the trapezoid from the previous vertex to the vertex of a tie group."""
     for j in range(_LANES):
         weight_before, group_weight = sums[_WEIGHT_ACCEPTED + j], sums[_GROUP_WEIGHT + j]
         weight_after = weight_before + group_weight
@@ -444,7 +451,7 @@ def _add_group(sums: FloatArray) -> None:
 
 @njit(**_FAST)
 def _add_group_to_plugin(sums: FloatArray, harmonic_sum: FloatArray) -> None:
-    """Add the harmonic numbers at the ranks of an unweighted tie group, averaged over its ties."""
+    """Add the harmonic numbers at the ranks of an unweighted tie group, averaged over ties."""
     for j in range(_LANES):
         size = sums[_GROUP_WEIGHT + j]
         if size > 0.0:
@@ -457,6 +464,7 @@ def _add_group_to_plugin(sums: FloatArray, harmonic_sum: FloatArray) -> None:
 def _write_areas_of_any_loss(
     sums: FloatArray, trapezoid: FloatArray, needs_plugin: bool, out: FloatArray
 ) -> None:
+    """Write the areas from the sums over all tie groups."""
     for j in range(_LANES):
         total, total_loss = sums[_WEIGHT_ACCEPTED + j], sums[_LOSS_ACCEPTED + j]
         out[0, j] = total

@@ -1,5 +1,6 @@
-"""Areas of resamples in NumPy; `numba_kernels` computes the same numbers with numba.
+"""Kernels in NumPy that compute areas of resamples.
 
+The module `numba_kernels` computes the same numbers with numba. The module
 `abstain.inference.resampled_areas` explains which steps are exact and where a series is truncated.
 """
 
@@ -20,24 +21,26 @@ from abstain.inference.resampling.sorted_samples import (
 )
 from abstain.typing import Array, FloatArray, IntArray
 
-#: Largest number of elements in a temporary array over samples and resamples.
+#: Maximum number of elements of a temporary array over samples and resamples.
 _MAX_ELEMENTS = 1 << 20
 
 
 class ResampleBlock(NamedTuple):
-    """The counts of b resamples, and reusable buffers."""
+    """The counts of b resamples and reusable buffers."""
 
-    #: Shape (n, b). How often each sample is drawn, k.
+    #: Shape (n, b). Number of times k that each sample is drawn.
     counts: Array
-    #: Shape (n, 2b). k and k^3 - k, in a type that can represent their sums over a cell.
+    #: Shape (n, 2b). The numbers k and k^3 - k, in a type that can represent their sums over a
+    #: cell.
     counts_and_excess: Array
     #: Largest count.
     max_count: int
-    #: Arrays by name, which the next score overwrites: allocation is slower than the arithmetic.
+    #: Arrays by name, which the next score overwrites, because allocation is slower than
+    #: arithmetic.
     buffers: dict[str, Array]
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized array, which later calls with the same name overwrite."""
+        """Return an uninitialized array that later calls with the same name overwrite."""
         size = prod(shape)
         array = self.buffers.get(name)
         if array is None or array.size < size or array.dtype != dtype:
@@ -56,7 +59,7 @@ class ResampleBlock(NamedTuple):
         return np.take(array, index, axis=0, out=out, mode="clip")
 
     def min_drawn(self, samples: IntArray) -> int:
-        """Return how often `samples` are drawn together, the minimum over the resamples."""
+        """Return the minimum over the resamples of the total count of `samples`."""
         sum_type = self.counts_and_excess.dtype
         may_overflow = (
             sum_type.kind != "i" or samples.size * self.max_count > np.iinfo(sum_type).max
@@ -64,7 +67,7 @@ class ResampleBlock(NamedTuple):
         if may_overflow:
             selected = self.take("selected counts", self.counts, samples)
             return int(np.add.reduce(selected, axis=0, dtype=np.int64).min())
-        # A sum in the type of the array is faster.
+        # The sum is faster in the type of the array.
         n_resamples = self.counts.shape[1]
         selected = self.take("selected counts and excess", self.counts_and_excess, samples)
         return int(np.add.reduce(selected, axis=0, dtype=sum_type)[:n_resamples].min())
@@ -149,18 +152,18 @@ def _select_layout(
 
 
 def _round_up(position: float) -> float:
-    """Round up to a power of 2^(1/4), so that few different layouts are computed."""
+    """Round up to a power of 2^(1/4), so that only few different layouts are computed."""
     return float(2.0 ** (np.floor(4.0 * np.log2(position) + 1.0) / 4.0))
 
 
 def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, Array]:
-    """Return the cumulative sum of the counts over the slots, and the sum of k^3 - k in each."""
+    """Return the cumulative counts over the slots and the sum of k^3 - k in each slot."""
     n_resamples = block.counts.shape[1]
     counts_and_excess = block.counts_and_excess
     max_slot_sum = layout.max_slot_size * block.max_count
     if counts_and_excess.dtype == np.int16 and max_slot_sum > np.iinfo(np.int16).max:
-        # The counts of a large tie group may overflow. Its k^3 - k, which may still overflow, is
-        # not used.
+        # The counts of a large tie group may overflow in 16 bits. Its k^3 - k may still overflow,
+        # but it is not used.
         if "wide" not in block.buffers:
             block.buffers["wide"] = counts_and_excess.astype(np.int32)
         counts_and_excess = block.buffers["wide"]
@@ -175,7 +178,7 @@ class _Events(NamedTuple):
     #: Accepted samples before and after the event, as indices into the tables.
     index_before: Array
     index_after: Array
-    #: The same as floating-point numbers.
+    #: The same numbers as floating-point numbers.
     n_before: Array
     n_after: Array
     #: Samples and failures of the event.
@@ -186,7 +189,7 @@ class _Events(NamedTuple):
 
     @classmethod
     def from_slots(cls, block: ResampleBlock, layout: SlotLayout, n_accepted: Array) -> "_Events":
-        """Read the events from the cumulative sums over the slots."""
+        """Compute the events from the cumulative sums over the slots."""
         after = block.take("after", n_accepted, layout.event_slots)
         previous_slots = np.maximum(layout.event_slots - 1, 0)
         before = block.take("before", n_accepted, previous_slots)
@@ -208,18 +211,18 @@ class _Events(NamedTuple):
         )
 
     def trapezoid_area(self, block: ResampleBlock, trapezoid: FloatArray) -> FloatArray:
-        """Sum the trapezoids of the events and the table differences of the cells between them.
+        """Sum the trapezoids of the events and the table differences of the cells between events.
 
-        A run of successes from e to b accepted samples with F failures has the area
-        F (trapezoid[b] - trapezoid[e]). Each event adds the two terms of its neighbouring runs.
-        The caller adds the term of the last run, which ends at the total.
+        A run of successes from e to b accepted samples with F failures has the area F (trapezoid[b]
+        - trapezoid[e]). Each event adds one term of the run before it and one term of the run after
+        it. The caller adds the last term of the last run, which ends at the total.
         """
         shape = self.n_before.shape
         area = block.buffer("area", shape, np.float64)
         work = block.buffer("area work", shape, np.float64)
         failures_before = block.buffer("failures_before", shape, np.float64)
         np.subtract(self.failures_after, self.n_failures, out=failures_before)
-        # Width times the mean of the risks before and after the event.
+        # The area of an event is its width times the mean of the risks before and after the event.
         np.multiply(failures_before, self.n_after, out=area)
         area += np.multiply(self.failures_after, self.n_before, out=work)
         area *= self.n_samples
@@ -259,14 +262,14 @@ def _cell_excess_area(
     excess: Array,
     failures_after_event: Array,
 ) -> FloatArray:
-    """Sum the area of the cells above unit trapezoids: failures x (k^3 - k) / (6 center^3)."""
+    """Sum the areas of the cells above unit trapezoids, failures x (k^3 - k) / (6 center^3)."""
     n_events, n_resamples = failures_after_event.shape
     failures_before_event = block.buffer(
         "failures before event", (n_events + 1, n_resamples), np.float32
     )
     failures_before_event[0] = 0
     failures_before_event[1:] = failures_after_event
-    # Cells before the first event have no failures and add nothing.
+    # Cells before the first event accept no failure, so they add nothing.
     first_cell = np.searchsorted(layout.n_events_before_cell, 1)
     cell_slots = layout.cell_slots[first_cell:]
     n_events_before = layout.n_events_before_cell[first_cell:]
@@ -300,7 +303,8 @@ def areas_of_any_loss(
 def _areas_of_resamples(
     counts: Array, samples: SortedSamples, tables: HarmonicTables, requested: RequestedAreas
 ) -> FloatArray:
-    # Resamples are rows, because NumPy sums fast along the last axis only.
+    """Compute the areas of some resamples of any losses and weights, shape (5, b)."""
+    # Resamples are rows, because NumPy is fast only for sums along the last axis.
     weight = counts.T[:, samples.order].astype(np.float64)
     if samples.weight is not None:
         weight *= samples.weight
@@ -336,7 +340,7 @@ def _areas_of_resamples(
 def _plugin_aurc(
     count: FloatArray, loss: FloatArray, n_accepted: FloatArray, tables: HarmonicTables
 ) -> FloatArray:
-    """Return the plug-in AURC of unweighted samples, one value for each row."""
+    """Return the plug-in AURC of unweighted samples for each row."""
     after, before = n_accepted.astype(np.int64), (n_accepted - count).astype(np.int64)
     harmonic_of_group = tables.harmonic_sum[after] - tables.harmonic_sum[before]
     total = n_accepted[:, -1]

@@ -1,16 +1,16 @@
-"""Samples sorted once by confidence, and their partition into slots for all resamples.
+"""Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
-A slot is a set of neighbouring samples whose counts a resample may sum first. An *event* is a slot
-with a failure or a tie; its trapezoid is evaluated exactly. A *cell* is a slot of successes, for
-which a series is enough (see `abstain.inference.resampled_areas`).
+A slot is a set of neighboring samples whose counts a resample may sum first. An *event* is a slot
+with a failure or a tie, whose trapezoid is evaluated exactly. A *cell* is a slot of successes, for
+which a series is sufficiently accurate (see `abstain.inference.resampled_areas`).
 
 A success that is drawn k times, after m accepted samples with a risk of about `max_risk`, adds to
 total x AURC the area of k unit trapezoids and
 
     max_risk (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...)
 
-The kernels sum the first term only, cell by cell, with one center m for each cell. The
-truncation error of a cell depends on how many of its samples share a center.
+The kernels sum only the first term, with one center m for each cell. The truncation error of a cell
+depends on the number of its samples that share a center.
 """
 
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ from abstain._foundation.arrays import read_only
 from abstain._foundation.lazy_imports import special
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Largest number of samples in a cell. Larger cells save no more time.
+#: Maximum number of samples in a cell, because larger cells do not save more time.
 MAX_CELL_SIZE = 16
 
-#: Failure shares among fewer accepted samples are divided by this number instead.
+#: Minimum divisor of the share of failures among the accepted samples.
 _MIN_ACCEPTED_FOR_SHARE = 64
 
 
@@ -84,7 +84,7 @@ class SortedSamples:
 
     @cached_property
     def first_failure_start(self) -> int:
-        """Start of the first tie group with a failure; n if there are no failures."""
+        """Start of the first tie group with a failure, or n without failures."""
         failure_positions = np.flatnonzero(self.is_failure)
         if not failure_positions.size:
             return self.n_samples
@@ -93,7 +93,7 @@ class SortedSamples:
 
     @cached_property
     def is_event(self) -> BoolArray:
-        """Whether each group has a failure or a tie; False before the first failure, shape (g,)."""
+        """Whether each group has a failure or a tie and is not before the first failure, (g,)."""
         has_failure_or_tie = self.is_failure[self.group_starts] | (
             self.group_ends - self.group_starts > 1
         )
@@ -107,17 +107,17 @@ class SortedSamples:
 
     @cached_property
     def max_risk(self) -> float:
-        """Largest share of failures among the accepted samples, damped for the first few."""
+        """Largest share of failures among the accepted samples, damped for the first samples."""
         positions = np.flatnonzero(self.is_failure)
         n_failures = np.arange(1, positions.size + 1)
         shares = n_failures / np.maximum(positions + 1, _MIN_ACCEPTED_FOR_SHARE)
         return float(shares.max(initial=0.0))
 
     def layout(self, n_single: int, pairs_from: float) -> SlotLayout:
-        """Return the slots; layouts are cached.
+        """Return the slots, and cache their layout.
 
-        The first `n_single` samples have slots of one sample. From position `pairs_from` on, cells
-        have at least two samples.
+        The slots of the first `n_single` samples contain one sample each. From position
+        `pairs_from` on, cells contain at least two samples.
         """
         key = (n_single, float(pairs_from))
         if key not in self._layouts:
@@ -125,6 +125,7 @@ class SortedSamples:
         return self._layouts[key]
 
     def _compute_layout(self, n_single: int, pairs_from: float) -> SlotLayout:
+        """Divide the sorted samples into events and cells."""
         is_early = (self.group_starts < n_single) & (self.group_starts >= self.first_failure_start)
         events = np.flatnonzero(self.is_event | is_early)
         event_starts, event_ends = self.group_starts[events], self.group_ends[events]
@@ -154,7 +155,7 @@ class SortedSamples:
 
 
 def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
-    """Return the sparse matrix that sums `samples[edges[i]:edges[i + 1]]` in row i."""
+    """Return the sparse matrix whose row i sums `samples[edges[i]:edges[i + 1]]`."""
     from scipy.sparse import csr_matrix
 
     ones = np.ones(samples.size, np.int8)
@@ -165,8 +166,8 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
     """Return the edges of cells from position `n_single` on.
 
-    Cells have one sample, from `pairs_from` on two, and then more. The number of samples that may
-    share a cell grows with the power 2.5 of the position.
+    Cells contain one sample up to `pairs_from`, and then two or more samples. The number of samples
+    that may share a cell increases with the power 2.5 of the position.
     """
     edges, position = [np.array([0])], n_single
     for width in range(1, MAX_CELL_SIZE + 1):
@@ -188,21 +189,21 @@ def sort_samples(confidence: Array, loss: Array, weight: FloatArray | None = Non
     return SortedSamples(order, np.flatnonzero(is_group_start), loss[order], sorted_weight)
 
 
-#: Largest sum of the truncated terms: a fifth of the guaranteed accuracy of 1e-12.
+#: Maximum sum of the truncated terms, which is a fifth of the guaranteed accuracy of 1e-12.
 _MAX_TRUNCATION_ERROR = 2e-13
 
-#: The same for terms of random sign, which mostly cancel. The limit is nominal: the largest error
-#: against the exact form was 5e-13 in 12,000 to 32,500 resamples each of n = 1,000 to 30,000
-#: samples with 5% to 30% failures.
+#: The same maximum for terms of random sign, which mostly cancel. The limit is nominal. Compared
+#: with the exact form, the largest error was 5e-13 for n = 1,000 to 30,000 samples with 5% to 30%
+#: failures, each with 12,000 to 32,500 resamples.
 _MAX_RANDOM_TRUNCATION_ERROR = 4e-13
 
-#: Factor on the random error when the samples of a cluster are neighbours in the order.
+#: Factor on the random error if the samples of a cluster are neighbors in the order.
 _CLUSTER_FACTOR = 4.0
 
 
 @dataclass(frozen=True)
 class CountMoments:
-    """Moments and maximum of the counts k of a block of resamples."""
+    """Moments and maximum of the counts k in a block of resamples."""
 
     #: Means of k^3 and k^5.
     mean_cube: float
@@ -211,7 +212,7 @@ class CountMoments:
     rms_excess: float
     #: Largest count.
     max_count: int
-    #: Size of the largest resample.
+    #: Number of samples in the largest resample.
     max_total: int
 
     @classmethod
@@ -222,30 +223,32 @@ class CountMoments:
         cube = square * k
         rms_excess = float(np.sqrt(np.mean((cube - k) ** 2))) / 6.0
         if clustered:
-            # Samples of a cluster are drawn together. If they are neighbours, their errors add up.
+            # Samples of a cluster are drawn together. If these samples are neighbors, their errors
+            # add up.
             rms_excess *= _CLUSTER_FACTOR
         fifth_power = float(np.mean(cube * square))
         return cls(float(cube.mean()), fifth_power, rms_excess, int(counts.max()), max_total)
 
     def min_accepted_four_around_center(self, max_risk: float) -> float:
-        """Return how many samples must be accepted if four centers are expanded around their mean.
+        """Return the minimum number of accepted samples if four centers share an expansion.
 
-        After m accepted samples the truncated terms add up to max_risk / (3 total m^3) times the
-        mean over the samples of k^5 / 20 (series) plus about k^3 (expansion of the centers).
+        After m accepted samples, the truncated terms sum to max_risk / (3 total m^3) times a mean
+        over the samples. The mean is over k^5 / 20 from the series plus about k^3 from the
+        expansion of the centers.
         """
         return self._min_accepted(self.mean_fifth_power / 20.0 + self.mean_cube, max_risk)
 
     def min_accepted_single_centers(self, max_risk: float) -> float:
-        """Return how many samples must be accepted if every success has its own center."""
+        """Return the minimum number of accepted samples if every success has its own center."""
         return self._min_accepted(self.mean_fifth_power / 20.0, max_risk)
 
     def min_accepted_shared_center(self, max_risk: float) -> float:
-        """Return how many samples must be accepted if two successes share one center.
+        """Return the minimum number of accepted samples if two successes share one center.
 
-        The samples of a cell may have any order, so the error of a cell has a random sign. For a
-        cell of L samples its size is about 3 max_risk / m^3 times sqrt(L^3 / 12) times the root
-        mean square of the excess. The root of the sum of the squares of these errors from m on
-        is 0.39 L max_risk rms_excess / (total m^2.5).
+        The samples of a cell may have any order, so the error of a cell has a random sign. The
+        error of a cell of L samples is about 3 max_risk / m^3 times sqrt(L^3 / 12) times the root
+        mean square of the excess. The root of the sum of these squared errors from m on is 0.39 L
+        max_risk rms_excess / (total m^2.5).
         """
         error_scale = 2.0 * 0.39 * max_risk * self.rms_excess
         relative_error = error_scale / (_MAX_RANDOM_TRUNCATION_ERROR * self.max_total)
@@ -257,17 +260,17 @@ class CountMoments:
 
 
 class HarmonicTables(NamedTuple):
-    """Functions of a number of samples c, tabulated for c = 0, 1, 2, ..."""
+    """Tables of functions of a number of samples c for c = 0, 1, 2, ..."""
 
-    #: H_c - 1/(2c). A difference of two entries is the area of the trapezoids under 1/x that have
-    #: vertices at whole numbers.
+    #: H_c - 1/(2c). The difference of two entries is the area of trapezoids under 1/x with vertices
+    #: at integers.
     trapezoid: FloatArray
     #: H_0 + ... + H_{c-1}, the sum of the harmonic numbers.
     harmonic_sum: FloatArray
 
 
 class RequestedAreas(NamedTuple):
-    """Areas to compute in addition to the AUGRC."""
+    """Areas that are computed in addition to the AUGRC."""
 
     #: The trapezoid AURC.
     aurc: bool
@@ -277,7 +280,7 @@ class RequestedAreas(NamedTuple):
 
 @lru_cache(maxsize=2)
 def harmonic_tables(max_total: int) -> HarmonicTables:
-    """Tabulate the harmonic functions for 0 to `max_total` samples."""
+    """Compute the tables for 0 to `max_total` samples."""
     c = np.arange(max_total + 1.0)
     harmonic = special.digamma(c + 1.0) + np.euler_gamma
     harmonic[0] = 0.0

@@ -1,4 +1,4 @@
-"""The predictions of a selective classifier, and the label of abstentions."""
+"""The predictions of a selective classifier, and the label that marks abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from abstain.typing import Array, BoolArray
 
 
 class SelectivePrediction(NamedTuple):
-    """Predicted classes, with their acceptance and confidence.
+    """Predicted classes, with a mask of accepted samples and the confidences.
 
-    Unpacks as ``prediction, accepted, confidence``.
+    The tuple unpacks as ``prediction, accepted, confidence``.
 
     Attributes
     ----------
     prediction : ndarray of shape (n,)
         Predicted class of each sample, including rejected samples.
     accepted : ndarray of shape (n,)
-        Whether the decision rule accepts the prediction.
+        Whether the decision rule accepts each prediction.
     confidence : ndarray of shape (n,)
-        Confidence on the scale of the rule's threshold; higher is more trusted.
+        Confidences on the scale of the threshold; higher is more confident.
 
     Examples
     --------
@@ -48,10 +48,10 @@ DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions; raise an error if it is a class or has another type.
+    """Return the label of abstentions. A class or a label of another type raises an error.
 
-    "auto" is "abstain" if the classes are strings, otherwise -1. If -1 is a class, it is one less
-    than the smallest class.
+    The value "auto" selects "abstain" if the classes are strings, and -1 otherwise. If -1 is a
+    class, "auto" selects the integer below the smallest class.
     """
     class_names = classes.tolist()
     are_texts = all(isinstance(name, str) for name in class_names)
@@ -78,7 +78,7 @@ def _unused_integer(class_names: list[Any]) -> int:
 
 
 def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
-    """Raise an error for a label that would change the type of the classes."""
+    """Raise an error if the label would change the data type of the classes."""
     if are_texts:
         is_valid, kind = isinstance(label, str), "a string"
     elif classes.dtype.kind in "iub":
@@ -93,14 +93,14 @@ def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
 
 
 def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
-    """Return the predictions, with the label for rejected samples.
+    """Return the predictions, with the label of abstentions for rejected samples.
 
-    The type of the result does not depend on the number of rejected samples.
+    The dtype of the result does not depend on the number of rejected samples.
     """
     if prediction.dtype.kind == "O":
         answers = prediction.copy()
     else:
-        # Booleans become the integers 0 and 1, because the label is neither of them.
+        # Boolean predictions become 0 and 1, because the label of abstentions is an integer.
         dtype = np.promote_types(prediction.dtype, np.min_scalar_type(label))
         was_integer = prediction.dtype.kind != "f" and dtype.kind == "f"
         answers = prediction.astype(np.int64 if was_integer else dtype)

@@ -1,4 +1,4 @@
-"""Compute confidences of the predictions of a fitted scikit-learn classifier."""
+"""Compute the confidences of the predictions of a fitted scikit-learn classifier."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ _RESPONSES = ("auto", *_METHODS)
 
 @dataclass(frozen=True)
 class Grouping:
-    """Determines the groups of samples from their features and predictions."""
+    """The definition of the groups of samples, from their features or predictions."""
 
     #: None, "prediction", a column of X by name or index, or a function of X.
     per: Any = None
 
     def __post_init__(self) -> None:
-        """Raise an error for invalid groups, before the classifier is fitted."""
+        """Raise an error for an invalid definition before the classifier is fitted."""
         is_valid = self.per is None or isinstance(self.per, str | int) or callable(self.per)
         if not is_valid or isinstance(self.per, bool):
             raise InputError(
@@ -40,7 +40,7 @@ class Grouping:
 
     @classmethod
     def from_rule(cls, per: Any, rule: Any) -> "Grouping":
-        """Return the groups of `per`; for a saved rule per prediction, the predicted classes."""
+        """Return the grouping by `per`, or by predicted class for a rule with these groups."""
         is_per_prediction = isinstance(rule, DecisionRule) and rule.per == PREDICTION
         return cls(PREDICTION if per is None and is_per_prediction else per)
 
@@ -53,7 +53,7 @@ class Grouping:
         return f"column {self.per}" if isinstance(self.per, int) else str(self.per)
 
     def group_samples(self, X: Any, prediction: Array) -> Array | None:
-        """Return the group of each sample as text; None without groups."""
+        """Return the group of each sample as text, or None if there are no groups."""
         if self.per is None:
             return None
         if isinstance(self.per, str) and self.per == PREDICTION:
@@ -75,23 +75,24 @@ class Grouping:
 
 _NO_GROUPS = Grouping()
 
-#: A name in `abstain.confidence.SCORES`, a fitted score, or (estimator, X) -> confidence (n,).
+#: A name in `abstain.confidence.SCORES`, a fitted score, or a function from (estimator, X) to
+#: confidences (n,).
 ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Computes confidences of samples with a fitted classifier."""
+    """The computation of confidences with a fitted classifier."""
 
     score: ScoreLike
-    #: The method of the classifier, "predict_proba" or "decision_function"; "auto" is the first
-    #: one that the classifier has and the score supports.
+    #: Method of the classifier, "predict_proba" or "decision_function". The value "auto" selects
+    #: the first method that the classifier has and the score supports.
     response_method: str = "auto"
-    #: The groups of samples, if a rule has a threshold for each group.
+    #: Definition of the groups, if a rule has a threshold for each group.
     grouping: Grouping = _NO_GROUPS
 
     def __post_init__(self) -> None:
-        """Raise an error for an invalid score, before the classifier is fitted."""
+        """Raise an error for an invalid score before the classifier is fitted."""
         checks.one_of(self.response_method, "response_method", _RESPONSES)
         if isinstance(self.score, str):
             _check_is_not_fitted_score(self.score)
@@ -119,9 +120,9 @@ class Scoring:
     def score_samples(
         self, estimator: Any, X: Any, predictions: Predictions | None = None
     ) -> ConfidenceScore:
-        """Return the confidences of samples.
+        """Compute the confidences of samples.
 
-        `predictions` are the class scores of these samples, if the caller has computed them.
+        `predictions` contains the class scores of the samples, if they are already computed.
         """
         if callable(self.score) and not self._is_fitted_score:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
@@ -135,7 +136,7 @@ class Scoring:
         return confidence.score(score_name, predictions)
 
     def _score_with_fitted(self, estimator: Any, X: Any) -> ConfidenceScore:
-        """Score samples with a fitted score, which raises an error if an input is missing."""
+        """Apply a fitted score to the first output of the classifier that it accepts."""
         state: Any = self.score
         first_error: MissingInputError | None = None
         for predictions in self._iter_outputs(estimator, X):
@@ -146,7 +147,7 @@ class Scoring:
         raise first_error or MissingInputError(_missing_method_message(self.name, estimator))
 
     def _iter_outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
-        """Yield the class scores of each available method, then the same with X as features."""
+        """Yield the class scores of each available method, first without and then with features."""
         methods = _METHODS if self.response_method == "auto" else (self.response_method,)
         all_outputs = [
             class_score_predictions(estimator, X, method)
@@ -194,20 +195,20 @@ def _check_is_not_fitted_score(name: str) -> None:
 
 
 def class_score_predictions(estimator: Any, X: Any, method: str) -> Predictions:
-    """Return the class scores of samples without labels; classes are the codes 0 to K - 1."""
+    """Return the class scores of samples without labels. The classes are the codes 0 to K - 1."""
     scores: dict[str, Any] = class_scores(estimator, X, method)
     return Predictions(**scores, unlabeled=True)
 
 
 def class_scores(estimator: Any, X: Any, method: str) -> dict[str, Array]:
-    """Return "probabilities" or "logits" of shape (n, K) by that name."""
+    """Return the class scores, shape (n, K), by the name "probabilities" or "logits"."""
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba":
-        # If the classifier was fitted on one class, a second class gets the probability 0.
+        # If the classifier was fitted on one class, a second class gets probability 0.
         has_one_class = values.ndim == 2 and values.shape[1] == 1
         return {"probabilities": np.c_[values, np.zeros_like(values)] if has_one_class else values}
     if values.ndim == 1:
-        # For two classes, the number is the difference of their logits.
+        # For two classes, the output is the difference of their logits.
         values = np.stack([-values / 2, values / 2], axis=1)
     classes = len(estimator.classes_)
     if values.shape[1] != classes:
@@ -226,7 +227,7 @@ def _missing_method_message(score: str, estimator: Any, methods: tuple[str, ...]
 
 
 def _features(X: Any) -> Array | None:
-    """Return X as features; None if an entry is not a finite number."""
+    """Return X as features, or None if an entry is not a finite number."""
     dense = X.toarray() if hasattr(X, "toarray") else X
     try:
         features = np.asarray(dense, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Delegate outputs, tags and parameters of `fit` to the classifier inside a selective one."""
+"""Delegate outputs, tags and `fit` parameters of a selective classifier to its classifier."""
 
 from collections.abc import Callable, Mapping
 from inspect import isfunction
@@ -17,16 +17,16 @@ from abstain.typing import AnyArray, Array
 
 
 class MethodAndParameter:
-    """A method with the same name as a parameter.
+    """A descriptor of a method that has the same name as a parameter.
 
-    scikit-learn calls ``estimator.score(X, y)`` and stores a parameter `score` in the attribute
-    with this name. With this descriptor, reading the attribute returns the method, and setting it
-    sets the parameter, which `get_params` reads from the instance dictionary.
+    scikit-learn calls ``estimator.score(X, y)`` and stores the parameter `score` in an attribute
+    with the same name. Reading the attribute returns the method. Setting the attribute sets the
+    parameter in the instance dictionary, from which `get_params` reads it.
 
     Parameters
     ----------
     method : function
-        The method; its name is the name of the parameter.
+        Method whose name is the name of the parameter.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -34,7 +34,7 @@ class MethodAndParameter:
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return the method, bound if there is an instance."""
+        """Return the method, which is bound if it is read from an instance."""
         return self._method if instance is None else MethodType(self._method, instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -46,14 +46,14 @@ _SWITCH = "`sklearn.set_config(enable_metadata_routing=True)`"
 
 
 class RoutedParameters(NamedTuple):
-    """Parameters by receiver."""
+    """Parameters of `fit` for the classifier and for the splitter."""
 
     estimator: Mapping[str, Any]
     splitter: Mapping[str, Any]
 
 
 def make_router(owner: Any) -> MetadataRouter:
-    """Return the receivers of the parameters of `fit`, and the metadata requested by `score`."""
+    """Return the router of `fit` parameters and of metadata that `score` requests."""
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
     router = MetadataRouter(owner=owner).add_self_request(owner)
@@ -64,7 +64,8 @@ def make_router(owner: Any) -> MetadataRouter:
 def route(owner: Any, params: Mapping[str, Any]) -> RoutedParameters:
     """Route the parameters of `fit` to the classifier and the splitter.
 
-    Without metadata routing, only `sample_weight` is supported; the classifier receives it.
+    Without metadata routing, `sample_weight` is the only supported parameter, which the classifier
+    receives.
     """
     passed = {name: value for name, value in params.items() if value is not None}
     if not passed:
@@ -93,7 +94,7 @@ def _groups_hint(names: list[str]) -> str:
 
 def _delegates(method: str) -> Callable[[Any], bool]:
     def has(self: Any) -> bool:
-        # Raises an AttributeError that names the estimator without this method.
+        # Without the method, this line raises an AttributeError that names the estimator.
         getattr(getattr(self, "estimator_", self.estimator), method)
         return True
 
@@ -101,20 +102,20 @@ def _delegates(method: str) -> Callable[[Any], bool]:
 
 
 class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier that wraps another one and has its outputs, tags and routing."""
+    """A classifier that wraps another classifier and has its outputs, tags and routing."""
 
     estimator: Any
     cv: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make a `score` method of a subclass compatible with the parameter `score`."""
+        """Wrap the method `score` of a subclass, so that `score` can also be a parameter."""
         super().__init_subclass__(**kwargs)
         method = vars(cls).get("score")
         if isfunction(method):
             cls.score = MethodAndParameter(method)  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT002  scikit-learn's
-        """Return the parameters by name, with those of the classifier if `deep`."""
+        """Return the parameters by name, including those of the classifier if `deep` is True."""
         params: dict[str, Any] = super().get_params(deep=deep)
         return {**params, "score": vars(self)["score"]}
 
@@ -138,33 +139,33 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @MethodAndParameter
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
-        """Return the share of samples with a correct answer; abstentions count as failures.
+        """Return the share of samples with a correct answer, where abstentions are failures.
 
-        This is ``accuracy_score(y, self.predict(X))``, so abstaining never increases it. To select
-        a classifier or a score by its failure detection, use the scorers of this module.
+        The result equals ``accuracy_score(y, self.predict(X))``, so abstentions never increase it.
+        To compare classifiers or scores by failure detection, use the scorers of this module.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
-            Classes.
+            True classes.
         sample_weight : array-like of shape (n,), optional
             Sample weights.
 
         Returns
         -------
         float
-            In [0, 1]; higher is better.
+            The share, in [0, 1]. A higher value is better.
         """
         return float(ClassifierMixin.score(self, X, y, sample_weight=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing of metadata to the classifier, the splitter and `score`."""
+        """Return the router of metadata to the classifier, the splitter and `score`."""
         return make_router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the classifier, without support for several labels per sample."""
+        """Return the tags of the classifier without support for several labels per sample."""
         from sklearn.utils import get_tags
 
         tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -28,38 +28,38 @@ Fold = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class HeldOutSamples:
-    """Held-out samples, on which rules are chosen."""
+    """Held-out samples, on which decision rules are chosen."""
 
     confidence: ConfidenceScore
-    #: Whether the prediction is wrong.
+    #: Whether each prediction is wrong, shape (n,).
     loss: BoolArray
-    #: The group of each sample, if a rule has a threshold for each group.
+    #: Group of each sample, if a rule has a threshold for each group.
     group: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The samples passed to `fit`, after validation by scikit-learn."""
+    """The samples that were passed to `fit`, after validation by scikit-learn."""
 
     X: Any
     y: Array
-    #: Parameters of the `fit` method of the classifier.
+    #: Parameters for the `fit` method of the classifier.
     params: Mapping[str, Any]
 
     def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
-        """Return a clone of the classifier that is fitted on these rows (default: all)."""
+        """Return a clone of the classifier, fitted on some rows or, by default, on all rows."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
         return clone(estimator).fit(self.select_rows(rows), self.y[rows], **params)
 
     def select_rows(self, rows: IntArray) -> Any:
-        """Return some of the samples."""
+        """Return the selected samples."""
         return _safe_indexing(self.X, rows)
 
 
 def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
-    """Validate that X and y have the same number of samples and y contains classes."""
+    """Validate that X and y have the same length and that y contains classes."""
     if y is None:
         raise InputError("fit requires y to be passed, but the target y is None")
     X, y = indexable(X, y)
@@ -68,7 +68,7 @@ def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
 
 
 def check_no_params(params: Mapping[str, Any]) -> None:
-    """Raise an error for parameters of `fit` if the classifier is not fitted."""
+    """Raise an error if `fit` parameters are passed although the classifier is not fitted."""
     for name in params:
         raise InputError(
             f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "
@@ -77,7 +77,7 @@ def check_no_params(params: Mapping[str, Any]) -> None:
 
 
 def check_fitted(estimator: Any, y: Array) -> Any:
-    """Return the classifier; raise an error if it is not fitted or its classes do not occur."""
+    """Return the classifier if it is fitted and at least one of its classes occurs in y."""
     check_is_fitted(estimator)
     classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
@@ -89,7 +89,7 @@ def check_fitted(estimator: Any, y: Array) -> Any:
 
 
 def get_classes(estimator: Any) -> Array:
-    """Return the classes of a fitted classifier."""
+    """Return the classes of a fitted classifier, shape (K,)."""
     if not hasattr(estimator, "classes_"):
         raise InputError(
             "`estimator` must be a classifier, which has `classes_` once fitted; got "
@@ -99,7 +99,7 @@ def get_classes(estimator: Any) -> Array:
 
 
 def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOutSamples:
-    """Return confidences and losses of samples with a fitted classifier."""
+    """Compute confidences and losses of samples with a fitted classifier."""
     get_classes(estimator)
     prediction = np.asarray(estimator.predict(X))
     loss = np.asarray(prediction != y, dtype=np.bool_)
@@ -109,14 +109,14 @@ def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOu
 
 
 def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
-    """Hold out a share of the samples, stratified by class."""
+    """Return training and held-out rows. A share `cv` is held out, stratified by class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test
 
 
 def is_share(cv: Any) -> bool:
-    """Return whether `cv` is the share of held-out samples."""
+    """Return whether `cv` is a share of held-out samples."""
     return isinstance(cv, Real) and not isinstance(cv, bool | int | np.integer)
 
 
@@ -127,7 +127,7 @@ def cross_fit(
     scoring: Scoring,
     n_jobs: int | None,
 ) -> HeldOutSamples:
-    """Return confidences and losses of each sample with a classifier fitted on other folds."""
+    """Compute the confidence and loss of each sample with a classifier fitted on other folds."""
     fold_list = list(folds)
     _check_tests_disjoint([test for _, test in fold_list], data.y.size)
     parts = Parallel(n_jobs=n_jobs)(
@@ -145,7 +145,7 @@ def cross_fit(
 
 
 def make_folds(cv: Any, data: TrainingData, params: Mapping[str, Any]) -> list[Fold]:
-    """Return the folds of a cross-validation strategy."""
+    """Return the training and held-out rows of each fold of a cross-validation strategy."""
     splitter = check_cv(cv, y=data.y, classifier=True)
     return list(splitter.split(data.X, data.y, **params))
 
@@ -157,7 +157,7 @@ def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) 
 
 
 def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
-    """Raise an error if folds hold out a sample twice; rules require independent samples."""
+    """Raise an error if a sample is held out twice, because rules need independent samples."""
     if not tests:
         raise InputError("`cv` must have at least one split; got none")
     rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
@@ -171,5 +171,5 @@ def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
 
 
 def count_samples(X: Any) -> int:
-    """Return the number of samples."""
+    """Return the number of samples in X."""
     return int(_num_samples(X))

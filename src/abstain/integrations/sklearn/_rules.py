@@ -1,4 +1,4 @@
-"""Choose the `DecisionRule` of a selective classifier on held-out samples."""
+"""Choose the decision rule of a selective classifier on held-out samples."""
 
 import warnings
 from collections.abc import Mapping
@@ -10,31 +10,34 @@ import numpy as np
 from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
+from abstain.evaluation.rules.conditions import answer_conditions
+from abstain.evaluation.rules.data import RuleData
 from abstain.integrations.sklearn._confidence import Grouping
 from abstain.integrations.sklearn._held_out import HeldOutSamples
 from abstain.thresholds import DecisionRule
+from abstain.thresholds.group_names import group_texts
 from abstain.typing import Array, BoolArray
 
 
 @dataclass(frozen=True)
 class RequestedRule:
-    """The rule requested by the parameters of a classifier."""
+    """The decision rule that the parameters of a classifier request."""
 
-    #: A name, a callable or a `DecisionRule`; None accepts everything.
+    #: A name, a callable or a `DecisionRule`. None accepts every sample.
     rule: Any
-    #: Options of a named or callable rule.
+    #: Options of a rule that is a name or a callable.
     params: Any = None
-    #: Groups with separate thresholds.
+    #: Definition of the groups that have separate thresholds.
     grouping: Grouping = Grouping()  # noqa: RUF009  frozen
-    #: Whether the guarantees of the groups hold jointly.
+    #: Whether the guarantees of all groups hold jointly.
     joint: bool = False
 
     def __post_init__(self) -> None:
-        """Raise an error for an invalid rule, before the classifier is fitted."""
+        """Raise an error for an invalid rule before the classifier is fitted."""
         rule = self.rule
         self._check_groups()
         if isinstance(rule, str):
-            entry = thresholds.RULES[rule]  # raises an error for an unknown name
+            entry = thresholds.RULES[rule]  # An unknown name raises an error.
             self._check_params()
             _check_rule_options(entry, dict(self.params or {}))
             return
@@ -46,7 +49,7 @@ class RequestedRule:
         self._check_params()
 
     def _check_groups(self) -> None:
-        """Raise an error for groups that the rule does not support."""
+        """Raise an error if the rule does not support the groups."""
         per, rule = self.grouping.per, self.rule
         if self.joint and per is None:
             raise InputError(
@@ -56,15 +59,16 @@ class RequestedRule:
             raise InputError(
                 f"`rule` has a threshold for each {rule.per!r}; pass its column of X as `per`"
             )
-        named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
-        finished = isinstance(rule, DecisionRule) and bool(rule.parts)
-        if per is not None and not (named or finished):
+        is_fitted_by_name = isinstance(rule, str) and thresholds.RULES[rule].needs_data
+        has_groups = isinstance(rule, DecisionRule) and bool(rule.parts)
+        if per is not None and not (is_fitted_by_name or has_groups):
             raise InputError(
                 "`per` requires a rule that is chosen on samples, such as rule='coverage', or a "
                 f"rule with thresholds for groups; got rule={rule!r}"
             )
 
     def _check_params(self) -> None:
+        """Raise an error if the options of the rule are invalid or have no effect."""
         if self.params is None:
             return
         if not isinstance(self.params, Mapping):
@@ -84,17 +88,19 @@ class RequestedRule:
         return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
     def resolve(self, held_out: HeldOutSamples | None, score: str) -> DecisionRule | None:
-        """Return the rule for the confidences of this score; None if everything is accepted."""
+        """Return the rule for confidences of this score, or None if it accepts every sample."""
         if self.rule is None:
             return None
         rule = self._rule_without_samples(score) if held_out is None else self._fit(held_out)
         if rule.reason:
             _warn_unattainable(rule)
-        open_scale = held_out is not None and rule.scale == "unknown"
-        scale = held_out.confidence.scale if held_out is not None and open_scale else None
+        scale = None
+        if held_out is not None and rule.scale == "unknown":
+            scale = held_out.confidence.scale
         return rule.for_score(rule.score or score, scale=scale)
 
     def _rule_without_samples(self, score: str) -> DecisionRule:
+        """Return the rule if it does not need held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
         rule: DecisionRule = self.rule
@@ -106,6 +112,7 @@ class RequestedRule:
         return rule
 
     def _fit(self, held_out: HeldOutSamples) -> DecisionRule:
+        """Choose the rule on held-out samples."""
         options = dict(self.params or {})
         values = held_out.confidence.values
         if isinstance(self.rule, str) and held_out.group is not None:
@@ -124,7 +131,7 @@ class RequestedRule:
 
 
 def _check_rule_options(rule: thresholds.Rule, params: dict[str, Any]) -> None:
-    """Raise an error for missing and unknown options of a rule."""
+    """Raise an error if an option of the rule is missing or unknown."""
     missing = [name for name in rule.required if name not in params]
     unknown = [name for name in params if name not in rule.options]
     if not (missing or unknown):
@@ -141,10 +148,10 @@ def _warn_unattainable(rule: DecisionRule) -> None:
 
 
 def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
-    """Return the confidences on the scale of a rule's threshold.
+    """Return the confidences on the scale of the threshold of a rule.
 
-    Some rules require probabilities of a correct prediction, as do rules whose scale is
-    "probability". All other rules use the values of the score.
+    Some rules, and all rules with the scale "probability", require probabilities of a correct
+    prediction. All other rules use the values of the score.
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
@@ -160,11 +167,27 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
     return confidence.probability
 
 
+def conditions_by_group(
+    rule: DecisionRule | None, held_out: HeldOutSamples | None, *, n_classes: int
+) -> dict[str, str]:
+    """Return the condition under which a rule answers, for each group or for ""."""
+    if rule is None:
+        return {}
+    data_sets = []
+    if held_out is not None:
+        values = confidence_on_rule_scale(held_out.confidence, rule)
+        group = None if held_out.group is None else group_texts(held_out.group)
+        data = RuleData((), "", values, held_out.loss, None, threshold_group=group)
+        data_sets = [data]
+    conditions = answer_conditions(rule, data_sets, n_classes=n_classes)
+    return {condition.group: condition.text for condition in conditions}
+
+
 def accept(
     rule: DecisionRule, confidence: ConfidenceScore, group: Array | None = None
 ) -> BoolArray:
     """Return a mask of the samples that a rule accepts."""
-    # Raises an error if the rule requires probabilities and the score has none.
+    # This call raises an error if the rule requires probabilities and the score has none.
     values = confidence_on_rule_scale(confidence, rule)
     rule_input: Any = values if rule.scale == "unknown" else confidence
     return np.asarray(rule.apply(rule_input, group=group), dtype=np.bool_)

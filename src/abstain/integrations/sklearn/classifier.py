@@ -1,4 +1,4 @@
-"""A scikit-learn classifier that abstains if its confidence is too low."""
+"""`SelectiveClassifier`, a scikit-learn classifier that abstains if its confidence is low."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -17,84 +17,96 @@ from abstain.integrations.sklearn._answers import (
 )
 from abstain.integrations.sklearn._confidence import Grouping, ScoreLike, Scoring
 from abstain.integrations.sklearn._delegation import DelegatingClassifier, route
-from abstain.integrations.sklearn._rules import RequestedRule, accept, confidence_on_rule_scale
+from abstain.integrations.sklearn._rules import (
+    RequestedRule,
+    accept,
+    conditions_by_group,
+    confidence_on_rule_scale,
+)
 from abstain.typing import Array, BoolArray
 
 
 class SelectiveClassifier(DelegatingClassifier):
-    """A classifier that abstains if its confidence is too low.
+    """A classifier that abstains if its confidence is below a threshold.
 
     Parameters
     ----------
     estimator : classifier
         Any scikit-learn classifier or pipeline.
     score : str, fitted score or callable, default="msr"
-        The confidence: a name in `abstain.confidence.SCORES`, a fitted score, or a function
-        ``(estimator, X) -> confidence`` of shape (n,), where higher is more trusted. If a fitted
-        score requires features, the rows of X are used.
+        Confidence score: a name in `abstain.confidence.SCORES`, a fitted score, or a function
+        ``(estimator, X) -> confidence`` of shape (n,), where higher is more confident. If a fitted
+        score requires features, the rows of X are the features.
     rule : None, str, callable or DecisionRule, default=None
-        The decision rule. None accepts everything. A name in `abstain.thresholds.RULES` or a
-        callable ``(confidence, loss) -> DecisionRule`` is applied to held-out samples with 0/1
-        loss. A `DecisionRule` is used without changes.
+        Decision rule. None accepts every sample. A name in `abstain.thresholds.RULES` or a callable
+        ``(confidence, loss) -> DecisionRule`` is fitted on held-out samples with 0/1 loss. A
+        `DecisionRule` is used without changes.
     rule_params : mapping, optional
         Options of the rule, such as ``{"max_risk": 0.05, "delta": 0.05}``.
     cv : None, int, splitter, iterable of splits, float or "prefit", default=None
-        Held-out samples, on which the rule is chosen. None or an int: each sample is held out once
-        in this number of stratified folds (None: 5), and the classifier is then fitted on all
-        samples. A float: this share is held out, stratified by class, and the classifier is fitted
-        on the remaining samples. "prefit": the classifier is already fitted, and all samples are
-        held out.
+        Held-out samples, on which the rule is chosen. If None or an int, each sample is held out
+        once in this number of stratified folds (None means 5), and the classifier is then fitted on
+        all samples. If a float, this share of the samples is held out, stratified by class, and the
+        classifier is fitted on the remaining samples. If "prefit", the classifier is already
+        fitted, and all samples are held out.
     abstain_label : object, default="auto"
-        Output of `predict` for rejected samples. "auto" is "abstain" if the classes are strings,
-        otherwise -1 (or, if -1 is a class, one less than the smallest class).
+        Output of `predict` for rejected samples. The value "auto" selects "abstain" if the classes
+        are strings, and -1 otherwise. If -1 is a class, "auto" selects the integer below the
+        smallest class.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Method of the classifier from which a named score is computed. "auto" is
-        `decision_function`, interpreted as logits, for scores that require logits, otherwise the
-        first available method.
+        Method of the classifier from which a score in `SCORES` is computed. For scores that require
+        logits, "auto" selects `decision_function`, whose output is used as logits. For other
+        scores, "auto" selects the first available method.
     n_jobs : int, optional
-        Number of folds that are fitted in parallel.
+        Number of folds for which classifiers are fitted in parallel.
     random_state : int, RandomState instance or None, default=None
         Random state of the split if `cv` is a float.
     per : None, "prediction", str, int or callable, default=None
-        Groups with separate thresholds and guarantees: the predicted classes, the values of a
-        column of X (name or index), or the output of a function ``X -> groups``. The rule must be
-        a name, or a `DecisionRule` with thresholds for these groups.
+        Groups with separate thresholds and guarantees. They are the predicted classes, the values
+        of a column of X (name or index), or the output of a function ``X -> groups``. The rule must
+        be a name or a `DecisionRule` with thresholds for these groups.
     joint : bool, default=False
         Whether the guarantees of all groups hold jointly with probability 1 - delta. By default,
-        each guarantee holds separately.
+        the guarantee of each group holds with this probability.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
     decision_rule_ : DecisionRule or None
-        The rule, with its guarantee, threshold and calibration size. If `per` is set, it has a
-        part for each group.
+        Decision rule with its guarantee, threshold and calibration size. If `per` is set, the rule
+        has one part per group.
+    answer_conditions_ : dict from str to str
+        Condition of each group under which the classifier answers, such as "p ≥ 0.920 or
+        p ≤ 0.080" for the probability of the second of two classes. The key is "" for a single
+        threshold. The numbers have few digits and accept the same held-out samples.
     abstain_label_ : object
-        The label of abstentions.
+        Label of abstentions.
     classes_ : ndarray of shape (K,)
-        The classes.
+        Class names.
     n_features_in_, feature_names_in_ : int, ndarray
         Attributes of the fitted classifier, if it has them.
 
     Notes
     -----
-    A guarantee requires held-out samples on which the classifier was not fitted. It is exact for
-    ``cv="prefit"`` with new samples. For a float it holds too; stratification only reduces the
-    variance of the held-out losses. With folds, the rule is chosen on the predictions of the
-    classifiers of the folds, while the final classifier is fitted on all samples. The guarantee
-    then holds only approximately.
+    A guarantee requires held-out samples on which the classifier was not fitted. The guarantee is
+    exact for ``cv="prefit"`` with new samples and for a float. In the latter case, stratification
+    only reduces the variance of the held-out losses. With folds, the rule is chosen on the
+    predictions of the classifiers of the folds, while the final classifier is fitted on all
+    samples.
+    The guarantee then holds only approximately.
 
-    `sample_weight` is passed to the classifier only. The rule counts every held-out sample once,
-    because no guarantee holds for weighted samples, and weights that balance classes in training
-    do not describe future samples. For a rule on weighted samples, choose it with
-    `abstain.thresholds` and pass the `DecisionRule`.
+    Only the classifier receives `sample_weight`, and the rule counts every held-out sample once. No
+    guarantee holds for weighted samples, and weights that balance classes in training do not
+    describe future samples. To use weighted samples, choose a rule with `abstain.thresholds` and
+    pass the `DecisionRule`.
 
-    If the rule is unattainable, `fit` issues a warning and all samples are rejected. With `per`,
-    samples are rejected if their group is too small for a guarantee or has no held-out samples.
+    If the target of the rule cannot be attained, `fit` issues a warning and all samples are
+    rejected. With `per`, samples are rejected if their group is too small for a guarantee or has no
+    held-out samples.
 
-    `score` is the name of a parameter and of a method: ``get_params()["score"]`` is the parameter,
-    and ``classifier.score(X, y)`` is the accuracy with abstentions as failures.
+    `score` is the name of a parameter and of a method. ``get_params()["score"]`` returns the
+    parameter, and ``classifier.score(X, y)`` returns the accuracy with abstentions as failures.
 
     Examples
     --------
@@ -111,6 +123,8 @@ class SelectiveClassifier(DelegatingClassifier):
     >>> answers = classifier.fit(X[:1500], y[:1500]).predict(X[1500:])
     >>> sorted(set(answers.tolist()))
     [-1, 0, 1]
+    >>> classifier.answer_conditions_[""]
+    'p ≥ 0.9805 or p ≤ 0.0195'
     """
 
     def __init__(
@@ -146,12 +160,12 @@ class SelectiveClassifier(DelegatingClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Samples; dataframes are passed to the classifier without conversion.
+            Samples. Dataframes are passed to the classifier without conversion.
         y : array-like of shape (n,)
-            Classes.
+            True classes.
         **params
-            `sample_weight` for the `fit` method of the classifier; with metadata routing, the
-            metadata requested by the classifier and the splitter.
+            `sample_weight` for the `fit` method of the classifier. With metadata routing, the
+            metadata that the classifier and the splitter request.
 
         Returns
         -------
@@ -179,6 +193,9 @@ class SelectiveClassifier(DelegatingClassifier):
             self.estimator_ = data.fit(self.estimator)
         self._set_fitted_attributes()
         self.decision_rule_ = requested_rule.resolve(samples, scoring.name)
+        self.answer_conditions_ = conditions_by_group(
+            self.decision_rule_, samples, n_classes=len(self.classes_)
+        )
         return self
 
     def predict(self, X: Any) -> Array:
@@ -192,7 +209,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Classes, and `abstain_label_` for rejected samples.
+            Predicted classes, or `abstain_label_` for rejected samples.
         """
         check_is_fitted(self, "estimator_")
         prediction = np.asarray(self.estimator_.predict(X))
@@ -204,7 +221,7 @@ class SelectiveClassifier(DelegatingClassifier):
         )
 
     def predict_or_abstain(self, X: Any) -> SelectivePrediction:
-        """Return predicted class, acceptance and confidence of each sample.
+        """Return the predicted class, acceptance and confidence of each sample.
 
         Parameters
         ----------
@@ -214,7 +231,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         SelectivePrediction
-            Unpacks as ``prediction, accepted, confidence``, each of shape (n,).
+            A tuple ``prediction, accepted, confidence`` of arrays of shape (n,).
         """
         check_is_fitted(self, "estimator_")
         prediction = np.asarray(self.estimator_.predict(X))
@@ -223,7 +240,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return SelectivePrediction(prediction, self._accepted(confidence, X, prediction), values)
 
     def confidence(self, X: Any) -> Array:
-        """Return the confidence of each prediction, on the scale of the rule's threshold.
+        """Return the confidence of each prediction, on the scale of the threshold.
 
         Parameters
         ----------
@@ -233,7 +250,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Confidences; higher is more trusted.
+            Confidences; higher is more confident.
         """
         check_is_fitted(self, "estimator_")
         return confidence_on_rule_scale(
@@ -251,7 +268,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Whether the rule accepts the prediction.
+            Whether the rule accepts each prediction.
         """
         check_is_fitted(self, "estimator_")
         if self.decision_rule_ is None:
@@ -260,13 +277,14 @@ class SelectiveClassifier(DelegatingClassifier):
 
     @property
     def scoring(self) -> Scoring:
-        """Computation of confidences with the fitted classifier."""
+        """The computation of confidences with the fitted classifier."""
         grouping = Grouping.from_rule(self.per, self.rule)
         return Scoring(vars(self)["score"], self.response_method, grouping)
 
     def _accepted(
         self, confidence: ConfidenceScore, X: Any, prediction: Array | None = None
     ) -> BoolArray:
+        """Return a mask of the accepted samples, given their confidences."""
         if self.decision_rule_ is None:
             return np.ones(confidence.values.size, dtype=np.bool_)
         grouping = self.scoring.grouping
@@ -276,6 +294,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return accept(self.decision_rule_, confidence, group)
 
     def _check_cv(self) -> None:
+        """Raise an error if `cv` is an unknown text or a share outside (0, 1)."""
         cv = self.cv
         if isinstance(cv, str) and cv != "prefit":
             raise InputError(
@@ -293,7 +312,7 @@ class SelectiveClassifier(DelegatingClassifier):
     def _fit_and_hold_out(
         self, data: held_out.TrainingData, scoring: Scoring, to_splitter: Mapping[str, Any]
     ) -> held_out.HeldOutSamples:
-        """Fit the classifier, and return held-out samples."""
+        """Fit the classifier, and return held-out samples with confidences and losses."""
         if held_out.is_share(self.cv):
             train, test = held_out.split_off(data, self.cv, self.random_state)
             self.estimator_ = data.fit(self.estimator, train)
@@ -306,7 +325,7 @@ class SelectiveClassifier(DelegatingClassifier):
         return samples
 
     def _set_fitted_attributes(self) -> None:
-        """Set the attributes of the fitted classifier for classes and features."""
+        """Set the classes, the label of abstentions and the feature attributes."""
         self.classes_ = held_out.get_classes(self.estimator_)
         self.abstain_label_ = abstain_label_for(self.abstain_label, self.classes_)
         for name in ("n_features_in_", "feature_names_in_"):

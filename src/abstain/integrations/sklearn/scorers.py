@@ -1,7 +1,7 @@
 """Scorers for `cross_validate`, `GridSearchCV` and similar functions.
 
-A scorer is a function of a fitted classifier, samples and labels. Greater is better, so metrics
-for which lower is better are negated.
+A scorer is a function of a fitted classifier, samples and labels. Scorers return values for which
+greater is better, so metrics for which lower is better are negated.
 """
 
 import warnings
@@ -26,7 +26,7 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 
 def is_selective(estimator: Any) -> bool:
-    """Return whether an estimator is, or ends with, a selective classifier."""
+    """Return whether an estimator is a selective classifier, or ends with one."""
     if isinstance(estimator, SelectiveClassifier):
         return True
     if isinstance(estimator, Pipeline):
@@ -35,7 +35,7 @@ def is_selective(estimator: Any) -> bool:
 
 
 def unwrap_selective(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
-    """Return the selective classifier in a search or pipeline, and its transformed inputs."""
+    """Return the selective classifier in a search or a pipeline, and its transformed inputs."""
     while not isinstance(estimator, SelectiveClassifier):
         if not isinstance(estimator, Pipeline):
             estimator = estimator.best_estimator_
@@ -54,7 +54,7 @@ def score_labeled_samples(
     loss: Any = None,
     sample_weight: AnyArray | None = None,
 ) -> Scored:
-    """Return confidences and losses of labeled samples, with other inputs of metrics."""
+    """Compute confidences and losses of labeled samples, with other inputs of metrics."""
     classes = np.asarray(estimator.classes_)
     truth = _encode(np.asarray(column_or_1d(y)), classes, "`y`", estimator=estimator)
     guess = _encode(
@@ -75,7 +75,7 @@ def score_labeled_samples(
 def failures_and_acceptance(
     selective: SelectiveClassifier, X: Any, y: Any
 ) -> tuple[BoolArray, BoolArray]:
-    """Return masks of the failures and of the accepted samples."""
+    """Return masks of the failures and of the accepted samples, each of shape (n,)."""
     prediction, accepted, _ = selective.predict_or_abstain(X)
     truth = _encode(np.asarray(column_or_1d(y)), selective.classes_, "`y`", estimator=selective)
     guess = _encode(prediction, selective.classes_, "the prediction", estimator=selective)
@@ -83,14 +83,14 @@ def failures_and_acceptance(
 
 
 def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores; empty if the classifier has none."""
+    """Return the class scores by name, or nothing if the classifier has no class scores."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
     return class_scores(estimator, X, scoring.select_method(estimator))
 
 
 def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntArray:
-    """Return the index of each value among the classes; -1 for labels of unknown classes."""
+    """Return the index of each value among the classes, or -1 for a label of an unknown class."""
     code_by_class = {kind: code for code, kind in enumerate(classes.tolist())}
     codes = np.array([code_by_class.get(value, -1) for value in values.tolist()], dtype=np.int64)
     is_unknown = codes < 0
@@ -121,7 +121,7 @@ class WeightedScorer:
         Parameters
         ----------
         sample_weight : bool, str or None, default=True
-            Whether to request it; a string is the name under which it is passed.
+            Whether to request `sample_weight`. A string is the name under which it is passed.
 
         Returns
         -------
@@ -145,18 +145,19 @@ _AtRule = Literal["coverage", "selective_risk", "generalized_risk"]
 
 
 class SelectiveScorer(WeightedScorer):
-    """A metric as a scikit-learn scorer; returned by `make_selective_scorer`.
+    """A metric as a scikit-learn scorer, created by `make_selective_scorer`.
 
     Parameters
     ----------
     metric : str
         Name of the metric.
     score : str, fitted score, callable or None
-        The confidence; None is that of a `SelectiveClassifier`, and "msr" for other classifiers.
+        Confidence score. None selects the score of a `SelectiveClassifier`, and "msr" for other
+        classifiers.
     response_method : str
-        Method of the classifier from which a named score is computed.
+        Method of the classifier from which a score in `SCORES` is computed.
     loss : str, CostMatrix or None
-        The loss.
+        Name of a loss, or costs. None selects the 0/1 loss.
     """
 
     def __init__(
@@ -167,11 +168,11 @@ class SelectiveScorer(WeightedScorer):
         loss: "str | CostMatrix | None" = None,
     ) -> None:
         super().__init__()
-        # The entry of the metric cannot be sent to another process, so its name is stored.
+        # The entry of a metric cannot be sent to another process, so its name is stored.
         self.metric = metric_named(metric).name
         self.score, self.loss = score, loss
         self.response_method = response_method
-        self._scoring(None)  # raises an error for an invalid score
+        self._scoring(None)  # An invalid score raises an error.
 
     def __repr__(self) -> str:
         """Return the call that creates the scorer."""
@@ -181,13 +182,13 @@ class SelectiveScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the metric on labeled samples; negate it if lower is better.
+        """Compute the metric on labeled samples. Negate it if lower is better.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted classifier. For a `SelectiveClassifier`, also in a pipeline or a search, all
-            predictions are evaluated, including rejected ones.
+            Fitted classifier. For a `SelectiveClassifier`, including one in a pipeline or a search,
+            all predictions are evaluated, including rejected predictions.
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
@@ -198,7 +199,8 @@ class SelectiveScorer(WeightedScorer):
         Returns
         -------
         float
-            The metric; greater is better. NaN with a warning if the metric is undefined.
+            The metric; greater is better. If the metric is undefined, the value is NaN and a
+            warning is issued.
         """
         classifier_scoring = None
         if is_selective(estimator):
@@ -221,17 +223,17 @@ class SelectiveScorer(WeightedScorer):
 
 
 class RuleScorer(WeightedScorer):
-    """Coverage or risk of a `SelectiveClassifier` with its decision rule, as a scorer.
+    """The coverage or risk of a `SelectiveClassifier` with its decision rule, as a scorer.
 
     Parameters
     ----------
     quantity : {"coverage", "selective_risk", "generalized_risk"}
-        The quantity; risks are negated, so that greater is better.
+        Quantity that is computed. Risks are negated, so that greater is better.
 
     Raises
     ------
     InputError
-        If the quantity does not exist.
+        If `quantity` has another value.
     """
 
     def __init__(self, quantity: _AtRule) -> None:
@@ -246,24 +248,24 @@ class RuleScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the quantity on labeled samples; negate risks.
+        """Compute the quantity on labeled samples. Negate risks.
 
         Parameters
         ----------
         estimator : SelectiveClassifier
-            Fitted selective classifier, also in a pipeline or a search.
+            Fitted selective classifier, possibly in a pipeline or a search.
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
-            Classes.
+            True classes.
         sample_weight : array-like of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         float
-            The quantity; greater is better. NaN with a warning for the selective risk if no
-            sample is accepted.
+            The quantity; greater is better. If no sample is accepted, the selective risk is NaN and
+            a warning is issued.
         """
         if not is_selective(estimator):
             raise InputError(
@@ -290,25 +292,25 @@ def make_selective_scorer(
 ) -> SelectiveScorer:
     """Return a scikit-learn scorer for a metric of the catalogue.
 
-    Answers: how well does the confidence of a classifier detect its failures, on each fold?
+    The scorer measures, for example, how well the confidence of a classifier detects failures.
 
     Parameters
     ----------
     metric : str
-        A name in `abstain.metrics.METRICS`, also with custom numbers, such as "coverage@2risk".
+        A name in `abstain.metrics.METRICS`, possibly with other numbers, such as "coverage@2risk".
     score : str, fitted score or callable, optional
-        The confidence, as in `SelectiveClassifier`. Default: that of a `SelectiveClassifier`, and
-        "msr" for other classifiers.
+        Confidence score, as in `SelectiveClassifier`. The default is the score of a
+        `SelectiveClassifier`, and "msr" for other classifiers.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Method of the classifier from which a named score is computed.
+        Method of the classifier from which a score in `SCORES` is computed.
     loss : str or CostMatrix, optional
-        A name in `abstain.predictions.LOSSES`, or costs. Default: 0/1 loss.
+        A name in `abstain.predictions.LOSSES`, or costs. The default is the 0/1 loss.
 
     Returns
     -------
     SelectiveScorer
-        A scorer (estimator, X, y). Greater is better, so metrics for which lower is better are
-        negated.
+        A function of (estimator, X, y). Metrics for which lower is better are negated, so that
+        greater is better.
 
     Raises
     ------
@@ -331,17 +333,17 @@ def make_selective_scorer(
     return SelectiveScorer(metric, score, response_method, loss)
 
 
-#: Negative AUGRC.
+#: Scorer that returns the negative AUGRC.
 augrc_scorer = make_selective_scorer("augrc")
-#: Negative AURC.
+#: Scorer that returns the negative AURC.
 aurc_scorer = make_selective_scorer("aurc")
-#: Negative excess AURC.
+#: Scorer that returns the negative excess AURC.
 e_aurc_scorer = make_selective_scorer("e_aurc")
-#: AUROC of the detection of failures.
+#: Scorer that returns the AUROC of failure detection.
 failure_auroc_scorer = make_selective_scorer("failure_auroc")
-#: Coverage of a `SelectiveClassifier` with its decision rule.
+#: Scorer that returns the coverage of a `SelectiveClassifier` with its decision rule.
 coverage_scorer = RuleScorer("coverage")
-#: Negative selective risk of a `SelectiveClassifier` with its decision rule.
+#: Scorer that returns the negative selective risk of a `SelectiveClassifier` with its rule.
 selective_risk_scorer = RuleScorer("selective_risk")
-#: Negative generalized risk of a `SelectiveClassifier` with its decision rule.
+#: Scorer that returns the negative generalized risk of a `SelectiveClassifier` with its rule.
 generalized_risk_scorer = RuleScorer("generalized_risk")

@@ -1,4 +1,4 @@
-"""Validate the arguments of `update`: confidence and loss, or outputs of a model and labels."""
+"""Validate the arguments of `update`, which are confidences and losses, or outputs and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -21,8 +21,8 @@ INPUTS = ("confidence", "logits", "probabilities")
 class BatchTensors(NamedTuple):
     """Validated copies of tensors of shape (n,) on one device.
 
-    Without weights, `weight` contains ones of type uint8, which take a byte per sample and allow
-    merging with weighted states. Boolean losses have the type uint8.
+    Without weights, `weight` contains ones of type uint8. They need one byte per sample and can be
+    merged with weighted states. Boolean losses have the type uint8.
     """
 
     confidence: Any
@@ -31,12 +31,12 @@ class BatchTensors(NamedTuple):
 
 
 def widest_float(device: Any) -> Any:
-    """Return float64, or float32 if the device does not support it."""
+    """Return float64, or float32 if the device does not support float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def get_score(name: str, inputs: str) -> Score | None:
-    """Return the score for these inputs; None if the inputs are confidences."""
+    """Return the score for these inputs, or None if the inputs are confidences."""
     if inputs == "confidence":
         return None
     entry = find_score(name)
@@ -55,7 +55,7 @@ def get_score(name: str, inputs: str) -> Score | None:
 def read_batch(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
 ) -> BatchTensors:
-    """Validate one batch and convert it to the tensors of the state."""
+    """Validate a batch, and convert it to the tensors of the state."""
     names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
     tensors = (confidence, loss) if weight is None else (confidence, loss, weight)
     for name, x in zip((*names, "weight"), tensors, strict=False):
@@ -75,6 +75,7 @@ def read_batch(
 
 
 def _check_tensor(x: Any, name: str, device: Any) -> None:
+    """Raise an error unless `x` is a tensor on the device of the metric."""
     if not isinstance(x, torch.Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     has_same_type = x.device.type == device.type
@@ -91,11 +92,12 @@ def _as_vector(x: Any) -> Any:
 
 
 def _copy(x: Any, dtype: Any) -> Any:
-    """Copy a tensor, because a view would keep its batch in memory or change with its buffer."""
+    """Copy a tensor. A view would keep its batch in memory or change with the batch."""
     return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 
 def _validate(confidence: Any, loss: Any, weight: Any) -> None:
+    """Raise an error if shapes differ or a value is invalid."""
     tensors = [confidence, loss] if weight is None else [confidence, loss, weight]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in tensors):
         shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
@@ -111,12 +113,12 @@ def _validate(confidence: Any, loss: Any, weight: Any) -> None:
 
 
 def _are_valid(tensors: list[Any]) -> bool:
-    """Return whether confidence, loss and weight are finite, and loss and weight not negative."""
+    """Return whether all values are finite, and loss and weight are non-negative."""
     if tensors[0].device.type == "cpu":
-        # For single samples, NumPy takes a fifth of the time of PyTorch.
+        # For single samples, NumPy needs a fifth of the time of PyTorch.
         host = [to_numpy(x, "a batch") for x in tensors]
         return all(np.isfinite(x).all() for x in host) and not any((x < 0).any() for x in host[1:])
-    # Only one number is copied from the device; the batch is copied if it is invalid.
+    # One number is copied from the device, and the batch is copied only if it is invalid.
     is_valid = torch.isfinite(tensors[0]).all()
     for x in tensors[1:]:
         is_valid = is_valid & torch.isfinite(x).all() & (x >= 0).all()
@@ -124,7 +126,7 @@ def _are_valid(tensors: list[Any]) -> bool:
 
 
 def _check_exact_integers(confidence: Any) -> None:
-    """Raise an error for integers that the state would round, which could create ties."""
+    """Raise an error for integers that the state would round, because rounding can cause ties."""
     if confidence.is_floating_point():
         return
     stored = confidence.to(widest_float(confidence.device))
@@ -138,7 +140,7 @@ def _check_exact_integers(confidence: Any) -> None:
 
 
 def _score_outputs(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
-    """Compute the confidences and failures of the outputs of a classifier."""
+    """Compute the confidences and the failures from the outputs of a classifier."""
     if outputs.ndim != 2 or target.shape != outputs.shape[:1]:
         raise ShapeError(
             f"`{inputs}` must have shape (n, K) and `target` (n,); got {tuple(outputs.shape)} "

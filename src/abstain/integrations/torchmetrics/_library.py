@@ -1,10 +1,10 @@
-"""Import torch and torchmetrics, or raise an error that names the missing package."""
+"""Import torch and torchmetrics. A failure raises an error that names the cause."""
 
 from typing import Any
 
 
 def _explained(error: Exception) -> ImportError:
-    """Return an error that names the cause: a missing extra, torchvision, or another one."""
+    """Return an error that names the cause, such as a missing extra or torchvision."""
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name in {"torch", "torchmetrics"}:
         return ImportError(
@@ -22,7 +22,7 @@ def _explained(error: Exception) -> ImportError:
 
 
 def _passed_through(error: BaseException, module: str) -> bool:
-    """Return whether the error, or one of its causes, was raised in `module`."""
+    """Return whether the error or one of its causes was raised in `module`."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == module:
@@ -36,7 +36,7 @@ try:
     import torch
     import torchmetrics
     from torchmetrics.utilities.distributed import gather_all_tensors
-except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
+except Exception as error:  # noqa: BLE001  a broken library can raise any error on import
     raise _explained(error) from None
 
 Metric: Any = torchmetrics.Metric

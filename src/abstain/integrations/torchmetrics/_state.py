@@ -1,4 +1,4 @@
-"""The state of a metric: all samples or a histogram, and its synchronization and reset."""
+"""The state of a metric, which contains all samples or a histogram, and its synchronization."""
 
 import re
 from collections.abc import Callable
@@ -21,31 +21,32 @@ from abstain.integrations.torchmetrics._library import Metric, gather_all_tensor
 from abstain.streaming import Histogram
 from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 
-# The exact state contains every sample. torchmetrics stores a list of one tensor per update, which
-# takes at least half a kilobyte each. Here, the newest blocks of a long list are concatenated, so
-# that a million updates of one sample result in a few hundred tensors, and each sample is copied a
-# few times. The bounded state is the histogram of `abstain.streaming` as tensors on the device.
+# The exact state contains every sample. A list with one tensor per update, as in torchmetrics,
+# needs at least half a kilobyte per update. Therefore, the newest blocks of a long list are
+# concatenated. A million updates of one sample then result in a few hundred tensors, and each
+# sample is copied a few times. The bounded state is the histogram of `abstain.streaming`, as
+# tensors on the device.
 
-#: Maximum length of the list.
+#: Maximum length of the list of tensors.
 MAX_BLOCKS = 512
 
-# Types that a process group can send; the index in the tuple is the code of the type.
+# Types that a process group can send. The code of a type is its index in the tuple.
 _TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
 def append_block(blocks: Any, new: Any) -> list[Any]:
-    """Return a new list with one more block, of at most `MAX_BLOCKS` blocks.
+    """Return a new list of at most `MAX_BLOCKS` blocks to which a block is added.
 
-    The metrics of a collection may share a list; if `forward` changed it, a batch would be counted
-    once for each of them. A loaded state may be one tensor.
+    The metrics of a collection may share a list. If `forward` changed this list, a batch would be
+    counted once for each metric. The state can be a single tensor after it was loaded.
     """
     extended = [*(blocks if isinstance(blocks, list) else [blocks]), new]
     if len(extended) <= MAX_BLOCKS:
         return extended
     start = len(extended) - MAX_BLOCKS // 2
     size = sum(len(block) for block in extended[start:])
-    # Older blocks are included while they are not larger than the newer blocks together, so each
-    # sample is copied log2(n) times.
+    # Older blocks are included while they are not larger than all newer blocks together, so that
+    # each sample is copied about log2(n) times.
     while start and len(extended[start - 1]) <= size:
         start -= 1
         size += len(extended[start])
@@ -53,7 +54,7 @@ def append_block(blocks: Any, new: Any) -> list[Any]:
 
 
 def concatenate(blocks: Any, device: Any) -> Any:
-    """Return all samples as one tensor."""
+    """Return the samples of all blocks as one tensor."""
     if isinstance(blocks, torch.Tensor):
         return blocks.to(device)
     if not blocks:
@@ -62,22 +63,22 @@ def concatenate(blocks: Any, device: Any) -> Any:
 
 
 def sendable(x: Any) -> Any:
-    """Convert bfloat16 to float32, because not every process group can send bfloat16."""
+    """Convert bfloat16 to float32, because some process groups cannot send bfloat16."""
     return x.to(torch.float32) if x.dtype == torch.bfloat16 else x
 
 
 def code_of(x: Any) -> int:
-    """Return the code of the type of a sendable tensor; -1 without samples."""
+    """Return the code of the type of a sendable tensor, or -1 if it is empty."""
     return _TYPES.index(x.dtype) if len(x) else -1
 
 
 def common_type(codes: list[int]) -> Any:
     """Return a type that represents the samples of every process."""
-    # Types with larger codes represent the values of those with smaller codes.
+    # A type with a larger code represents all values of a type with a smaller code.
     return _TYPES[max(codes)] if max(codes) >= 0 else torch.float32
 
 
-#: The states, and the operations that merge those of several processes.
+#: Names of the states, and the operations that merge the states of several processes.
 REDUCTIONS = {
     "count": "sum",
     "weight": "sum",
@@ -93,7 +94,7 @@ _HINT = "Pass scale='log-odds' or scale='real' for confidences that are not prob
 
 
 def empty_bins(bins: int, device: Any) -> dict[str, Any]:
-    """Return the states of an empty stream."""
+    """Return the states of a stream without samples, by name."""
     options = {"dtype": widest_float(device), "device": device}
     integer_options = {"dtype": torch.int64, "device": device}
     return {
@@ -109,7 +110,7 @@ def empty_bins(bins: int, device: Any) -> dict[str, Any]:
 
 
 def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
-    """Add samples to the states, in place."""
+    """Add samples to the states in place."""
     dtype = state["weight"].dtype
     weighted = samples.weight.is_floating_point()
     if weighted:
@@ -132,12 +133,12 @@ def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
 
 
 def _bits(dtype: Any) -> int:
-    # bfloat16 is compared as float32 elsewhere too: NumPy has no such type.
+    # bfloat16 is compared as float32, as in NumPy, which has no bfloat16.
     return 32 if dtype == torch.bfloat16 else 8 * dtype.itemsize
 
 
 def histogram(state: dict[str, Any], scale: str) -> Histogram:
-    """Copy the states to the host as a `Histogram`, from which metrics of streams are computed."""
+    """Copy the states to the host as a `Histogram`, from which metrics are computed."""
     host = {name: x.detach().cpu().numpy() for name, x in state.items()}
     return Histogram(
         scale=scale,
@@ -153,7 +154,7 @@ def histogram(state: dict[str, Any], scale: str) -> Histogram:
 
 
 def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
-    """Convert the extreme confidences of each bin to probabilities, if the score supports this."""
+    """Convert the extreme confidences of each bin to probabilities, if the score defines them."""
     if entry is None or entry.to_probability is None:
         return state
     has_samples = state.count > 0
@@ -167,9 +168,9 @@ def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
 
 
 class StreamState(Metric):
-    """A metric whose state contains all samples or a histogram; see `SelectiveMetric`."""
+    """A metric whose state contains all samples or a histogram. See `SelectiveMetric`."""
 
-    # TorchScript compiles the properties of every submodule but these.
+    # TorchScript compiles the properties of every submodule except these properties.
     __jit_unused_properties__: ClassVar[list[str]] = [
         *Metric.__jit_unused_properties__,
         "error_bound",
@@ -187,8 +188,9 @@ class StreamState(Metric):
         unit = "probability" if entry is None else entry.unit
         default = unit if unit in {"probability", "log-odds"} else "real"
         self.scale = default if scale is None else check_scale(scale)
-        # Metrics of a collection share states with equal names and values, so the names must
-        # depend on the options, even if the first batch gives equal values.
+        # Metrics of a collection share states with equal names and values. The names therefore
+        # depend on the options, because different options can give equal values for the first
+        # batch.
         tag = "" if entry is None else f"_of_{inputs}_{re.sub(r'[^0-9a-z]', '_', score.lower())}"
         self._names = _names(tag, "" if self.bins is None else self.scale.replace("-", "_"))
         self._add_states()
@@ -206,23 +208,24 @@ class StreamState(Metric):
         return get_score(self.score, self.inputs)
 
     def update(self, confidence: Any, loss: Any, weight: Any = None) -> None:
-        """Add a batch.
+        """Add a batch of samples.
 
         Parameters
         ----------
         confidence : torch.Tensor of shape (n,), or (n, K)
-            Confidence, higher is more trusted; logits or probabilities if `inputs` is set so.
+            Confidences; higher is more confident. If `inputs` is "logits" or "probabilities", class
+            scores of shape (n, K).
         loss : torch.Tensor of shape (n,)
-            Finite, non-negative loss; labels from 0 to K - 1 for logits and probabilities.
+            Finite and non-negative losses. For logits and probabilities, labels from 0 to K - 1.
         weight : torch.Tensor of shape (n,), optional
-            Frequency weights: an integer weight counts a sample that many times.
+            Frequency weights. A sample with an integer weight w counts as w samples.
 
         Raises
         ------
         InputError
-            If an argument is not a tensor, or not on the device of the metric.
+            If an argument is not a tensor on the device of the metric.
         ShapeError
-            If a shape is wrong or the shapes differ.
+            If a tensor has a wrong shape, or if the shapes of two tensors do not match.
         DomainError
             If a value is NaN or infinite, a loss or weight is negative, or a confidence is
             outside the scale.
@@ -234,7 +237,7 @@ class StreamState(Metric):
         )
         if self.bins is None:
             for part, x in new._asdict().items():
-                # torchmetrics moves the complete list after this method returns.
+                # torchmetrics moves the complete list to the CPU after this method returns.
                 block = x.cpu() if self.compute_on_cpu else x
                 self._set(part, append_block(self._get(part), block))
             return
@@ -246,7 +249,7 @@ class StreamState(Metric):
     def reset(self) -> None:
         """Remove all samples."""
         if self.bins is None:
-            # torchmetrics clears a list in place, but `Running` may refer to the same list.
+            # torchmetrics clears the list in place, but `Running` may refer to the same list.
             for part in self._names:
                 self._set(part, [])
         super().reset()
@@ -263,9 +266,9 @@ class StreamState(Metric):
         Parameters
         ----------
         dist_sync_fn : callable, optional
-            Function that gathers a tensor; default: that of torchmetrics.
+            Function that gathers a tensor. The default is the function of torchmetrics.
         process_group : torch.distributed.ProcessGroup, optional
-            Process group; default: that of the metric.
+            Process group. The default is the process group of the metric.
         should_sync : bool, default=True
             Whether to synchronize.
         distributed_available : callable, optional
@@ -287,7 +290,7 @@ class StreamState(Metric):
             self._set(part, [samples.to(common_type(list(part_codes)))])
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Any = ()) -> Any:
-        """Move the states with the module, without changing their types."""
+        """Move the states with the module without changing their types."""
         names = tuple(self._names.values())
         super()._apply(fn, exclude_state=(*names, *exclude_state))
         for name in names:
@@ -299,7 +302,7 @@ class StreamState(Metric):
         return getattr(self, self._names[part])
 
     def _set(self, part: str, value: Any) -> None:
-        # A state is a plain attribute; `Module.__setattr__` would take longer than the update.
+        # A state is a plain attribute, because `Module.__setattr__` takes longer than the update.
         self.__dict__[self._names[part]] = value
 
     def _states(self) -> dict[str, Any]:
@@ -315,7 +318,7 @@ class StreamState(Metric):
 
 
 def _names(tag: str, scale: str) -> dict[str, str]:
-    """Return the attribute names of the parts of a state."""
+    """Return the attribute name of each part of the state."""
     if not scale:
         return {part: f"samples_{part}{tag}" for part in BatchTensors._fields}
     return {part: f"bins_{part}_{scale}{tag}" for part in REDUCTIONS}

@@ -1,4 +1,4 @@
-"""`SelectiveMetric`: metrics of confidence and loss for PyTorch, also in a collection."""
+"""`SelectiveMetric`, a torchmetrics metric of confidence and loss, and collections of metrics."""
 
 import warnings
 from collections.abc import Iterable
@@ -31,28 +31,27 @@ _AVAILABLE_INPUTS = frozenset(
 
 
 class SelectiveMetric(StreamState):
-    """A metric of confidence and loss for PyTorch training loops.
-
-    Answers: what is the value of this metric over all batches and all processes?
+    """A metric of confidence and loss for PyTorch, computed over all batches and processes.
 
     Parameters
     ----------
     metric : str, default="augrc"
-        A name of `abstain.metrics.METRICS` that requires neither labels nor class probabilities,
-        also with custom numbers: "e_aurc", "selective_risk@85cov", "ece".
+        A name in `abstain.metrics.METRICS`, possibly with other numbers, such as "e_aurc",
+        "selective_risk@85cov" or "ece". The metric must not require labels or class probabilities.
     inputs : {"confidence", "logits", "probabilities"}, default="confidence"
-        Arguments of `update`: confidence and loss of each sample, or logits or probabilities of
-        shape (n, K) and labels. In the latter case, `score` defines the confidence, and the loss
-        is the 0/1 loss.
+        Arguments of `update`. "confidence" means confidence and loss of each sample. "logits" and
+        "probabilities" mean class scores of shape (n, K) and labels. In this case, `score` computes
+        the confidence, and the loss is the 0/1 loss.
     score : str, default="msr"
-        A name of `abstain.confidence.SCORES`; ignored if `inputs` is "confidence".
+        A name in `abstain.confidence.SCORES`, which is ignored if `inputs` is "confidence".
     bins : int, optional
-        Number of bins of a histogram, such as 65536. Memory is then bounded by 40 bytes per bin,
-        and `compute_bounds` returns bounds of the exact value. By default, all samples are stored
-        and the value is exact.
+        Number of bins of a histogram, such as 65536. The state then needs 40 bytes per bin, and
+        `compute_bounds` returns bounds of the exact value. By default, the state contains all
+        samples and the value is exact.
     scale : {"probability", "log-odds", "real"}, optional
-        Mapping of confidences to bins, see `abstain.streaming.init`. Default: the scale of the
-        score, or "probability" for confidences, which must then be in [0, 1].
+        Scale that maps confidences to bins, see `abstain.streaming.init`. The default is the scale
+        of the score. For `inputs="confidence"`, the default is "probability", for which confidences
+        must be in [0, 1].
     **kwargs : dict
         Arguments of `torchmetrics.Metric`, such as `dist_sync_on_step`, `process_group` and
         `sync_on_compute`.
@@ -60,20 +59,20 @@ class SelectiveMetric(StreamState):
     Raises
     ------
     UnknownNameError
-        If the metric or the score does not exist.
+        If no metric or no score has this name.
     InputError
-        If the metric requires other inputs than confidence and loss, has no error bound although
-        `bins` is set, or an option is invalid.
+        If the metric requires other inputs than confidence and loss, if `bins` is set but the
+        metric has no bounds, or if an option is invalid.
 
     Notes
     -----
-    The value is a tensor without axes on the device of the metric, in float64 (float32 on MPS). It
-    is NaN with an `UndefinedMetricWarning` if the metric is undefined. Confidences keep their
-    precision, also half precision; sums are computed in float64. Casting a model with ``.half()``
-    or ``.to(dtype)`` does not change the state. The value does not depend on batches, row order
-    or processes. Metrics of one collection with the same options share one state. The value is not
-    differentiable. An update validates the batch, which synchronizes with the device once;
-    `compute` sorts once.
+    The value is a tensor without axes on the device of the metric, in float64 (float32 on MPS). If
+    the metric is undefined, the value is NaN and an `UndefinedMetricWarning` is issued. Confidences
+    keep their precision, including half precision, and sums are computed in float64. Casting a
+    model with ``.half()`` or ``.to(dtype)`` does not change the state. The value does not depend on
+    batches, row order or processes, and has no gradient. Metrics of a collection with equal options
+    share one state. An update validates the batch, which synchronizes with the device once.
+    `compute` sorts the samples once.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class SelectiveMetric(StreamState):
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether higher is better."""
+        """Whether a higher value is better."""
         return not metric_named(self.metric).lower_is_better
 
     def compute(self) -> Any:
@@ -115,21 +114,22 @@ class SelectiveMetric(StreamState):
         Returns
         -------
         torch.Tensor
-            The metric, without axes, on the device of the metric. NaN, with an
-            `UndefinedMetricWarning`, if the metric is undefined or there are no samples.
+            The metric as a tensor without axes on the device of the metric. If the metric is
+            undefined or there are no samples, the value is NaN and an `UndefinedMetricWarning` is
+            issued.
         """
         return self._tensor(self._bounded().value)
 
     def compute_bounds(self) -> Bounded:
-        """Compute the metric and guaranteed bounds of its exact value.
+        """Compute the metric and bounds that contain its exact value.
 
         Returns
         -------
         Bounded
-            Python floats `value`, `low` and `high` of all processes together; they are equal if
-            all samples are stored.
+            The floats `value`, `low` and `high`, computed from the samples of all processes. They
+            are equal if the state contains all samples.
         """
-        # If the caller synchronized the metric, it remains synchronized.
+        # If the caller synchronized the metric, the metric remains synchronized.
         must_sync = not self._is_synced
         with self.sync_context(
             dist_sync_fn=self.dist_sync_fn,
@@ -140,40 +140,40 @@ class SelectiveMetric(StreamState):
 
     @property
     def error_bound(self) -> float:
-        """Maximum difference between the value and the exact one; 0 without `bins`."""
+        """Maximum difference between the value and the exact value, which is 0 without `bins`."""
         return self.compute_bounds().error_bound
 
     @torch.jit.unused
     def forward(self, confidence: Any, loss: Any, weight: Any = None) -> Any:
-        """Add a batch and return the exact metric of this batch.
+        """Add a batch, and return the exact metric of this batch.
 
         Parameters
         ----------
         confidence, loss, weight : torch.Tensor
-            See `update`.
+            As in `update`.
 
         Returns
         -------
         torch.Tensor
-            The metric of this batch alone.
+            The metric of this batch only.
         """
         if self._is_synced or self.dist_sync_on_step:
             return super().forward(confidence, loss, weight)
         new = self._read(confidence, loss, weight)
         for part, x in self._states().items():
-            # Metrics of a collection share their states, and `forward` is called for each of them.
+            # Metrics of a collection share their states, and `forward` is called for each metric.
             self._set(part, x.clone() if isinstance(x, torch.Tensor) else x)
         self.update(new, loss)
         self._forward_cache = self._tensor(self._exact(new))
         return self._forward_cache
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one or several values with the method of torchmetrics.
+        """Plot one or several values with the plot function of torchmetrics.
 
         Parameters
         ----------
         val : torch.Tensor or list of torch.Tensor, optional
-            Results of `forward` or `compute`; default: the current value.
+            Results of `forward` or `compute`. The default is the current value.
         ax : matplotlib.axes.Axes, optional
             Axes of the plot.
 
@@ -188,6 +188,7 @@ class SelectiveMetric(StreamState):
         return torch.tensor(value, dtype=widest_float(self.device), device=self.device)
 
     def _bounded(self) -> Bounded:
+        """Return the metric and its bounds, computed from the current state."""
         if self.bins is None:
             value = self._exact(
                 BatchTensors(*(concatenate(self._get(p), self.device) for p in self._names))
@@ -199,6 +200,7 @@ class SelectiveMetric(StreamState):
         return streaming.compute(state, self.metric)
 
     def _exact(self, samples: BatchTensors) -> float:
+        """Compute the exact metric of samples."""
         if not bool((samples.weight > 0).any()):
             msg = f"{self.metric} is undefined here: there are no samples"
             warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
@@ -234,30 +236,29 @@ def selective_metrics(
     postfix: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Return a collection of metrics that share one state.
-
-    Answers: how do I monitor several metrics and store the samples once?
+    """Return a collection of metrics that store the samples only once.
 
     Parameters
     ----------
     metrics : iterable of str, optional
-        Names of metrics, see `SelectiveMetric`. Default: AUGRC, AURC, failure AUROC, the selective
-        risk at 80% coverage and the coverage at 5% risk.
+        Names of metrics, as in `SelectiveMetric`. The default is AUGRC, AURC, failure AUROC, the
+        selective risk at 80% coverage and the coverage at 5% risk.
     prefix, postfix : str, optional
         Prefix and postfix of each name in the results, such as "val/".
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, for all metrics.
+        Options `inputs`, `score`, `bins` and `scale`, and arguments of `torchmetrics.Metric`, for
+        all metrics.
 
     Returns
     -------
     torchmetrics.MetricCollection
-        Metrics by name. Points in names are replaced by commas ("cwsa@0,5"), because names of
-        PyTorch modules contain no points.
+        Metrics by name. Commas replace points in names, as in "cwsa@0,5", because the names of
+        PyTorch modules must not contain points.
 
     Raises
     ------
     UnknownNameError, InputError
-        See `SelectiveMetric`.
+        As in `SelectiveMetric`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Classes for frequently used metrics."""
+"""Classes of frequently used metrics."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ _AURC = {
 
 
 def _digits(x: float) -> str:
-    """Format a number with all digits and without an exponent, for the name of a metric."""
+    """Format a number for the name of a metric, with all digits and without an exponent."""
     return f"{Decimal(repr(x)):f}"
 
 
@@ -29,7 +29,7 @@ def _percent(x: float) -> str:
 class AUGRC(SelectiveMetric):
     """Area under the generalized risk-coverage curve.
 
-    Answers: averaged over all coverages, how probable is an accepted failure?
+    AUGRC is the mean, over all coverages, of the probability of an accepted failure.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class AUGRC(SelectiveMetric):
 class AURC(SelectiveMetric):
     """Area under the selective risk-coverage curve.
 
-    Answers: averaged over all coverages, what is the risk of the accepted samples?
+    AURC is the mean, over all coverages, of the risk of the accepted samples.
 
     Parameters
     ----------
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        See `abstain.aurc`.
+        As in `abstain.aurc`.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -89,7 +89,8 @@ class AURC(SelectiveMetric):
 class FailureAUROC(SelectiveMetric):
     """Area under the ROC curve of failure detection.
 
-    Answers: how probable is a higher confidence of a random success than of a random failure?
+    Failure AUROC is the probability that a random success has a higher confidence than a random
+    failure.
 
     Parameters
     ----------
@@ -116,9 +117,7 @@ class FailureAUROC(SelectiveMetric):
 
 
 class SelectiveRiskAtCoverage(SelectiveMetric):
-    """Lowest selective risk among the thresholds with at least a given coverage.
-
-    Answers: how often are the accepted samples wrong at this coverage?
+    """Lowest selective risk of all thresholds with at least a given coverage.
 
     Parameters
     ----------
@@ -148,9 +147,7 @@ class SelectiveRiskAtCoverage(SelectiveMetric):
 
 
 class CoverageAtRisk(SelectiveMetric):
-    """Largest coverage with at most a given selective risk.
-
-    Answers: what is the coverage if at most this share of the accepted samples is wrong?
+    """Largest coverage of all thresholds with at most a given selective risk.
 
     Parameters
     ----------
@@ -182,12 +179,12 @@ class CoverageAtRisk(SelectiveMetric):
 class CWSA(SelectiveMetric):
     """Confidence-weighted selective accuracy at a threshold.
 
-    Answers: at this threshold, do the confident successes outweigh the confident failures?
+    CWSA is positive if confident successes outweigh confident failures.
 
     Parameters
     ----------
     threshold : float
-        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
+        Threshold in [0, 1). A sample is accepted if its confidence is at least the threshold.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -213,12 +210,12 @@ class CWSA(SelectiveMetric):
 class CWSAPlus(SelectiveMetric):
     """CWSA+, which rewards confident successes and does not penalize failures.
 
-    Answers: at this threshold, are the accepted samples both correct and confident?
+    CWSA+ is high if accepted samples are both correct and confident.
 
     Parameters
     ----------
     threshold : float
-        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
+        Threshold in [0, 1). A sample is accepted if its confidence is at least the threshold.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.

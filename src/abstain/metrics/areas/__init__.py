@@ -1,1 +1,1 @@
-"""Areas under risk-coverage curves, and metrics derived from them."""
+"""Areas under risk-coverage curves, and metrics that are computed from these areas."""

@@ -1,4 +1,4 @@
-"""AUGRC, its optimum and its two terms, and the prediction rejection ratio."""
+"""AUGRC, excess AUGRC, the two terms of the AUGRC, and the prediction rejection ratio."""
 
 from dataclasses import replace
 
@@ -52,13 +52,14 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints it x1000. For
-        0/1 loss with error rate R, the best order has R^2/2 and a random order has R/2.
+        In [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints the value
+        x1000. For 0/1 loss with error rate R, the value is R^2/2 for the best order and R/2 for a
+        random order.
 
     Raises
     ------
@@ -70,8 +71,8 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Notes
     -----
     Between two vertices, the curve is a straight line, which is the expectation over random
-    tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2``
-    exactly. Cost: one sort.
+    tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly.
+    The cost is one sort.
 
     References
     ----------
@@ -88,15 +89,15 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
 
 def compute_augrc(s: Scored) -> MetricValue:
-    """Compute the AUGRC, for the catalogue."""
+    """Compute the AUGRC of samples."""
     return MetricValue(cached_rank_weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
     """Return the gradient of the AUGRC.
 
-    One more sample lowers the rank of all less confident samples by one, and of samples in the same
-    tie group by one half.
+    One more sample lowers the rank of all less confident samples by one. It lowers the rank of
+    samples in the same tie group by one half.
     """
     loss_below = tail_sums(groups.loss) - groups.loss / 2
     total = groups.total_weight
@@ -110,7 +111,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 
 
 def augrc_optimum(s: Scored) -> Scalar:
-    """Return the AUGRC of the best order of the same losses: R^2/2 for 0/1 loss."""
+    """Return the AUGRC of the best order of the losses, which is R^2/2 for 0/1 loss."""
     return rank_weighted_risk(s.best_order, augrc_weight)
 
 
@@ -133,8 +134,8 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Returns
     -------
     float
-        In [0, 0.25] for losses in [0, 1]; **lower is better**; 0 if every failure is less
-        confident than every success.
+        In [0, 0.25] for losses in [0, 1]; **lower is better**. The value is 0 if every failure is
+        less confident than every success.
 
     Raises
     ------
@@ -143,8 +144,9 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    Never negative, also with ties. Equal to the ranking term of `augrc_terms`. For two scores of
-    the same classifier, the difference equals the difference in AUGRC. Cost: one sort.
+    The value is never negative, also with ties. It equals the ranking term of `augrc_terms`. For
+    two scores of the same classifier, the difference of their values equals the difference of their
+    AUGRC. The cost is one sort.
 
     References
     ----------
@@ -181,8 +183,8 @@ def augrc_terms(
     ranking : float
         ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. A perfect score would remove this term.
     classifier : float
-        ``(1 - acc)**2 / 2`` for 0/1 loss; the AUGRC of the best order for other losses. It does not
-        depend on the score.
+        ``(1 - acc)**2 / 2`` for 0/1 loss, and the AUGRC of the best order for other losses. This
+        term does not depend on the score.
 
     Raises
     ------
@@ -191,7 +193,8 @@ def augrc_terms(
 
     Notes
     -----
-    The sum of both terms is the AUGRC. Both are in [0, 0.5]; lower is better. Cost: one sort.
+    The sum of both terms is the AUGRC. Both terms are in [0, 0.5], and lower is better. The cost is
+    one sort.
 
     References
     ----------
@@ -212,8 +215,8 @@ def prediction_rejection_ratio(
 ) -> float:
     """Compute the prediction rejection ratio (PRR).
 
-    Answers: if an oracle answers the rejected samples, how close is this score to perfect rejection
-    (1), compared with random rejection (0)?
+    Answers: if an oracle answers the rejected samples, where is this score on a scale from random
+    rejection (0) to perfect rejection (1)?
 
     Parameters
     ----------
@@ -223,8 +226,8 @@ def prediction_rejection_ratio(
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**; 0 for a random order, 1 for the best order. NaN, with an
-        `UndefinedMetricWarning`, if all losses are equal.
+        In [-1, 1]; **higher is better**. The value is 0 for a random order and 1 for the best
+        order. NaN, with an `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
@@ -234,7 +237,8 @@ def prediction_rejection_ratio(
     Notes
     -----
     The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
-    AUGRC); for 0/1 loss that is 2 AUROC_f - 1. Ties count half. Cost: one sort.
+    AUGRC). For 0/1 loss, the value is 2 AUROC_f - 1, in which a tied pair counts half. The cost is
+    one sort.
 
     References
     ----------
@@ -259,7 +263,7 @@ def _compute_prr(s: Scored) -> MetricValue:
 
 
 def _prr_influence(s: Scored) -> FloatArray:
-    """Return the influence on (R/2 - AUGRC) / (R/2 - best AUGRC), by the quotient rule."""
+    """Return the influence on (R/2 - AUGRC) / (R/2 - best AUGRC) by the quotient rule."""
     random = influence_from_gradient(s, mean_loss_gradient(s.groups)) / 2
     best = augrc_optimum(s)
     gain = s.groups.risk / 2 - best
@@ -273,11 +277,11 @@ def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def failure_auroc_of_resamples(a: ResampledAreas) -> FloatArray:
-    """Return the failure AUROC of every resample, for a 0/1 loss."""
+    """Return the failure AUROC of every resample for a 0/1 loss."""
     return 1.0 - divide_or_nan(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
-#: Areas that metrics derived from the AUGRC need in every resample.
+#: Areas that formulas of metrics derived from the AUGRC require in every resample.
 FROM_AUGRC = frozenset({"augrc"})
 
 #: The best and the worst AUGRC as functions of the error rate.
@@ -290,7 +294,7 @@ def is_binary(s: Scored) -> bool:
 
 
 def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
-    """Return the measurement of a rank-weighted mean of losses that averages over ties."""
+    """Return the measurement of a metric that is a rank-weighted mean of losses."""
 
     def compute(s: Scored) -> MetricValue:
         return MetricValue(cached_rank_weighted_risk(s, phi))

@@ -1,4 +1,4 @@
-"""Five estimators of the AURC, the accuracy-rejection area and the achievable AURC."""
+"""Five estimators of the AURC, the area under accuracy-rejection, and the achievable AURC."""
 
 from dataclasses import replace
 
@@ -87,18 +87,20 @@ def aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         "trapezoid" connects the vertices of the curve by straight lines and extends the curve as a
         constant to coverage 0, as FD-Shifts does. The other estimators are means of loss times a
-        weight of the ascending rank r (n for the most confident): ``H_n - H_{n-r}`` ("plugin", the
-        mean selective risk over all n coverages), ``-ln(1 - r/(n+1))`` ("log"), ``r/n`` ("sele",
-        which estimates another population value: AUGRC + R/(2n)), ``2r/n`` ("2sele"). For
+        weight. The weight depends on the ascending rank r, which is n for the most confident
+        sample. The weight is ``H_n - H_{n-r}`` for "plugin", ``-ln(1 - r/(n+1))`` for "log",
+        ``r/n`` for "sele" and ``2r/n`` for "2sele". "plugin" is the mean selective risk over all n
+        coverages. "sele" equals AUGRC + R/(2n) and estimates a different population value. For
         Monte Carlo weights, use `monte_carlo_aurc`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] (up to 1 + 1/n for "2sele"); **lower is better**. The
-        literature prints it x1000. A random order has about the error rate R (R/2 for "sele").
+        In [0, 1] for losses in [0, 1], or up to 1 + 1/n for "2sele"; **lower is better**. The
+        literature prints the value x1000. For a random order, the value is about the error rate R,
+        or R/2 for "sele".
 
     Raises
     ------
@@ -111,9 +113,10 @@ def aurc(
 
     Notes
     -----
-    All estimators except "trapezoid" average the weight over a tie group, which is the expectation
-    over random tie-breaking. "trapezoid" has a vertex at each distinct confidence. Without ties it
-    equals plugin + (loss of the most confident sample - R)/(2n). Cost: one sort.
+    All estimators except "trapezoid" average the weight over a tie group. The average is the
+    expectation over random tie-breaking. "trapezoid" has a vertex at each distinct confidence.
+    Without ties, "trapezoid" equals plugin + (loss of the most confident sample - R)/(2n). The cost
+    is one sort.
 
     References
     ----------
@@ -151,21 +154,21 @@ def area_under_accuracy_rejection(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `aurc`; losses in [0, 1].
+        As in `aurc`, with losses in [0, 1].
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**: 1 - AURC (trapezoid).
+        In [0, 1]; **higher is better**. The value is 1 - AURC (trapezoid).
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`; also if a loss is above 1.
+        As in `aurc`. DomainError also if a loss is above 1.
 
     Notes
     -----
-    Samples with equal confidence share a vertex. Cost: one sort.
+    Samples with equal confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -195,13 +198,13 @@ def _log_gradient(groups: TieGroups) -> Gradient:
 
 
 def _harmonic_gradient(groups: TieGroups, phi: FloatArray, first_term: float) -> Gradient:
-    """Return the gradient of the plug-in or log estimator, whose weights differ in one term.
+    """Return the gradient of the plug-in estimator or the log estimator.
 
-    `first_term` is H_n or ln(n + 1). The derivative with respect to a weight is the finite
-    difference from one more sample.
+    The weights of both estimators differ only in `first_term`, which is H_n or ln(n + 1). The
+    derivative with respect to a weight is the change of the estimate if one sample is added.
     """
     mean_loss = groups.loss / groups.weight
-    # A more confident sample lowers the mean weight of a group by (H_b - H_a)/m.
+    # One more sample of higher confidence lowers the mean weight of a group by (H_b - H_a)/m.
     harmonic = special.digamma(groups.cumulative_weight + 1.0)
     harmonic_steps = np.diff(harmonic, prepend=special.digamma(1.0))
     on_lower_groups = tail_sums(mean_loss * harmonic_steps) - mean_loss * harmonic_steps
@@ -224,7 +227,7 @@ def _two_sele_gradient(groups: TieGroups) -> Gradient:
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """Return the gradient of the trapezoid AURC.
 
-    One more sample in a group moves all later vertices to the right and lowers their risks.
+    One more sample in a group moves all later vertices to larger coverages and lowers their risks.
     """
     risk = groups.cumulative_loss / groups.cumulative_weight
     area_weights = vertex_area_weights(groups)
@@ -248,11 +251,11 @@ def trapezoid_influence(s: Scored) -> FloatArray:
 
 
 def _trapezoid_limits(bins: NonemptyBins) -> Limits:
-    """Return limits of the trapezoid AURC.
+    """Return the limits of the trapezoid AURC for binned samples.
 
-    Within a bin, the risk is between its values with all losses last and with all losses first. The
-    lines between vertices are below the concave envelope of the upper curve and above the convex
-    envelope of the lower curve, for any choice of vertices.
+    Within a bin, the risk is smallest if all losses are last and largest if all losses are first.
+    For any choice of vertices, the lines between vertices are below the concave envelope of the
+    upper curve. The lines are also above the convex envelope of the lower curve.
     """
     risk_above = risk_at_position(bins.loss_above, bins.above, bins.max_loss)
     risk_through = bins.loss_through / bins.through
@@ -266,9 +269,10 @@ def _trapezoid_limits(bins: NonemptyBins) -> Limits:
 
 
 def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area with all losses first, a concave curve, and then a straight line.
+    """Return the area if all losses of a bin are first.
 
-    With maximum loss L, and a loss F_a above the bin, the risk at position x is L - (L a - F_a)/x.
+    The curve is concave over the losses and a straight line over the successes. If L is the maximum
+    loss and F_a the loss above the bin, the risk at position x is L - (L a - F_a)/x.
     """
     turning_point = bins.above + bins.min_failure_weight
     constant = np.maximum(bins.max_loss * bins.above - bins.loss_above, 0.0)
@@ -280,7 +284,10 @@ def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> Float
 
 
 def _min_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area with all losses last: the convex curve F_a/x, and then a straight line."""
+    """Return the area if all losses of a bin are last.
+
+    The curve is the convex F_a/x over the successes and a straight line over the losses.
+    """
     success_weight = bins.weight - bins.min_failure_weight
     turning_point = bins.above + success_weight
     min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
@@ -294,7 +301,7 @@ def _accuracy_limits(bins: NonemptyBins) -> Limits:
 
 
 def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
-    """Return ln((a + step)/a), and 0 where a = 0, because its factor is 0 there."""
+    """Return ln((a + step)/a), or 0 if a = 0, where the factor of this term is 0."""
     return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
 
 
@@ -303,12 +310,12 @@ def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
 
 
 def worst_population_aurc(error_rate: float) -> float:
-    """Return R - R ln R: the population AURC of the worst score for 0/1 loss."""
+    """Return R - R ln R, the population AURC of the worst score for 0/1 loss."""
     return float(error_rate - error_rate * np.log(error_rate)) if error_rate > 0 else 0.0
 
 
 def best_population_aurc(error_rate: float) -> float:
-    """Return R + (1 - R) ln(1 - R): the population AURC of a perfect score for 0/1 loss."""
+    """Return R + (1 - R) ln(1 - R), the population AURC of a perfect score for 0/1 loss."""
     return error_rate + float((1.0 - error_rate) * np.log1p(-error_rate)) if error_rate < 1 else 1.0
 
 
@@ -350,7 +357,7 @@ AURC = Metric(
 
 
 def _estimator_identity(estimator: str, name: str, title: str, source: str) -> Identity:
-    """Return the identity of another estimator of the AURC."""
+    """Return the identity of an estimator of the AURC other than the trapezoid."""
     return replace(
         AURC.identity,
         name=name,
@@ -455,7 +462,7 @@ def achievable_aurc(
 ) -> float:
     """Compute the area under the achievable risk-coverage curve.
 
-    Answers: what would the AURC be if only working points on the ROC convex hull were used?
+    Answers: what is the AURC if only working points on the ROC convex hull are used?
 
     Parameters
     ----------
@@ -465,7 +472,8 @@ def achievable_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**; at most the exact area under the curve.
+        In [0, 1] for losses in [0, 1]; **lower is better**. The value is at most the exact area
+        under the curve.
 
     Raises
     ------
@@ -474,9 +482,9 @@ def achievable_aurc(
 
     Notes
     -----
-    The vertices are those of the convex hull in ROC space. Between two vertices, the selective risk
-    is a hyperbola: the risk of a random mixture of the two thresholds. Samples with equal
-    confidence share a vertex. Cost: one sort.
+    The vertices are the vertices of the convex hull in ROC space. Between two vertices, the
+    selective risk is a hyperbola, which is the risk of a random mixture of the two thresholds.
+    Samples with equal confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -500,13 +508,14 @@ def compute_achievable_aurc(s: Scored) -> MetricValue:
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
-    """Return the gradient of the exact area under the hyperbolas between the vertices of the hull.
+    """Return the gradient of the area under the hyperbolas between the vertices of the hull.
 
-    On a segment, the accepted loss is slope x + intercept, so the risk is slope + intercept/x.
+    On a segment, the accepted loss at position x is slope x + intercept. The risk is therefore
+    slope + intercept/x.
     """
     right, total = hull.cumulative_weight, hull.total_weight
     left = np.concatenate(([0.0], right[:-1]))
-    # The first segment starts at the origin, where the risk is constant.
+    # The first segment starts at the origin, and its risk is constant.
     log_ratio = np.log(right / np.where(left > 0, left, right))
     slope = hull.loss / hull.weight
     intercept = hull.cumulative_loss - slope * right
@@ -521,14 +530,14 @@ def _achievable_gradient(hull: TieGroups) -> Gradient:
 
 
 def _achievable_influence(s: Scored) -> FloatArray:
-    """Return the influence on the achievable AURC, with the vertices of the hull fixed.
+    """Return the influence on the achievable AURC for fixed vertices of the hull.
 
-    Choosing other vertices has an effect of second order only, because the hull is the optimum.
+    A change of the vertices has only an effect of second order, because the hull is the optimum.
     """
     vertices = hull_vertices(s.groups)
     hull = merge_groups(s.groups, vertices)
     n_groups = s.groups.loss.size
-    # The segment of each group; -1 for samples without weight, whose group index is -1.
+    # The last entry, -1, is the segment of samples of weight 0, whose group index is -1.
     segment_of_group = np.append(np.searchsorted(vertices, np.arange(n_groups)), -1)
     return _achievable_gradient(hull).influence(hull, segment_of_group[s.group_index], s.loss)
 

@@ -1,4 +1,4 @@
-"""AURC and AUGRC with balanced accuracy: all classes have equal weight."""
+"""AURC and AUGRC in which all classes have equal weight."""
 
 from dataclasses import replace
 
@@ -62,14 +62,14 @@ def balanced_aurc(
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`; also if `labels` has another length.
+        As in `aurc`. ShapeError also if `labels` has another length.
 
     Notes
     -----
     At each vertex, the risk is the mean of the selective risks of the classes. As in FD-Shifts, a
-    class without accepted samples contributes 0, so the value is biased downward for rare classes
-    of low confidence. There is no interval if a class is too rare. The area is computed by the
-    trapezoid rule; samples with equal confidence share a vertex. Cost: two sorts.
+    class without accepted samples contributes 0. The value is therefore too small if rare classes
+    have low confidences. A result has no interval if a class is too rare. The area is computed by
+    the trapezoid rule, and samples with equal confidence share a vertex. The cost is two sorts.
 
     References
     ----------
@@ -94,7 +94,10 @@ def _scored_with_classes(
 
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
-    """Return a class code for each label; labels of any type are encoded in NumPy."""
+    """Return a class code for each label, which may be of any type.
+
+    Labels that are not arrays on a device are encoded in NumPy.
+    """
     if is_on_device(labels) and tuple(labels.shape) == (s.n_input_rows,):
         return s.select_samples(namespace(labels).unique_inverse(labels)[1])
     codes = validate_codes(labels, "labels", s.n_input_rows)
@@ -104,9 +107,11 @@ def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
 
 
 def _compute_balanced_aurc(s: Scored) -> MetricValue:
+    """Compute the trapezoid area under the mean selective risk of the classes."""
     area_weights = vertex_area_weights(s.groups)
-    # The risk of a class is constant until the next vertex of the class. Its weight is the sum of
-    # the area weights from its vertex to before the next one: a difference of remaining sums.
+    # The risk of a class is constant from a vertex of the class to the next vertex of the class.
+    # Its weight is the sum of the area weights between both vertices, a difference of remaining
+    # sums.
     xp = s.xp
     zero = xp.zeros_like(area_weights[:1])
     remaining_area = xp.concat((reverse_cumulative_sum(area_weights), zero))
@@ -139,7 +144,7 @@ def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
 def balanced_augrc(
     confidence: AnyArray, loss: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the AUGRC with equal weight of all classes.
+    """Compute the AUGRC in which all classes have equal weight.
 
     Answers: averaged over all coverages and classes, what is the probability that a sample is
     accepted and wrong?
@@ -161,12 +166,13 @@ def balanced_augrc(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`; also if `labels` has another length.
+        As in `augrc`. ShapeError also if `labels` has another length.
 
     Notes
     -----
-    The loss of a sample is multiplied by n/(K n_class), where K is the number of classes with
-    samples. As in FD-Shifts, the coverage is the share of all accepted samples. Cost: one sort.
+    The loss of a sample is multiplied by n/(K n_class), where n_class is the number of samples of
+    its class and K the number of classes with samples. As in FD-Shifts, the coverage is the
+    accepted share of all samples. The cost is one sort.
 
     References
     ----------
@@ -183,6 +189,7 @@ def balanced_augrc(
 
 
 def _compute_balanced_augrc(s: Scored) -> MetricValue:
+    """Compute the AUGRC of losses that are multiplied by W/(K W_k) of their class."""
     xp = s.xp
     if xp is np:
         cells = class_cells(s)
@@ -197,7 +204,7 @@ def _compute_balanced_augrc(s: Scored) -> MetricValue:
     weight = is_present if s.weight is None else is_present * s.weight
     balance = s.total_weight / (classes * sum_by_index(class_index, weight, classes))
     balanced_loss = weight * s.loss * xp.take(balance, class_index)
-    # The groups differ from those of the samples only in their losses.
+    # The balanced loss replaces the loss in the tie groups of the samples.
     rows = xp.nonzero(weight > 0)[0]
     group = find_group_index(s.groups, xp.take(s.confidence, rows))
     loss = sum_by_index(group, xp.take(balanced_loss, rows), s.groups.loss.shape[0])
@@ -208,8 +215,8 @@ def _compute_balanced_augrc(s: Scored) -> MetricValue:
 def _aurc_influence(s: Scored) -> FloatArray:
     """Return the influence on the balanced AURC.
 
-    One more sample has three effects: on the risk of its class at all thresholds below it, on the
-    coverages of the vertices, and on the coverage at which the curve of its class starts.
+    One more sample changes the risk of its class at all thresholds below its confidence. It also
+    changes the coverages of the vertices and the coverage at which the curve of its class starts.
     """
     groups, cells = s.groups, s.cached(ClassCells.from_samples)
     area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
@@ -230,13 +237,14 @@ def _aurc_influence(s: Scored) -> FloatArray:
 
 
 def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
-    """Return the derivative of the area due to an earlier start of the class of each cell.
+    """Return the derivative of the area that is due to an earlier start of the class of each cell.
 
-    `area` is the contribution of each cell to the area of its class. At a threshold that accepts
-    the share G of a class of m samples, the class has started with probability 1 - (1 - G)^m. A
-    sample above the threshold raises this to 1, one below lowers it: the derivative of the expected
-    area is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the
-    weights of given samples lacks this term, because no weight above 0 moves the start.
+    `area` is the contribution of each cell to the area of its class. Let a threshold accept the
+    share G of the distribution of a class with m samples. The probability that the threshold
+    accepts a sample of the class is 1 - (1 - G)^m. A sample above the threshold raises this
+    probability to 1, and a sample below lowers it. The derivative of the expected area is m (1 -
+    G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights of the
+    samples lacks this term, because no positive weight moves the start.
     """
     size, coverage = cells.n_effective[cells.class_of_cell], cells.coverage
     start_derivative = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
@@ -248,7 +256,7 @@ def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
 
 @accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
-    """Return the influence on the balanced AUGRC, whose class factors W/(K W_k) vary too."""
+    """Return the influence on the balanced AUGRC, including changes of the factors W/(K W_k)."""
     groups, cells = s.groups, s.cached(ClassCells.from_samples)
     factor = cells.balance_factor
     balanced_loss = cells.loss * factor
@@ -267,7 +275,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 def _influence_of_samples(
     s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
-    """Return the influence of each sample from the derivatives for weight and loss of its cell."""
+    """Return the influence of each sample, given the derivatives by weight and loss of cells."""
     influence_of_rows = np.zeros(s.n_rows)
     influence = on_loss[cells.cell_of_row]
     influence *= s.loss[cells.rows]
@@ -295,7 +303,7 @@ ENTRIES = (
         Measurement(
             compute=_compute_balanced_aurc,
             needs=frozenset({Need.CLASSES}),
-            # The value also depends on the class of each failure, not only on the order of losses.
+            # The value depends on the order of the losses and also on the class of each failure.
             monotone=False,
             duplication="limit",
             influence=_aurc_influence,

@@ -1,4 +1,4 @@
-"""AURC compared with its optimum: excess AURC, normalized AURC and AUSE."""
+"""Excess AURC, normalized AURC and AUSE, which compare the AURC with its optimum."""
 
 from dataclasses import replace
 
@@ -50,8 +50,8 @@ from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the area under the sparsification error (AUSE).
 
-    Answers: if the least confident samples are removed, how far is the mean loss of the remaining
-    samples above that of the best order, relative to the mean loss of all samples?
+    Answers: if the least confident samples are removed, how much larger is the mean loss of the
+    remaining samples than for the best order, relative to the mean loss of all samples?
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        At least 0, without upper bound; **lower is better**; 0 for a perfect order. NaN, with an
-        `UndefinedMetricWarning`, if all losses are 0.
+        At least 0, without upper bound; **lower is better**. The value is 0 for a perfect order.
+        NaN, with an `UndefinedMetricWarning`, if all losses are 0.
 
     Raises
     ------
@@ -78,11 +78,11 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Notes
     -----
     The sparsification curve is the selective risk as a function of the removed share, divided by
-    the risk of all samples. AUSE is therefore the excess AURC (trapezoid, constant below the first
-    vertex) divided by the mean loss. Samples with equal confidence share a vertex.
-    torch-uncertainty (0.13) omits the part below coverage 1/n. Without ties it prints this value
-    minus (f - m)/(n R), where f is the loss of the most confident sample, m the smallest loss and
-    R the mean loss. Cost: two sorts.
+    the risk of all samples. AUSE is therefore the excess trapezoid AURC divided by the mean loss.
+    Below the first vertex, the curve is constant. Samples with equal confidence share a vertex. The
+    program torch-uncertainty (0.13) omits the area below coverage 1/n. Without ties,
+    torch-uncertainty prints this value minus (f - m)/(n R), where f is the loss of the most
+    confident sample, m the smallest loss and R the mean loss. The cost is two sorts.
 
     References
     ----------
@@ -106,7 +106,7 @@ def _compute_ause(s: Scored) -> MetricValue:
 
 
 def _ause_influence(s: Scored) -> FloatArray:
-    """Return the influence on excess AURC / risk, by the quotient rule."""
+    """Return the influence on the excess AURC divided by the risk."""
     if s.best_order.loss.size == 1:
         # All losses are equal, so the excess is 0 for every order.
         return np.zeros(s.n_rows)
@@ -119,9 +119,9 @@ def _ause_influence(s: Scored) -> FloatArray:
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """Return the smallest value of an estimator for these losses.
 
-    This is the value of the best order: over distinct confidences, or over the tie groups of the
-    score, whichever is smaller. Only the trapezoid can be smaller over ties, because its line
-    across tied failures is below the curve of untied failures.
+    The smallest value is the value of the best order, either with distinct confidences or with the
+    tie groups of the score. Only the trapezoid can be smaller with ties, because its line across
+    tied failures is below the curve of untied failures.
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
@@ -135,7 +135,7 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
 
 
 def _optimum_of_unweighted_samples(s: Scored) -> float:
-    """Return the optimum of samples without weights, from the sorted losses."""
+    """Return the optimum of samples without weights from their sorted losses."""
     loss_through = np.cumsum(np.sort(s.loss.astype(np.float64)))
     risk = loss_through / np.arange(1, s.n_rows + 1)
     untied_optimum = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
@@ -152,7 +152,8 @@ def _optimum_over_ties(s: Scored) -> Scalar:
         return trapezoid_area(s.merged_groups, accepted_loss)
     n_successes = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
     groups = with_vertex_at(s.merged_groups, n_successes)
-    # Only groups after the successes have a loss, and rank weights depend on later groups only.
+    # Only groups after the successes have a loss, and the rank weight of a group depends only on
+    # later groups.
     first = int(np.searchsorted(groups.cumulative_weight, n_successes, side="right"))
     through, weight = groups.cumulative_weight[first:], groups.weight[first:]
     is_merged = np.zeros(weight.size, np.bool_)
@@ -163,13 +164,16 @@ def _optimum_over_ties(s: Scored) -> Scalar:
 
 
 def _untied_optimum(s: Scored) -> Scalar:
+    """Return the value of the best order with distinct confidences."""
     if s.weight is None or not s.xp.any(s.weight % 1 != 0):
         # Without ties, the trapezoid equals the plug-in estimator plus a boundary term. The plug-in
-        # estimator does not need one vertex per sample, so integer weights equal repetition.
+        # estimator does not need a vertex for each sample, so integer weights are equivalent to
+        # repetition.
         min_loss = s.best_order.loss[0] / s.best_order.weight[0]
         boundary = (min_loss - s.best_order.risk) / (2 * s.best_order.total_weight)
         return rank_weighted_risk(s.best_order, plugin_weight) + as_scalar(boundary)
-    # With other weights each sample is a vertex, in order of loss, then of decreasing weight.
+    # With other weights, each sample is a vertex. The samples are in order of loss, then of
+    # decreasing weight.
     order = _order_by_loss_and_weight(s, s.weight)
     groups = one_group_per_sample(s.loss[order], s.weight[order])
     return trapezoid_area(groups, groups.cumulative_loss)
@@ -182,7 +186,8 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
         return order[weight[order] > 0]
     runs = s.sorted_losses
     order = runs.order.copy()
-    # Samples without loss need no second criterion: their order does not change the area.
+    # The order of samples without loss does not change the area, so only other samples are sorted
+    # by weight.
     needs_sorting = (runs.group_sizes > 1) & (runs.distinct_values < 0)
     positions = np.flatnonzero(np.repeat(needs_sorting, runs.group_sizes))
     if positions.size:
@@ -192,7 +197,7 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
 
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
-    """Return the accepted loss at each vertex if the losses are assigned in the best order."""
+    """Return the accepted loss at each vertex if the losses are in the best order."""
     through = prepend_zero(best_order.cumulative_weight)
     return interpolate(groups.cumulative_weight, through, prepend_zero(best_order.cumulative_loss))
 
@@ -205,7 +210,7 @@ def e_aurc(
     optimum: str = "same",
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the excess AURC: the AURC minus its optimum.
+    """Compute the excess AURC, which is the AURC minus its optimum.
 
     Answers: how much of the AURC is due to the ranking, and not to the classifier?
 
@@ -216,26 +221,26 @@ def e_aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     optimum : {"same", "analytic"}, default="same"
-        "same": the smallest value of the same estimator for these losses, over distinct scores or
-        over the tie groups of the score. "analytic": R + (1 - R) ln(1 - R), as in FD-Shifts. This
-        is the optimum of another estimator, so the result can be negative.
+        "same" is the smallest value of the same estimator for these losses, with distinct
+        confidences or with the tie groups of the score. "analytic" is R + (1 - R) ln(1 - R), as in
+        FD-Shifts. The analytic optimum belongs to another estimator, so the result can be negative.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0, up to rounding, for a
-        perfect order.
+        In [0, 1] for losses in [0, 1] and the optimum "same"; **lower is better**. The value is 0,
+        up to rounding, for a perfect order.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`; "analytic" requires a 0/1 loss.
+        As in `aurc`. DomainError also if the optimum is "analytic" and a loss is not 0 or 1.
 
     Notes
     -----
-    Cost: one sort of the confidences, one of the losses.
+    The cost is one sort of the confidences and one sort of the losses.
 
     References
     ----------
@@ -259,7 +264,7 @@ def e_aurc(
 
 
 def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
-    """Compute the AURC minus its optimum, for the catalogue; rounding never makes it negative."""
+    """Compute the AURC minus its optimum, in which 0 replaces rounding errors."""
     value = cached_rank_weighted_risk(s, ESTIMATORS[estimator])
     return MetricValue(excess_above_optimum(aurc_optimum(s, estimator), value, s))
 
@@ -271,7 +276,7 @@ def normalized_aurc(
     estimator: AurcEstimator = "trapezoid",
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the normalized AURC: the excess AURC divided by that of a random score.
+    """Compute the excess AURC divided by the excess AURC of a random score.
 
     Answers: where is this score on a scale from a perfect score (0) to a random score (1)?
 
@@ -282,13 +287,14 @@ def normalized_aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        0 for a perfect order, 1 for a random order, above 1 for worse than random; **lower is
-        better**. NaN, with an `UndefinedMetricWarning`, if all losses are equal.
+        At least 0; **lower is better**. The value is 0 for a perfect order, 1 for a random order,
+        and above 1 for an order that is worse than random. NaN, with an `UndefinedMetricWarning`,
+        if all losses are equal.
 
     Raises
     ------
@@ -297,9 +303,9 @@ def normalized_aurc(
 
     Notes
     -----
-    Not comparable between classifiers of different accuracy: at equal failure AUROC, the value
-    changes with the accuracy, in either direction. A constant score has the value 1. Cost: two
-    sorts.
+    The values of classifiers with different accuracies are not comparable. At a fixed failure
+    AUROC, a higher accuracy can increase or decrease the value. A constant score has the value 1.
+    The cost is two sorts.
 
     References
     ----------
@@ -318,12 +324,12 @@ def normalized_aurc(
 
 
 def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
-    """Compute the excess AURC divided by that of a random score, for the catalogue."""
+    """Compute the excess AURC of samples divided by the excess AURC of a random score."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     total, phi = s.merged_groups.total_weight, ESTIMATORS[estimator]
-    # The mean rank weight, in NumPy because it depends on one number only: a random order has the
-    # value of one tie group with all samples.
+    # A random order has the value of one tie group with all samples. The mean rank weight depends
+    # on a single number, so NumPy computes it for every array library.
     all_samples = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
     mean_weight = rank_weighted_risk(all_samples, phi)
     best = aurc_optimum(s, estimator)
@@ -341,7 +347,7 @@ def excess_influence(s: Scored) -> FloatArray:
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
-    """Return the influence on (AURC - optimum) / (R - optimum), by the quotient rule."""
+    """Return the influence on (AURC - optimum) / (R - optimum) by the quotient rule."""
     optimum = aurc_optimum(s)
     random_excess = s.groups.risk - optimum
     value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - optimum) / random_excess
@@ -353,11 +359,12 @@ def _normalized_influence(s: Scored) -> FloatArray:
 
 @cached_influence
 def _optimum_influence(s: Scored) -> FloatArray:
-    """Return the influence on the optimum of the trapezoid AURC, whichever optimum is smaller."""
+    """Return the influence on the optimum of the trapezoid AURC, with or without ties."""
     if s.groups.n_tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
         return _optimum_influence_over_ties(s)
     if s.weight is not None and np.any(s.weight % 1 != 0):
-        # The plug-in estimator uses the total weight as the number of samples, so rescale it.
+        # The plug-in estimator uses the total weight as number of samples, so the weights are
+        # rescaled.
         s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total_weight))
     on_plugin = influence_on_best_order(s, plugin_gradient(s.best_order))
     on_risk = influence_on_best_order(s, mean_loss_gradient(s.best_order))
@@ -368,10 +375,10 @@ def _optimum_influence(s: Scored) -> FloatArray:
 def _optimum_influence_over_ties(s: Scored) -> FloatArray:
     """Return the influence on the optimum over the tie groups of the score.
 
-    The losses are assigned to the tie groups in ascending order. A vertex at position x then
-    accepts the x smallest losses, with sum O(x). A new sample of loss l displaces a part of the
-    next loss q at the vertex if l < q: O(x) changes by l - q. If the vertex is between two losses,
-    the mean of the influences with both neighbors as q is used.
+    In the best order, the losses are assigned to the tie groups in ascending order. A vertex at
+    position x accepts the x smallest losses, whose sum is O(x). Let q be the next loss at the
+    vertex. A new sample of loss l < q displaces a part of q, so O(x) changes by l - q. If the
+    vertex is between two losses, the function averages the influences with both losses as q.
     """
     groups, best_order = s.groups, s.best_order
     best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
@@ -385,15 +392,16 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
 
 
 def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
-    """Return the influence if `next_loss` is the next loss at each vertex.
+    """Return the influence on the optimum if `next_loss` is the next loss at each vertex.
 
-    Within a merged group, all samples have the same loss, which is also the next one.
+    All samples of a merged group have the same loss, so the next loss within the group equals this
+    loss.
     """
     area_weights = vertex_area_weights(best)
     group_loss = best.loss / best.weight
     on_accepted_loss = area_weights / best.cumulative_weight
     on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
-    # Effect of one more sample on the positions of the vertices.
+    # This term is the effect of one more sample on the positions of the vertices.
     on_position = trapezoid_derivatives_of_groups(
         best, lambda x, loss: loss / x, is_flat_before_first=True
     )
@@ -403,7 +411,7 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     constant = (best.cumulative_loss - group_loss * best.cumulative_weight) / best.total_weight
     above, within = curvature_within_merged_groups(best)
     on_weight = tail_sums(vertex_derivative + constant * above) + constant * (within - above)
-    # Effect of its loss on the accepted losses.
+    # This term is the effect of the loss of the new sample on the accepted losses.
     loss = s.loss.astype(np.float64)
     on_loss = _displaced_loss(loss, next_loss, on_accepted_loss)
     on_loss += _displaced_loss(loss, group_loss, on_loss_within)
@@ -418,7 +426,7 @@ def _displaced_loss(
 ) -> FloatArray:
     """Return the sum over vertices of on_accepted_loss x min(loss - next_loss, 0) for each loss.
 
-    `next_loss` is nondecreasing, so the vertices with next_loss > loss are the last ones.
+    `next_loss` is nondecreasing, so only the last vertices have a next loss above the loss.
     """
     first = np.searchsorted(next_loss, loss, side="right")
     weight_sums = np.append(tail_sums(on_accepted_loss), 0.0)
@@ -427,7 +435,10 @@ def _displaced_loss(
 
 
 def _max_excess(r: float) -> float:
-    """Return the largest excess AURC up to this error rate; it is monotone only up to R = 1/2."""
+    """Return the largest excess AURC over all error rates up to r.
+
+    The excess of the worst order increases with the error rate only up to 1/2.
+    """
     return worst_population_aurc(min(r, 0.5)) - best_population_aurc(min(r, 0.5))
 
 

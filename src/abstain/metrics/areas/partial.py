@@ -1,4 +1,4 @@
-"""Areas between two coverages: partial AURC and partial AUGRC."""
+"""Partial AURC and partial AUGRC, which are areas between two coverages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,8 @@ def partial_aurc(
 ) -> float:
     """Compute the area under the selective risk-coverage curve between two coverages.
 
-    Answers: how large is the mean loss of the accepted samples, over the coverages of interest?
+    Answers: averaged over the coverages of interest, how large is the mean loss of the accepted
+    samples?
 
     Parameters
     ----------
@@ -57,12 +58,13 @@ def partial_aurc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
-        The risk between two vertices: a straight line (as in the trapezoid AURC), or the exact risk
-        if a random part of the tie group is accepted (its generalized risk is linear).
+        The curve between two vertices. "linear" is a straight line, as in the trapezoid AURC.
+        "hyperbolic" is the exact risk if a random part of the tie group is accepted, whose
+        generalized risk is linear.
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -76,7 +78,8 @@ def partial_aurc(
 
     Notes
     -----
-    The areas of adjacent intervals add up, also within a segment. Cost: one sort.
+    The areas of adjacent intervals add up, even if the intervals meet within a segment. The cost is
+    one sort.
 
     References
     ----------
@@ -99,7 +102,8 @@ def partial_aurc(
 def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the exact area under the selective risk between two coverages.
 
-    Merged groups need no special case: the generalized risk is a straight line over successes.
+    Merged groups need no special case, because the generalized risk is a straight line over
+    successes.
     """
     phi = rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
     return rank_weighted_risk(groups, phi)
@@ -118,7 +122,8 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
         return rank_weighted_risk(groups, phi)
     bounds = np.array([low, high]) * groups.total_weight
     neighbors = np.concatenate((np.floor(bounds), np.ceil(bounds))).astype(np.int64)
-    # A vertex on each side of both bounds, so that no bound lies within a merged group.
+    # The split adds a vertex on each side of both bounds, so that no bound lies within a merged
+    # group.
     groups = split_merged_groups(groups, np.unique(neighbors))
     right_weight, left_weight = linear_segments(
         groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
@@ -145,7 +150,7 @@ def partial_augrc(
 ) -> float:
     """Compute the area under the generalized risk-coverage curve between two coverages.
 
-    Answers: how frequent are silent failures, over the coverages of interest?
+    Answers: averaged over the coverages of interest, how frequent are silent failures?
 
     Parameters
     ----------
@@ -154,9 +159,10 @@ def partial_augrc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     mean : bool, default=False
-        Whether to divide the area by high - low, which yields the mean over the interval.
+        Whether to divide the area by high - low, which yields the mean generalized risk over the
+        interval.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -170,8 +176,8 @@ def partial_augrc(
 
     Notes
     -----
-    The curve is a straight line between vertices, so the area is exact for random tie-breaking. The
-    areas of adjacent intervals add up. Cost: one sort.
+    The curve is a straight line between two vertices, so the area is exact for random tie-breaking.
+    The areas of adjacent intervals add up. The cost is one sort.
 
     References
     ----------
@@ -193,15 +199,16 @@ def partial_augrc(
 def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) -> FloatArray:
     """Return the influence on the mean risk between two coverages.
 
-    The curve is continuous, so the fixed bounds of the interval contribute nothing. Moving the
-    vertex of a segment to the right lowers the curve in the segment by its slope.
+    The curve is continuous, so the fixed bounds of the interval contribute nothing. If the right
+    vertex of a segment moves to larger coverages, the curve in the segment decreases in proportion
+    to its slope.
     """
     groups = s.groups
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
     risk = groups.cumulative_loss / divisor
     right_weight, left_weight = linear_segments(coverage, *coverages, is_flat_at_start=selective)
-    # The selective risk is constant before the first vertex; the generalized risk starts at 0.
+    # The selective risk is constant before the first vertex, and the generalized risk starts at 0.
     left_risk = np.concatenate((risk[:1] if selective else [0.0], risk[:-1]))
     slope = (risk - left_risk) / np.diff(coverage, prepend=0.0)
     vertex_weight = right_weight + np.append(left_weight[1:], 0.0)
@@ -240,12 +247,15 @@ _GENERALIZED = _PartialArea(
 
 
 def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric | None:
-    between = float(low) / 100, float(high) / 100
-    if not between[0] < between[1] <= 1:
+    """Return the mean risk between two coverages in percent, or None for an invalid interval."""
+    min_coverage = float(low) / 100
+    max_coverage = float(high) / 100
+    if not min_coverage < max_coverage <= 1:
         return None
+    coverages = min_coverage, max_coverage
 
     def compute(s: Scored) -> MetricValue:
-        return MetricValue(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
+        return MetricValue(kind.area(s.merged_groups, *coverages) / (max_coverage - min_coverage))
 
     return Metric(
         Identity(
@@ -258,14 +268,14 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
         ),
         Measurement(
             compute=compute,
-            high=1.0 if kind.selective else sum(between) / 2,
+            high=1.0 if kind.selective else (min_coverage + max_coverage) / 2,
             averages_ties=not kind.selective,
             influence=accepts_group_rows(
-                partial(_influence, coverages=between, selective=kind.selective)
+                partial(_influence, coverages=coverages, selective=kind.selective)
             ),
             heavy_tailed=kind.selective,
             n_failures=lambda s: count_accepted_failures(
-                s, vertex_at_coverage(s.merged_groups, between[1], first=True)
+                s, vertex_at_coverage(s.merged_groups, max_coverage, first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),

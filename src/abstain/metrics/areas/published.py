@@ -1,7 +1,7 @@
-"""Exact reproductions of the values that other programs and papers print.
+"""Exact reproductions of values that other programs and papers print.
 
-Use them only for comparisons with published tables. All but one of the programs order tied samples
-by row, so their values change if the rows are shuffled.
+Use these functions only for comparisons with published tables. Most of the programs order tied
+samples by row, so their values change if the rows are shuffled.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from abstain.metrics.rank_weights import (
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
-#: Factor by which FD-Shifts multiplies areas for printing.
+#: Factor by which FD-Shifts multiplies areas before it prints them.
 FD_SHIFTS_SCALE = 1000.0
 
 _AURC = ("fd-shifts", "fd-shifts-legacy", "torch-uncertainty", "geifman", "plugin", "cwsa")
@@ -36,13 +36,14 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     confidence, loss : array of shape (n,)
         As in `aurc`, in the row order of the other program.
     convention : str
-        "fd-shifts": `aurc` (trapezoid) x1000, as in the program since 2024. "fd-shifts-legacy": its
-        older code, Listing 1 of [1]_, without the area below coverage 1/n and with a vertex after
-        the first sample of a tie group. "torch-uncertainty": trapezoid over the coverages k/n from
-        k = 1, divided by 1 - 1/n. "geifman": the program of Geifman et al., which others copied.
-        Below full coverage, it divides the sum of the losses of k accepted samples by k + 1.
-        "plugin": the definition of Geifman et al., the mean of the selective risk over k = 1...n.
-        "cwsa": trapezoid over the coverages k/n from k = 1 (the CWSA reference code).
+        "fd-shifts" is `aurc` (trapezoid) x1000, as in FD-Shifts since 2024. "fd-shifts-legacy" is
+        the older code of FD-Shifts, Listing 1 of [1]_. The older code omits the area below coverage
+        1/n and places a vertex after the first sample of a tie group. "torch-uncertainty" is the
+        trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n. "geifman" is the program of
+        Geifman et al., which other projects copied. Below full coverage, this program divides the
+        sum of the losses of k accepted samples by k + 1. "plugin" is the definition of Geifman et
+        al., the mean of the selective risk over k = 1...n. "cwsa" is the CWSA reference code, a
+        trapezoid over the coverages k/n from k = 1.
 
     Returns
     -------
@@ -52,15 +53,15 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`; "torch-uncertainty" requires at least two samples.
+        As in `aurc`. DomainError also if "torch-uncertainty" gets only one sample.
 
     Notes
     -----
     With ties, all conventions except "fd-shifts" depend on the row order. Among samples of equal
-    confidence, "geifman" and "fd-shifts-legacy" reject the first row first, because they sort in
-    ascending order; the others accept it first. The sorts of the programs are not stable, so their
-    values for ties may differ. Without ties, "plugin" equals `aurc` with the plug-in estimator.
-    Cost: one sort.
+    confidence, "geifman" and "fd-shifts-legacy" reject the first row first, because these programs
+    sort in ascending order. The other programs accept the first row first. The sorts of the
+    programs are not stable, so their values with ties may differ from this function. Without ties,
+    "plugin" equals `aurc` with the plug-in estimator. The cost is one sort.
 
     References
     ----------
@@ -103,8 +104,8 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     confidence, loss : array of shape (n,)
         As in `augrc`, in the row order of the other program.
     convention : {"fd-shifts", "torch-uncertainty"}
-        "fd-shifts": `augrc` x1000. "torch-uncertainty": trapezoid over coverages k/n from k = 1,
-        divided by 1 - 1/n.
+        "fd-shifts" is `augrc` x1000. "torch-uncertainty" is the trapezoid over the coverages k/n
+        from k = 1, divided by 1 - 1/n.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
     Notes
     -----
-    With ties, "torch-uncertainty" depends on the row order. Cost: one sort.
+    With ties, "torch-uncertainty" depends on the row order. The cost is one sort.
 
     References
     ----------
@@ -139,29 +140,30 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
-    """Compute the excess AURC exactly as FD-Shifts prints it, for 0/1 loss.
+    """Compute the excess AURC for 0/1 loss exactly as FD-Shifts prints it.
 
     Answers: which number would FD-Shifts have printed for these data?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `e_aurc`; losses 0 or 1.
+        As in `e_aurc`, with losses 0 or 1.
 
     Returns
     -------
     float
-        The value x1000; **lower is better**. It can be negative, because R + (1 - R) ln(1 - R) is
-        the optimum of another estimator than the trapezoid.
+        The value x1000; **lower is better**. The value can be negative, because R + (1 - R) ln(1 -
+        R) is not the optimum of the trapezoid.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `e_aurc`; also if a loss is not 0 or 1.
+        As in `e_aurc`. DomainError also if a loss is not 0 or 1.
 
     Notes
     -----
-    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. Cost: one sort.
+    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. The cost is one
+    sort.
 
     References
     ----------
@@ -205,9 +207,9 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    For 0/1 loss, this is `achievable_aurc`. For other losses, FD-Shifts uses all vertices, so its
-    value is the exact (hyperbolic) area under the curve, not under the convex hull. Cost: one
-    sort.
+    For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all vertices. The
+    value is then the exact (hyperbolic) area under the curve and not the area under the convex
+    hull. The cost is one sort.
 
     References
     ----------
@@ -226,12 +228,15 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
 
 def _losses_in_row_order(s: Scored) -> AnyArray:
-    """Return the losses from the most to the least confident sample; ties in row order."""
+    """Return the losses in order of decreasing confidence, with ties in row order."""
     return as_double(s.xp.take(s.loss, s.xp.argsort(-as_double(s.confidence), stable=True)))
 
 
 def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
-    """Return the order of rejection, ties in row order, and the remaining loss before each step."""
+    """Return the order of rejection and the remaining loss before each rejection.
+
+    Tied samples are rejected in row order.
+    """
     order = s.xp.argsort(as_double(s.confidence), stable=True)
     loss_from_most_confident = s.xp.flip(as_double(s.xp.take(s.loss, order)))
     return order, s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
@@ -246,7 +251,7 @@ def _mean_of_geifman_risks(s: Scored) -> Scalar:
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
-    """Return the area with vertices after the first sample of each tie group, from coverage 1/n."""
+    """Return the area from coverage 1/n, with vertices after the first sample of tie groups."""
     if s.n_rows == 1:
         return 0.0
     xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
@@ -257,7 +262,7 @@ def _legacy_trapezoid(s: Scored) -> Scalar:
     vertex = xp.nonzero(is_new_confidence)[0] + 1
     coverage = xp.concat((n_remaining[:1], xp.take(n_remaining, vertex), n_remaining[-1:]))
     risk_at_vertex = xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex)
-    # The last segment, to coverage 1/n, has the risk of the last vertex.
+    # The last segment ends at coverage 1/n and has the risk of the last vertex.
     risk = xp.concat((remaining_loss[:1] / s.n_rows, risk_at_vertex, risk_at_vertex[-1:]))
     doubled_area = xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))
     return as_scalar(doubled_area) / (2 * s.n_rows)

@@ -1,4 +1,4 @@
-"""AURC and AUGRC from one sort, with fast paths for large data with 0/1 loss."""
+"""AURC and AUGRC from one sort, with a faster computation for 0/1 loss."""
 
 from dataclasses import dataclass
 
@@ -24,23 +24,23 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """Areas under both risk-coverage curves, and counts of samples.
+    """Areas under both risk-coverage curves and counts of samples.
 
     Attributes
     ----------
     aurc : float
-        Area under the selective risk over coverage (trapezoid), constant from the first vertex to
-        coverage 0.
+        Area under the selective risk over coverage (trapezoid). The curve is constant from the
+        first vertex to coverage 0.
     augrc : float
         Area under the generalized risk over coverage (trapezoid).
     risk : float
-        Mean loss of all samples: the value of both curves at coverage 1.
+        Mean loss of all samples, which is the value of both curves at coverage 1.
     n : int
         Number of samples.
     failures : int
         Number of samples with a loss above zero.
     tied : int
-        Number of samples whose confidence equals that of another sample.
+        Number of samples whose confidence equals the confidence of another sample.
     """
 
     aurc: float
@@ -57,23 +57,23 @@ def risk_coverage_areas(
     """Compute AURC and AUGRC from one sort.
 
     Samples with equal confidence are accepted together, so the result does not depend on the order
-    of the rows. For a 0/1 loss without weights, the loss is packed into the sort key, which takes
-    one number of the type of the confidence per sample; 16-bit confidences are counted instead.
-    Arrays on a device are sorted on the device.
+    of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key. A
+    key needs as much memory as a confidence. Large arrays of 16-bit confidences are counted instead
+    of sorted. Arrays on a device are sorted on the device.
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Finite; higher is more trusted.
+        Finite. Higher means more trusted.
     loss : array of shape (n,)
-        Finite and non-negative: 0/1 errors or any other loss.
+        Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
         Frequency weights.
 
     Returns
     -------
     RiskCoverageAreas
-        `aurc`, `augrc`, `risk`, `n`, `failures` and `tied`.
+        The two areas, the mean loss, and the numbers of samples, failures and tied samples.
 
     See Also
     --------
@@ -100,20 +100,24 @@ def risk_coverage_areas(
 
 
 def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
-    """Compute the areas from sorted keys or counts; None for other or invalid input."""
-    brain = bfloat16_bits(confidence)
-    x = checks.vector(confidence if brain is None else brain, "confidence")
+    """Compute the areas from sorted keys or counts, or return None if neither applies.
+
+    Neither applies to invalid input or to a loss other than 0/1.
+    """
+    bfloat16 = bfloat16_bits(confidence)
+    is_bfloat16 = bfloat16 is not None
+    x = checks.vector(confidence if bfloat16 is None else bfloat16, "confidence")
     y = checks.vector(loss, "loss", length=x.size, reference="confidence")
-    half = brain is None and x.dtype == np.float16
-    if x.size >= COUNT_FROM and (half or brain is not None):
-        infinity = HALF_INFINITY if half else BRAIN_INFINITY
+    is_float16 = not is_bfloat16 and x.dtype == np.float16
+    if x.size >= COUNT_FROM and (is_float16 or is_bfloat16):
+        infinity = HALF_INFINITY if is_float16 else BRAIN_INFINITY
         groups = count_failures(x.view(np.uint16), y, infinity=infinity)
         if groups is None:
             return None
         return _areas_from_groups(TieGroups(*groups), int(groups[2].sum()), x.size)
-    if half:
+    if is_float16:
         x = x.astype(np.float32)
-    elif brain is not None:
+    elif is_bfloat16:
         x = brain_floats(x)
     keys = pack_and_sort(x, y)
     return None if keys is None else areas_from_keys(keys)

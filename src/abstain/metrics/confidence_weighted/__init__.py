@@ -1,1 +1,1 @@
-"""CWSA and CWSA+: selective accuracy weighted by the confidence."""
+"""CWSA and CWSA+, which weight the selective accuracy by the confidence."""

@@ -45,11 +45,11 @@ class CwsaSweep:
     accepted : array of shape (t,)
         Number of accepted samples.
     selective_accuracy : array of shape (t,)
-        1 - mean loss of the accepted samples; NaN if no sample is accepted.
+        1 - mean loss of the accepted samples, or NaN if no sample is accepted.
     cwsa : array of shape (t,)
         CWSA, divided by the weight of all samples.
     cwsa_plus : array of shape (t,)
-        CWSA+, divided by the weight of the accepted samples; NaN if no sample is accepted.
+        CWSA+, divided by the weight of the accepted samples, or NaN if no sample is accepted.
     """
 
     threshold: FloatArray
@@ -60,7 +60,7 @@ class CwsaSweep:
     cwsa_plus: FloatArray
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the sweep as a dataframe with one row per threshold; undefined values are null."""
+        """Return a dataframe with one row for each threshold, with null for undefined values."""
         import polars as pl
 
         columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
@@ -71,9 +71,9 @@ class CwsaSweep:
         return len(self.threshold)
 
     def auc_mcc(self, metric: str = "cwsa_plus") -> float:
-        """Compute the AUC-MCC: the area under a metric over the coverages of these thresholds.
+        """Compute the AUC-MCC, the area under a metric over the coverages of these thresholds.
 
-        Answers: which summary of this sweep does the paper report?
+        Answers: which single number does the paper compute from a sweep of thresholds?
 
         Parameters
         ----------
@@ -83,16 +83,16 @@ class CwsaSweep:
         Returns
         -------
         float
-            Trapezoid area between the smallest and the largest coverage of the thresholds.
-            Thresholds without a value (no accepted sample) are omitted. The value is at most the
-            difference of the two coverages, and 0 for a model with confidence 1 on all samples, so
-            do not compare models whose confidences have different distributions. `cwsa_area` covers
-            all coverages.
+            Trapezoid area between the smallest and the largest coverage of the thresholds. The
+            function omits thresholds that accept no sample. The area is at most the difference of
+            the two coverages, and it is 0 for a model with confidence 1 on all samples. Therefore
+            do not compare models whose confidences have different distributions. The function
+            `cwsa_area` includes all coverages.
 
         Raises
         ------
         InputError
-            If there is no such metric.
+            If `metric` is not one of these names.
 
         References
         ----------
@@ -123,24 +123,24 @@ def cwsa_sweep(
 ) -> CwsaSweep:
     """Compute CWSA, CWSA+ and the selective accuracy at many thresholds.
 
-    Answers: at which threshold are the accepted predictions both correct and confident?
+    Answers: at which threshold are the accepted predictions correct and confident?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `cwsa`.
     thresholds : array of shape (t,), optional
-        Values in [0, 1). By default 20 evenly spaced thresholds from 0.5 to 0.99, as in the
+        Values in [0, 1). The default is 20 evenly spaced thresholds from 0.5 to 0.99, as in the
         published tables.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     CwsaSweep
-        Arrays of the type of the input, with one entry per threshold; **higher is better** for
+        Arrays in the type of the input, with one entry for each threshold; **higher is better** for
         each metric.
 
     Raises
@@ -150,9 +150,10 @@ def cwsa_sweep(
 
     Notes
     -----
-    Normalized as in the published tables; see `cwsa`. Values are NaN, with one
-    `UndefinedMetricWarning`, at thresholds without accepted samples. Ties do not matter. Cost: one
-    pass for the linear, quadratic and step ramps; one pass per threshold for other ramps.
+    The normalization is that of the published tables, which `cwsa` describes. At thresholds without
+    accepted samples, the values are NaN, with one `UndefinedMetricWarning`. Ties do not change the
+    values. The cost is one pass over the samples for the linear, quadratic and step ramps, and one
+    pass for each threshold for other ramps.
 
     References
     ----------
@@ -167,9 +168,10 @@ def cwsa_sweep(
     ([0.75, 0.5], [0.3, 0.333])
     """
     s = scored_probabilities(confidence, loss, weight)
-    checked_thresholds = (
-        np.linspace(0.5, 0.99, 20) if thresholds is None else _check_thresholds(thresholds)
-    )
+    if thresholds is None:
+        checked_thresholds = np.linspace(0.5, 0.99, 20)
+    else:
+        checked_thresholds = _check_thresholds(thresholds)
     sweep = sweep_thresholds(s, checked_thresholds, get_ramp(ramp))
     if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
@@ -180,7 +182,7 @@ def cwsa_sweep(
 
 
 def sweep_thresholds(s: Scored, thresholds: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
-    """Compute the sweep of samples that meet the needs, over thresholds in [0, 1)."""
+    """Compute the sweep over thresholds in [0, 1) of samples that meet the needs."""
     all_sums = accepted_sums_at_thresholds(s, thresholds, ramp)
     weight = np.array([sums.weight for sums in all_sums])
     accuracy = [sums.successes / sums.weight if sums.count else float("nan") for sums in all_sums]
@@ -222,11 +224,12 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
 
     Notes
     -----
-    The curve has a vertex at each distinct confidence as threshold (for a confidence of 1, the
-    limit from below), connected by straight lines from the origin. No grid of thresholds is needed.
-    abstain defines this area. It differs from the AUC-MCC of the paper (`auc_mcc`), which includes
-    only the coverages between those of 20 thresholds. The ramp is linear, and CWSA is divided by
-    the weight of all samples. Samples with equal confidence share a vertex. Cost: one sort.
+    The curve has a vertex at each distinct confidence, which serves as threshold. The vertex of the
+    confidence 1 is the limit from below. Straight lines connect the origin and the vertices, so the
+    area needs no grid of thresholds. The area is defined by abstain. It differs from the AUC-MCC of
+    the paper (`auc_mcc`), which includes only the coverages between the coverages of 20 thresholds.
+    The ramp is linear, and CWSA is divided by the weight of all samples. Samples with equal
+    confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -248,8 +251,8 @@ def cwsa_plus_area(
 ) -> float:
     """Compute the area under CWSA+ over coverage.
 
-    Answers: averaged over all coverages, how large is the product of correctness and confidence of
-    the accepted samples?
+    Answers: averaged over all coverages, how large is the mean product of correctness and
+    confidence of the accepted samples?
 
     Parameters
     ----------
@@ -268,9 +271,10 @@ def cwsa_plus_area(
 
     Notes
     -----
-    As `cwsa_area`, but CWSA+ is divided by the weight of the accepted samples and constant from the
-    first vertex to coverage 0. It differs from the AUC-MCC of the paper (`auc_mcc_plus`). Samples
-    with equal confidence share a vertex. Cost: one sort.
+    The vertices are those of `cwsa_area`. CWSA+ is divided by the weight of the accepted samples,
+    and the curve is constant from the first vertex to coverage 0. The area differs from the AUC-MCC
+    of the paper (`auc_mcc_plus`). Samples with equal confidence share a vertex. The cost is one
+    sort.
 
     References
     ----------
@@ -293,8 +297,8 @@ def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
     area, weighted_distance, last_value = 0.0, 0.0, None
     for block in s.probability_vertices():
         distance_to_one = 1.0 - as_double(block.confidence)
-        # At the threshold c, a sample of confidence c_i has the weight 1 - (1 - c_i)/(1 - c). At
-        # c = 1, which only the first group can have, the limit of the weight from below is 1.
+        # At the threshold c, a sample of confidence c_i has the weight 1 - (1 - c_i)/(1 - c). Only
+        # the first group can have c = 1, and the limit of its weight from below is 1.
         block_score = block.weight - factor * block.loss
         deficit = xp.cumulative_sum(block_score * distance_to_one) + weighted_distance
         weighted_distance = deficit[-1]
@@ -303,7 +307,7 @@ def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
         deficit = deficit / distance_to_one
         score = block.cumulative_weight - factor * block.cumulative_loss - deficit
         value = score / (block.cumulative_weight if plus else s.total_weight)
-        # CWSA is 0 at coverage 0; CWSA+ is a mean over the accepted samples and is constant there.
+        # CWSA is 0 at coverage 0. CWSA+ is a mean over the accepted samples and is constant there.
         left_value = last_value if last_value is not None else value[:1] * float(plus)
         area = area + xp.sum(block.weight * (value + xp.concat((left_value, value[:-1]))))
         last_value = value[-1:]
@@ -333,13 +337,13 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
 #: The thresholds in the tables and the code of the paper.
 THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
-#: With fewer accepted samples at the last threshold, the area under CWSA+ has no valid interval:
-#: other samples of the population may have none, and then the threshold is omitted.
+#: Minimum number of accepted samples at the last threshold for an interval of the area under CWSA+.
+#: In other samples of the population, the threshold may accept no sample, and the sweep omits it.
 _MIN_ACCEPTED: Final = 10
 
 
 def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the AUC-MCC of CWSA: the paper's area under CWSA against coverage.
+    """Compute the AUC-MCC of CWSA, the area under CWSA over coverage as defined in the paper.
 
     Answers: which single number does the paper compute from its sweep of CWSA?
 
@@ -351,7 +355,8 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Returns
     -------
     float
-        In [-0.5, 0.5]; **higher is better**. 0 if all 20 thresholds accept the same samples.
+        In [-0.5, 0.5]; **higher is better**. The value is 0 if all 20 thresholds accept the same
+        samples.
 
     Raises
     ------
@@ -360,11 +365,12 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
 
     Notes
     -----
-    Trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to 0.99. Coverages
-    below that of the last threshold and above that of the first are excluded, so a model that is
-    correct with confidence 1 on every sample has the value 0. `cwsa_area` covers all coverages. For
-    other thresholds, use `CwsaSweep.auc_mcc`. Linear ramp, divided by the weight of all samples.
-    Cost: one pass.
+    The value is the trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to
+    0.99. The area excludes coverages below the coverage of the last threshold and above the
+    coverage of the first threshold. A model that is correct with confidence 1 on every sample
+    therefore has the value 0. The function `cwsa_area` includes all coverages. For other
+    thresholds, use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of
+    all samples. The cost is one pass over the samples.
 
     References
     ----------
@@ -382,7 +388,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
 
 
 def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the AUC-MCC of CWSA+: the paper's area under CWSA+ against coverage.
+    """Compute the AUC-MCC of CWSA+, the area under CWSA+ over coverage as defined in the paper.
 
     Answers: which single number does the paper compute from its sweep of CWSA+?
 
@@ -394,7 +400,8 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. 0 if all 20 thresholds accept the same samples.
+        In [0, 1]; **higher is better**. The value is 0 if all 20 thresholds accept the same
+        samples.
 
     Raises
     ------
@@ -403,10 +410,10 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    As `auc_mcc`, but CWSA+ is divided by the weight of the accepted samples. Thresholds without
-    accepted samples are omitted. If fewer than 10 samples are accepted at the threshold 0.99, there
-    is no analytic interval, because the threshold may be omitted in other samples of the
-    population. Cost: one pass.
+    The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
+    The function omits thresholds without accepted samples. A result has no analytic interval if the
+    threshold 0.99 accepts fewer than 10 samples, because other samples of the population may omit
+    this threshold. The cost is one pass over the samples.
 
     References
     ----------
@@ -427,16 +434,16 @@ def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
     values = [at_threshold.cwsa(plus=plus).value for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
-    # Scalars of the input library, so that gradients reach confidences and losses.
+    # The sum uses scalars of the input library, so that gradients reach confidences and losses.
     return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
 
 
 def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
     """Compute the influence of each sample on the AUC-MCC.
 
-    The area A depends on the coverages C_k and on the mean scores N_k at the thresholds t_k, where
-    CWSA is N_k and CWSA+ is N_k/C_k. A sample that is accepted at the first j thresholds adds
-    dA/dC_k + dA/dN_k (p - t_k)/(1 - t_k) score for each of them.
+    The area A depends on the coverages C_k and the mean scores N_k at the thresholds t_k. CWSA is
+    N_k, and CWSA+ is N_k/C_k. A sample that is accepted at the first j thresholds adds dA/dC_k +
+    dA/dN_k (p - t_k)/(1 - t_k) score for each of these thresholds.
     """
     sums = _sums_where_defined(s, plus=plus)
     if not sums:
@@ -450,7 +457,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
         coverage_derivative = coverage_derivative - score_derivative * value / coverage
         score_derivative = score_derivative / coverage
     per_probability = score_derivative / (1 - thresholds)
-    # Sums over the first j thresholds, j = 0, 1, ...
+    # These arrays contain sums over the first j thresholds for j = 0, 1, ...
     constant = np.append(0.0, np.cumsum(coverage_derivative))
     slope = np.append(0.0, np.cumsum(per_probability))
     intercept = np.append(0.0, np.cumsum(per_probability * thresholds))
@@ -462,7 +469,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 
 
 def _reason_few_accepted(s: Scored) -> str:
-    """Return why CWSA+ at these thresholds has no valid interval, or an empty string."""
+    """Return the reason if CWSA+ at these thresholds has no valid interval, or ""."""
     threshold = THRESHOLDS[-1]
     [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
     if sums.count >= _MIN_ACCEPTED:
@@ -474,7 +481,7 @@ def _reason_few_accepted(s: Scored) -> str:
 
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
-    """Return the sums at each threshold; for CWSA+ only at thresholds that accept a sample."""
+    """Return the sums at each threshold, or for CWSA+ at each threshold that accepts a sample."""
     all_sums = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
     return [sums for sums in all_sums if sums.count] if plus else all_sums
 
@@ -492,7 +499,7 @@ def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
 def _area_measurement(
     compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
 ) -> Measurement:
-    """Return the measurement of an area under CWSA (or CWSA+, with `plus`) over coverage."""
+    """Return the measurement of an area over coverage under CWSA, or under CWSA+ with `plus`."""
     return Measurement(
         compute=partial(compute, plus=plus),
         low=0.0 if plus else -0.5,

@@ -1,4 +1,4 @@
-"""CWSA and CWSA+: accepted successes and failures, weighted by their confidence."""
+"""CWSA and CWSA+, which weight accepted successes and failures by their confidence."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ _HINT = "CWSA interprets the confidence as a probability; calibrate it, or use a
 
 
 def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate the arguments of a public function: confidence and loss must lie in [0, 1]."""
+    """Validate the arguments of a public function, which must lie in [0, 1]."""
     s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
     return s
@@ -70,7 +70,7 @@ def check_unit_interval(s: Scored) -> None:
 
 
 def check_threshold(x: float) -> float:
-    """Return a threshold; raise an error if it is not in [0, 1)."""
+    """Return a threshold, or raise an error if the threshold is not in [0, 1)."""
     threshold = checks.number(x, "threshold")
     if not 0.0 <= threshold < 1.0:
         raise DomainError(
@@ -96,7 +96,7 @@ class AcceptedSums:
 
     #: Weight of all samples.
     total: float
-    #: Number of samples accepted.
+    #: Number of accepted samples.
     count: int
     #: Sum of weight x ramp x (1 - loss).
     weighted_successes: Scalar
@@ -104,15 +104,16 @@ class AcceptedSums:
     weighted_failures: Scalar
     #: Sum of weight x (1 - loss).
     successes: Scalar
-    #: Weight accepted.
+    #: Weight of the accepted samples.
     weight: float
 
     def cwsa(self, normalize: str = "", *, plus: bool = False) -> MetricValue:
-        """Return CWSA or CWSA+; without `normalize`, normalized as in the published tables."""
-        score = (
-            self.weighted_successes if plus else self.weighted_successes - self.weighted_failures
-        )
-        if (normalize or ("accepted" if plus else "all")) == "all":
+        """Return CWSA or CWSA+, normalized as in the published tables by default."""
+        score = self.weighted_successes
+        if not plus:
+            score = score - self.weighted_failures
+        published = "accepted" if plus else "all"
+        if (normalize or published) == "all":
             return MetricValue(score / self.total, self.count)
         if self.count == 0:
             return undefined("no sample reaches the threshold")
@@ -120,7 +121,7 @@ class AcceptedSums:
 
 
 def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
-    """Sum over the samples accepted at a threshold, in one pass without a sort."""
+    """Compute the sums over the samples accepted at a threshold in one pass without a sort."""
     p = s.probability_or_confidence
     if s.precomputed_value_groups is not None:
         groups = s.precomputed_value_groups
@@ -130,7 +131,7 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
         sums = _sum_accepted(*group_arrays, threshold, ramp)
         return AcceptedSums(groups.total_weight, count, *sums)
     if not is_numpy(p) or ramp not in RAMPS.values():
-        # A custom ramp is called once, with all accepted samples.
+        # A custom ramp is called only once, with all accepted samples.
         probability, weight, loss = _select_accepted(s, threshold)
         sums = _sum_accepted(probability, weight, loss, threshold, ramp)
         return AcceptedSums(s.total_weight, int(loss.shape[0]), *sums)
@@ -138,7 +139,7 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     for start in range(0, s.n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
         is_accepted = p[rows] >= p.dtype.type(threshold)
-        # Rejected samples get weight 0, because copying the accepted ones would be slower.
+        # Rejected samples get weight 0, because copying the accepted samples would be slower.
         if s.weight is None:
             weight = is_accepted.astype(np.float64)
         else:
@@ -150,9 +151,9 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
 
 
 def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return probability, weight and weight x loss of the accepted samples.
+    """Return the probability, weight and weight x loss of each accepted sample.
 
-    Tied samples are separate, because each has a gradient.
+    Tied samples are not grouped, because each sample has a gradient.
     """
     p, loss = s.probability_or_confidence, as_double(s.loss)
     values = without_gradient(p)
@@ -168,9 +169,9 @@ def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, A
 def _sum_accepted(
     p: AnyArray, weight: AnyArray, loss: AnyArray, threshold: float, ramp: Ramp
 ) -> tuple[Scalar, Scalar, Scalar, float]:
-    """Return the four sums of `AcceptedSums`; `loss` is weight x loss."""
+    """Return the four sums of `AcceptedSums`, where `loss` is weight x loss."""
     above = as_double(p) - threshold
-    # The float32 number 0.9 is accepted at the threshold 0.9 although it is slightly smaller.
+    # The threshold 0.9 accepts the float32 number 0.9, although this number is slightly smaller.
     above = value_with_gradient(above, clip_negative(without_gradient(above)))
     ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
     sum_values, successes = namespace(above).sum, weight - loss
@@ -183,9 +184,10 @@ def _sum_accepted(
 
 
 def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
-    """Return the contribution of each sample to CWSA or CWSA+, normalized as in the tables.
+    """Return the contribution of each sample to CWSA or CWSA+, normalized as in the paper.
 
-    The ramp is linear. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
+    The ramp is linear. If CWSA+ is undefined, the contributions are NaN, with an
+    `UndefinedMetricWarning`.
     """
     check_unit_interval(s)
     xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
@@ -202,7 +204,7 @@ def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> An
 
 
 def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
-    """Apply a ramp to confidences rescaled to [0, 1]; check the values of a custom ramp."""
+    """Apply a ramp to confidences rescaled to [0, 1], and check the values of a custom ramp."""
     if ramp in RAMPS.values():
         return ramp(u)
     values = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
@@ -226,7 +228,7 @@ _RAMP_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
 def accepted_sums_at_thresholds(
     s: Scored, thresholds: FloatArray, ramp: Ramp
 ) -> list[AcceptedSums]:
-    """Return `accepted_sums` at each threshold, in one pass for polynomial ramps."""
+    """Return `accepted_sums` at each threshold, computed in one pass for polynomial ramps."""
     power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
     p = s.probability_or_confidence
     can_share_pass = power is not None and is_numpy(p) and s.precomputed_value_groups is None
@@ -234,7 +236,8 @@ def accepted_sums_at_thresholds(
         return [accepted_sums(s, float(t), ramp) for t in thresholds]
     thresholds_in_dtype = thresholds.astype(p.dtype)
     # A sample is accepted in the precision of the confidences, but its ramp is positive only above
-    # the exact threshold: `ramp_starts` are the smallest floats at or above it.
+    # the exact threshold. `ramp_starts` contains the smallest floats at or above the exact
+    # thresholds.
     next_floats = np.nextafter(thresholds_in_dtype, p.dtype.type(2))
     is_above = thresholds_in_dtype > thresholds
     ramp_starts = np.where(is_above, thresholds_in_dtype, next_floats)
@@ -242,7 +245,7 @@ def accepted_sums_at_thresholds(
     count, moments = _moments_above(s, edges, power)
     accepted_edge = np.searchsorted(edges, thresholds_in_dtype)
     ramp_edge = np.searchsorted(edges, ramp_starts) if power else accepted_edge
-    # Expand (confidence - threshold)^power around the edge.
+    # The binomial theorem expands (confidence - threshold)^power around the edge.
     offset = edges[ramp_edge] - thresholds
     ramp_sums = sum(
         comb(power, k) * moments[:, k, ramp_edge] * offset ** (power - k) for k in range(power + 1)
@@ -257,16 +260,17 @@ def accepted_sums_at_thresholds(
 
 
 def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, FloatArray]:
-    """Return the number of samples at or above each edge, (t,), and moments, (2, power + 1, t).
+    """Return the number of samples at or above each edge, (t,), and their moments.
 
-    The moments are sums of (confidence - edge)^m for successes and failures, m = 0, ..., power.
+    The moments have the shape (2, power + 1, t). They are sums of (confidence - edge)^m over
+    successes and over failures for m = 0, ..., power.
     """
     cells = BinCells(edges, "right", s.loss.dtype.kind == "b")
     blocks = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
     ]
-    # Drop the cell below all edges.
+    # The first cell, below all edges, is dropped.
     count = np.sum([block[0] for block in blocks], axis=0)[1:]
     sums = np.sum([block[1] for block in blocks], axis=0)[..., 1:]
     width = np.diff(edges.astype(np.float64))
@@ -280,7 +284,10 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 def _moments_in_cells(
     s: Scored, rows: slice, cells: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return number and moments of the samples in each cell; the first cell is below all edges."""
+    """Return the number of samples and the moments in each cell.
+
+    The first cell is below all edges.
+    """
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
     position, index = cells.bin_and_cell_index(p, loss)
@@ -318,24 +325,24 @@ def cwsa(
     confidence : array of shape (n,)
         In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
     loss : array of shape (n,)
-        In [0, 1]. A sample contributes with the factor 1 - 2 loss: +1 for a success, -1 for a
-        failure.
+        In [0, 1]. A sample contributes with the factor 1 - 2 loss, which is +1 for a success and -1
+        for a failure.
     threshold : float
         In [0, 1).
     normalize : {"all", "accepted"}, default="all"
         Whether to divide by the weight of all samples or by that of the accepted samples.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
-        Weight of an accepted sample as a function of u = (confidence - threshold) /
-        (1 - threshold): u, u^2, the square root of u, or 1. A callable takes an array of u and
-        returns weights in [0, 1].
+        Weight of an accepted sample as a function of u = (confidence - threshold) / (1 -
+        threshold). The weight is u for "linear", u^2 for "quadratic", the square root of u for
+        "sqrt", and 1 for "step". A callable takes an array of u and returns weights in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. If no sample is accepted, 0 with "all", and NaN with an
-        `UndefinedMetricWarning` with "accepted".
+        In [-1, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
+        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
 
     Raises
     ------
@@ -349,10 +356,10 @@ def cwsa(
 
     Notes
     -----
-    The equation of the paper divides by the number of accepted samples. Its tables and code divide
-    CWSA by the number of all samples, and CWSA+ by the number of accepted samples. The defaults
-    reproduce the tables. A monotone transformation of the confidence changes the value; ties do not
-    matter. Cost: one pass.
+    The equation of the paper divides by the number of accepted samples. The tables and the code of
+    the paper divide CWSA by the number of all samples, and CWSA+ by the number of accepted samples.
+    The defaults reproduce the tables. A monotone transformation of the confidence changes the
+    value, but ties do not. The cost is one pass over the samples.
 
     References
     ----------
@@ -382,7 +389,7 @@ def cwsa_plus(
 ) -> float:
     """Compute CWSA+, which rewards confident successes and does not penalize failures.
 
-    Answers: at this threshold, how large is the product of correctness and confidence of the
+    Answers: at this threshold, how large is the mean product of correctness and confidence of the
     accepted samples?
 
     Parameters
@@ -396,13 +403,13 @@ def cwsa_plus(
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. If no sample is accepted, NaN with an
-        `UndefinedMetricWarning`, or 0 with "all".
+        In [0, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
+        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
 
     Raises
     ------
@@ -411,9 +418,9 @@ def cwsa_plus(
 
     Notes
     -----
-    The default divides by the number of accepted samples, as in the tables of the paper; see
-    `cwsa`. With the step ramp, the value is the selective accuracy. Ties do not matter. Cost: one
-    pass.
+    The default divides by the number of accepted samples, as in the tables of the paper. With the
+    step ramp, the value is the selective accuracy. Ties do not change the value. The cost is one
+    pass over the samples.
 
     References
     ----------
@@ -433,7 +440,7 @@ def cwsa_plus(
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
-    """Return the influence on CWSA or CWSA+ at a threshold, with the linear ramp."""
+    """Return the influence on CWSA or CWSA+ at a threshold for the linear ramp."""
     groups = s.probability_groups
     is_accepted = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
         sample_weights(s) > 0
@@ -449,10 +456,10 @@ def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
 
 
 def _limits(bins: NonemptyBins, threshold: float, *, plus: bool) -> Limits:
-    """Return the limits of CWSA or CWSA+.
+    """Return the limits of CWSA or CWSA+ for binned samples.
 
-    All successes of a bin are at one of its edges, and all failures at the other.
-    CWSA+ has an unknown denominator for a bin with the threshold.
+    At a limit, all successes of a bin are at one edge of the bin, and all failures are at the other
+    edge. If a bin contains the threshold, the denominator of CWSA+ is unknown.
     """
     low_ramp = np.maximum(bins.min_confidence - threshold, 0.0) / (1.0 - threshold)
     high_ramp = np.maximum(bins.max_confidence - threshold, 0.0) / (1.0 - threshold)
@@ -472,7 +479,7 @@ def _limits(bins: NonemptyBins, threshold: float, *, plus: bool) -> Limits:
 def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     """Return the entry of CWSA or CWSA+ at a threshold in [0, 1).
 
-    The ramp is linear and the normalization is that of the published tables.
+    The ramp is linear, and the normalization is that of the published tables.
     """
     threshold = check_threshold(threshold)
 
@@ -505,7 +512,8 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             contributions=partial(contributions_at_threshold, threshold=threshold, plus=plus),
             influence=accepts_group_rows(partial(_influence, threshold=threshold, plus=plus)),
             n_failures=None,
-            # The upper edges of bins overstate the confidence of successes; the midpoint is closer.
+            # The upper edges of bins overstate the confidence of successes, so the midpoint is
+            # closer.
             binned=BinnedLimits(
                 partial(_limits, threshold=threshold, plus=plus), use_midpoint=True
             ),
@@ -513,7 +521,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     )
 
 
-#: Up to this number of thresholds, separate passes are as fast as one joint pass.
+#: Maximum number of thresholds for which separate passes are as fast as one joint pass.
 _MAX_SEPARATE_PASSES = 2
 
 

@@ -1,1 +1,1 @@
-"""Risk at a coverage or threshold, coverage at a risk, and what else holds at one threshold."""
+"""Risk at a coverage or threshold, coverage at a risk, and other metrics of one threshold."""

@@ -1,4 +1,4 @@
-"""Entries of metrics at a working point, with numbers in their names: ``selective_risk@80cov``."""
+"""Entries of metrics at a working point, with names such as ``selective_risk@80cov``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -68,11 +68,11 @@ def selective_accuracy(
     confidence : array of shape (n,)
         In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
     loss : array of shape (n,)
-        In [0, 1]; 1 - loss is the correctness of a sample.
+        In [0, 1]. The correctness of a sample is 1 - loss.
     threshold : float
         In [0, 1).
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -90,9 +90,9 @@ def selective_accuracy(
 
     Notes
     -----
-    Equal to 1 - `selective_risk` at the same threshold. A lower coverage usually yields a higher
-    value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not matter. Cost: one pass.
+    The value is 1 - `selective_risk` at the same threshold. A lower coverage usually yields a
+    higher value, so report the coverage too. For a calibrated confidence, the value is at least the
+    threshold. Ties do not change the value. The cost is one pass over the samples.
 
     References
     ----------
@@ -127,9 +127,9 @@ def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
 
 
 def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return limits of the selective accuracy.
+    """Return the limits of the selective accuracy for binned samples.
 
-    Of a bin that contains the threshold, either only the failures or only the successes may be
+    If a bin contains the threshold, it is possible that only its failures or only its successes are
     accepted.
     """
     threshold_in_dtype = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
@@ -148,6 +148,7 @@ def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
 
 
 def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
+    """Return the selective accuracy at a threshold, or None if it is at least 1."""
     threshold_value = float(threshold)
     if threshold_value >= 1:
         return None
@@ -214,7 +215,7 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
 def _compute_at_coverages(
     s: Scored, parameters: Sequence[tuple[Quantity, float]]
 ) -> list[MetricValue]:
-    """Compute metrics at several coverages, whose vertices are selected together."""
+    """Compute metrics at several coverages after selecting all vertices at once."""
     groups = s.merged_groups
     if not is_numpy(groups.cumulative_weight):
         return [
@@ -260,6 +261,7 @@ def _identity_at_coverage(
 
 
 def _make_selective_risk(name: str, percent: str) -> Metric:
+    """Return the selective risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -281,6 +283,7 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
 
 
 def _make_generalized_risk(name: str, percent: str) -> Metric:
+    """Return the generalized risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -292,8 +295,8 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
     )
     measurement = replace(
         _measurement_at_coverage(GENERALIZED_RISK, coverage),
-        # The vertex has minimum selective risk, so a better order can select a vertex of larger
-        # coverage and larger total loss.
+        # The vertex has minimum selective risk. A better order can select a vertex with a larger
+        # coverage and a larger total loss.
         monotone=False,
         n_failures=partial(_count_failures_at_coverage, coverage=coverage),
         extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
@@ -305,6 +308,7 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
 
 
 def _make_classification_quality(name: str, percent: str) -> Metric:
+    """Return the classification quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -317,6 +321,7 @@ def _make_classification_quality(name: str, percent: str) -> Metric:
 
 
 def _make_rejection_quality(name: str, percent: str) -> Metric:
+    """Return the rejection quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -340,6 +345,7 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
 
 
 def _make_coverage_at_risk(name: str, percent: str) -> Metric:
+    """Return the largest coverage at a risk in percent."""
     risk = float(percent) / 100
 
     def compute(s: Scored) -> MetricValue:
@@ -375,15 +381,15 @@ def _risk_limits(bins: NonemptyBins, coverage: float) -> Limits:
     """Return the limits of the minimum risk among the vertices with at least the coverage."""
     required_weight = coverage * bins.total * (1 - ROUNDING)
     has_coverage = bins.through >= required_weight
-    # The last bin has full coverage, whatever the rounding.
+    # The last bin has full coverage, even if rounding errors suggest otherwise.
     has_coverage[-1] = True
     risk_at_ends = bins.loss_through / bins.through
     high = float(risk_at_ends[has_coverage].min())
     inner = has_coverage & bins.has_several_confidences
-    # With all losses last, the risk decreases until the losses begin, and increases after that.
+    # If all losses of a bin are last, the risk decreases until the losses begin and then increases.
     turning_point = bins.through - bins.min_failure_weight
     position = np.clip(required_weight, turning_point, bins.through)[inner]
-    # The loss from above, because a difference from below would have rounding errors.
+    # The loss is summed from above, because a difference of sums would have rounding errors.
     loss = bins.loss_above[inner] + bins.max_loss * (position - turning_point[inner])
     min_risks = risk_at_position(loss, position, bins.max_loss)
     return float(np.min(min_risks, initial=high)), high
@@ -396,11 +402,11 @@ def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
     low = float(bins.through[vertices[-1]]) if vertices.size else 0.0
     high = low
     if bins.max_loss > target:
-        # With all losses last in a bin, the risk is minimal where the losses begin.
+        # If all losses of a bin are last, the risk is minimal where the losses begin.
         turning_point = bins.through - bins.min_failure_weight
         min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
         inner = bins.has_several_confidences & (min_risk <= target) & (bins.through > low)
-        # The position at which the risk reaches the target.
+        # The risk reaches the target at the position `crossing`.
         excess_loss = bins.max_loss * bins.through - bins.loss_through
         crossing = excess_loss / (bins.max_loss - target)
         position = np.clip(crossing, turning_point, bins.through)[inner]
@@ -409,7 +415,7 @@ def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
 
 
 def _percentage_family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
-    """Return a family whose number is a percentage."""
+    """Return a family of metrics whose number is a percentage of at most 100."""
     return Family(
         form,
         lambda name, percent: make(name, percent) if float(percent) <= 100 else None,
@@ -425,7 +431,8 @@ FAMILIES = (
     _percentage_family("coverage@{}risk", _make_coverage_at_risk, "2"),
 )
 
-#: Names in the catalogue, and their positions in the headlines of reports (None: not a headline).
+#: Names in the catalogue and their positions in the headlines of reports. The position of a metric
+#: that is not a headline is None.
 _LISTED = {
     "selective_risk@80cov": 7,
     "selective_risk@90cov": None,

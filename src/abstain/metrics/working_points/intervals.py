@@ -1,35 +1,39 @@
-"""Confidence intervals at a working point: the coverage at a risk, and thresholds that can jump.
+"""Confidence intervals at working points whose thresholds are selected from the data.
 
-**Coverage at a risk.** The interval contains all coverages at which the risk can be the requested
-one. Two statistics at a threshold have errors: the coverage of the threshold in the population,
-and its risk. The errors are independent, because the losses of the accepted samples carry no
-information about their number. A pair of a threshold and a coverage c is therefore compared with
-the data by a sum of two squares,
+**Coverage at a risk.** The interval contains all coverages at which the risk may equal the
+requested risk. The estimates of the coverage and of the risk of a threshold have errors. These
+errors are independent, because the losses of the accepted samples carry no information about their
+number. A pair of a threshold and a coverage c is therefore compared with the data by a sum of two
+squares,
 
     (risk at the threshold, in standard errors from the requested risk)^2
     + (c, in standard errors from the coverage of the threshold)^2,
 
-and c is rejected if this sum exceeds the square of the normal quantile for every threshold. If
-risk and coverage are linear near the estimate, this is the interval of the influence function.
-Unlike that interval, it needs no slope and is valid for tie groups of any size. It is also
-meaningful at the bounds: it contains 1 unless the risk of all samples is significantly above the
-requested risk, and 0 unless the risk at some threshold is significantly below it.
+and the interval excludes c if this sum exceeds the squared normal quantile for every threshold. If
+risk and coverage are linear near the estimate, the interval equals the interval of the influence
+function. In contrast to the influence function, the method needs no slope and is valid for tie
+groups of any size. The interval contains 1 unless the risk of all samples is significantly above
+the requested risk. The interval contains 0 unless the risk at some threshold is significantly below
+the requested risk.
 
-**Risk at a coverage.** This is the risk at the best threshold with at least the coverage. It jumps
-if a large tie group ends near the coverage: a new sample would select a vertex on one or the other
-side of the group. The value then has no standard error. Instead, the vertex in the population is
-one of a few plausible vertices, each at a known distance from the data in standard errors of the
-coverage (or of the requested risk). If all groups near the threshold are small, the influence
-function with a slope gives the same result, and no plausible vertices are needed.
+**Risk at a coverage.** The metric is the risk at the best threshold with at least the coverage. The
+metric jumps if a large tie group ends near the coverage, because a new sample may select the vertex
+on the other side of the group. The metric then has no standard error. Instead, the vertex in the
+population is one of a few plausible vertices. The distance of each vertex from the data is measured
+in standard errors of the coverage or of the requested risk. If all groups near the threshold are
+small, the influence function with a slope yields the same result. In this case, no plausible
+vertices are needed.
 
-The coverage at a risk has the same problem if nearly all samples (or none) may be accepted: its
-error is one-sided, and the difference of two such coverages has no slope.
+The coverage at a risk has the same problem if the threshold may accept nearly all samples or no
+sample. The error of the coverage is then one-sided, and the difference of two coverages has no
+slope.
 
-If the risk hardly increases with the coverage, the vertex of minimum risk is random too. The risk
-is almost equal at these vertices, but metrics of the rejected samples are not. For these metrics,
-every vertex is plausible whose risk is not significantly above the minimum. A vertex that ends
-next to the coverage may satisfy the coverage in one sample and not in another, so the minimum is
-computed for all coverages that are not significantly different from the requested one.
+If the risk hardly increases with the coverage, the vertex of minimum risk is random. The risks of
+the possible vertices are almost equal, but metrics of the rejected samples differ. For these
+metrics, a vertex is plausible if its risk is not significantly above the minimum. A vertex that
+ends near the requested coverage may reach this coverage in one sample but not in another sample.
+The minimum is therefore computed for all coverages that are not significantly different from the
+requested coverage.
 """
 
 from dataclasses import dataclass, replace
@@ -97,19 +101,19 @@ def coverage_at_risk_interval(
 
 
 class VertexPlausibility(NamedTuple):
-    """Plausibility of each vertex as the one of largest coverage with a risk.
+    """Plausibility of each vertex as the vertex of largest coverage with a risk.
 
-    Arrays of shape (g + 1,); the first entry is the vertex that accepts no sample.
+    The arrays have the shape (g + 1,). The first entry is the vertex that accepts no sample.
     """
 
     #: Coverage of the vertex.
     coverage: FloatArray
-    #: Effective number of samples for the coverage.
+    #: Effective number of samples for a test of the coverage.
     n_effective: FloatArray
-    #: Distance from the data in standard errors, if this were the vertex in the population.
+    #: Distance from the data in standard errors, if the vertex is the vertex in the population.
     distance: FloatArray
-    #: Error of the coverage that this distance implies, in standard errors. It is 0 unless weights
-    #: depend on the loss.
+    #: Error of the coverage that this distance implies, in standard errors. The error is 0 unless
+    #: weights depend on the loss.
     coverage_shift: FloatArray
     #: Share of the variance of the coverage that the risk does not explain.
     unexplained_variance: FloatArray
@@ -119,7 +123,8 @@ def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: fl
     """Return the bounds of the interval of the largest coverage with a risk."""
     vertices = vertex_plausibility(s, risk, cluster)
     near = vertices.coverage[vertices.distance <= 2]
-    # What remains of the squared quantile for the error of the coverage.
+    # The part of the squared quantile that the risk does not use remains for the error of the
+    # coverage.
     remaining = float(special.ndtri((1 + level) / 2)) ** 2 - vertices.distance**2
     if has_large_tie_group(s.groups, near.min(), near.max()):
         remaining_of_jump = remaining_squared_quantiles(level, vertices.distance)
@@ -136,7 +141,8 @@ def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: fl
 def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     """Return rows in which each sample near the plausible vertices is a separate row.
 
-    The risk decreases within merged successes, so only the end of a merged group matters.
+    The risk decreases within merged successes, so only the last vertex of a merged group can be
+    selected.
     """
     groups = s.groups
     if groups.is_merged is None:
@@ -148,18 +154,20 @@ def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
 
 
 def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> VertexPlausibility:
-    """Compare each vertex with the data, as the vertex of largest coverage with a risk.
+    """Compare each vertex with the data as the vertex of largest coverage with a risk.
 
-    For this vertex in the population, its risk is at most the requested one, and the risks of all
-    larger coverages are above it. Beyond the selected vertex, the risk is assumed to increase: a
-    vertex after one whose risk is significantly above the requested risk is at least as far away.
+    In the population, the risk of this vertex is at most the requested risk, and the risks of all
+    larger coverages are above the requested risk. The function assumes that the risk increases
+    after the selected vertex. The distance of a later vertex is therefore at least the distance of
+    an earlier vertex after the selected one.
     """
-    groups, sums = s.groups, accepted_samples(s, cluster, risk)
+    groups = s.groups
+    sums = accepted_samples(s, cluster, risk)
     z_scores = _risk_z_scores(sums, risk)
     selected = vertex_at_risk(groups, risk) + 1
     too_high = np.append(0.0, np.maximum(z_scores, 0.0))
     too_high[selected + 1 :] = np.maximum.accumulate(too_high[selected + 1 :])
-    # The largest deficit among the vertices of larger coverage.
+    # This array contains the largest deficit among the vertices of larger coverage.
     too_low_later = np.maximum.accumulate(np.maximum(-z_scores, 0.0)[::-1])[::-1]
     too_low_later = np.append(too_low_later, 0.0)
     correlation = np.append(sums.correlation[:1], sums.correlation)
@@ -174,17 +182,17 @@ def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> Ver
     )
 
 
-#: The deviance is replaced by Pearson's chi-squared if the z-score is at least `_LARGE_Z_SCORE` and
-#: the variance of the count at least `_LARGE_VARIANCE`: such distances are all equally implausible.
+#: Minimum z-score and minimum variance of the count for which Pearson's chi-squared replaces the
+#: deviance. All vertices at these distances are implausible, so the difference does not matter.
 _LARGE_Z_SCORE, _LARGE_VARIANCE = 25.0, 50.0
 
 
 def _risk_z_scores(sums: AcceptedSamples, risk: float) -> FloatArray:
-    """Return the distance of the risk at each threshold above a risk, in standard errors.
+    """Return the excess of the risk at each threshold over a risk in standard errors.
 
-    This is the signed root of the deviance of a binomial count of losses of equal size, with a
-    continuity correction of half an event. For very large distances, the root of Pearson's
-    chi-squared is used, because it needs no logarithm.
+    The excess is the signed root of the deviance of a binomial count of losses of equal size. A
+    continuity correction reduces the difference of counts by half an event. For very large
+    distances, the function uses the root of Pearson's chi-squared, which needs no logarithm.
     """
     probability = event_probability(sums.loss, risk)
     expected = sums.n_for_risk * probability
@@ -203,21 +211,22 @@ def _risk_z_scores(sums: AcceptedSamples, risk: float) -> FloatArray:
 
 
 def _signed_root_deviance(n: FloatArray, expected: FloatArray, excess: FloatArray) -> FloatArray:
-    """Return the signed root of the binomial deviance of a count, given its excess."""
+    """Return the signed root of the binomial deviance of a count with this excess."""
     count = expected + excess
     complement, expected_complement = n - count, n - expected
     with np.errstate(divide="ignore", invalid="ignore"):
         deviance = special.xlogy(count, count / expected)
         deviance = deviance + special.xlogy(complement, complement / expected_complement)
-    # For a risk of 0, no event is expected, so any event is infinitely far away.
+    # For a risk of 0, no event is expected, so the distance of any event is infinite.
     deviance = np.where(expected > 0, deviance, np.where(count > 0, np.inf, 0.0))
     return np.asarray(np.sign(excess) * np.sqrt(2 * np.maximum(deviance, 0.0)))
 
 
 def _wilson_bound(coverage: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
-    """Return the proportion from which each coverage is `z` standard errors away (Wilson).
+    """Return the Wilson bound, the proportion that is `z` standard errors from each coverage.
 
-    A threshold that accepts no sample or all samples does so in the population too.
+    If a threshold accepts no sample or all samples, the function assumes the same in the
+    population.
     """
     square = z * z
     half_width = np.sqrt(square * coverage * (1 - coverage) / n + (square / (2 * n)) ** 2)
@@ -229,14 +238,14 @@ def _wilson_bound(coverage: FloatArray, n: FloatArray, z: FloatArray) -> FloatAr
 def plausible_thresholds_at_coverage(
     s: Scored, cluster: IntArray | None, *, quantity: Quantity, coverage: float
 ) -> PlausibleThresholds | None:
-    """Return the plausible thresholds at a coverage; None if the threshold cannot jump."""
+    """Return the plausible thresholds at a coverage, or None if the threshold cannot jump."""
     groups = s.groups
     error = _coverage_standard_error(s, coverage, cluster)
     if quantity.values_at_all_vertices is not None:
         return _plausible_vertices_of_min_risk(quantity, coverage, s, error, cluster)
     if not has_large_tie_group(groups, coverage - 2 * error, coverage + 2 * error):
         return None
-    # The far end of each step, to both sides.
+    # The offsets are the far ends of the steps, which extend to both sides of the coverage.
     offsets = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1]) * error
     coverages = np.clip(np.concatenate((coverage - offsets, coverage + offsets)), 0.0, 1.0)
     alternatives = vertices_at_coverages(groups, coverages)
@@ -263,7 +272,8 @@ def _plausible_vertices_of_min_risk(
     distance = _distance_to_min_risk(s, coverage, error, cluster)
     plausible = np.flatnonzero(distance < MAX_DISTANCE)
     if s.groups.is_merged is not None:
-        # Before the vertex of minimum risk, a sample within a merged group can be plausible.
+        # A vertex within a merged group can be plausible if it is before the vertex of minimum
+        # risk.
         min_coverage = max(coverage - MAX_DISTANCE * error, 0.0)
         first_rank = int(min_coverage * s.groups.total_weight)
         s = s.with_separate_ranks(first_rank, int(s.groups.cumulative_weight[plausible[-1]]))
@@ -290,10 +300,11 @@ def _plausible_vertices_of_min_risk(
 def _distance_to_min_risk(
     s: Scored, coverage: float, error: float, cluster: IntArray | None
 ) -> FloatArray:
-    """Return the distance of each vertex from being the one of minimum risk, in standard errors.
+    """Return the distance of each vertex from the vertex of minimum risk in standard errors.
 
-    A vertex slightly below the coverage may satisfy it in another sample. A vertex slightly above
-    it may not, and then the minimum is over larger coverages.
+    A vertex slightly below the requested coverage may reach the coverage in another sample. A
+    vertex slightly above the coverage may miss it in another sample, and the minimum is then over
+    larger coverages.
     """
     groups = s.groups
     risk_moments = _RiskMoments.of(s, _n_effective_for_risk(s, cluster))
@@ -301,7 +312,7 @@ def _distance_to_min_risk(
     coverage_distance = np.where(shortfall > 0, np.inf, 0.0) if error == 0 else shortfall / error
     selected = vertex_at_coverage(groups, coverage)
     distance = np.hypot(coverage_distance, risk_moments.excess_z_scores(selected))
-    # Larger coverages, at the far end of each step.
+    # The larger coverages are at the far end of each step.
     coverages = np.minimum(coverage + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     required_weight = coverages * groups.total_weight * (1 - ROUNDING)
     first_vertices = np.searchsorted(groups.cumulative_weight, required_weight)
@@ -317,16 +328,16 @@ def _distance_to_min_risk(
 
 @dataclass(frozen=True, eq=False)
 class _RiskMoments:
-    """Risk of the samples accepted at each vertex, and what its standard error needs."""
+    """Risk of the accepted samples at each vertex, and moments for its standard error."""
 
     risk: FloatArray
-    #: Variance of the loss, with one added failure, so that it is positive even without failures.
+    #: Variance of the loss. A pseudo-count of one failure makes it positive even without failures.
     loss_variance: FloatArray
     inverse_n_accepted: FloatArray
 
     @classmethod
     def of(cls, s: Scored, n_effective: float) -> Self:
-        """Compute the moments of all vertices."""
+        """Compute the moments at all vertices."""
         groups = s.groups
         risk = groups.cumulative_loss / groups.cumulative_weight
         max_loss = float(s.loss.max()) or 1.0
@@ -335,10 +346,11 @@ class _RiskMoments:
         return cls(risk, mean * np.maximum(max_loss - mean, 0.0), 1 / n_accepted)
 
     def excess_z_scores(self, vertex: int, first: int = 0) -> FloatArray:
-        """Return the excess of the risks from `first` on over that at `vertex`, in standard errors.
+        """Return the excess of risks over the risk at `vertex`, in standard errors.
 
-        The difference of the risks of two nested sets with m and m' > m samples has the variance of
-        the loss in the larger set times 1/m - 1/m'.
+        The result contains the vertices from `first` on. Consider the risks of two nested sets with
+        m and m' > m samples. The variance of their difference is the variance of the loss in the
+        larger set times 1/m - 1/m'.
         """
         variance = self.loss_variance[first:].copy()
         variance[: max(vertex - first, 0)] = self.loss_variance[vertex]
@@ -366,7 +378,8 @@ def _coverage_standard_error(s: Scored, coverage: float, cluster: IntArray | Non
     variance = coverage * (1 - coverage)
     if s.has_unit_weights and cluster is None:
         return float(np.sqrt(variance / s.groups.n_samples))
-    # The vertex nearest to the coverage, because the group that reaches it may be much larger.
+    # The nearest vertex is used, because the coverage of the vertex that reaches the requested
+    # coverage may be much larger.
     coverages = s.groups.cumulative_weight / s.groups.total_weight
     nearest = int(np.abs(coverages[:-1] - coverage).argmin()) if coverages.size > 1 else 0
     variance_at_nearest = coverages[nearest] * (1 - coverages[nearest])
@@ -381,12 +394,12 @@ def _coverage_standard_error(s: Scored, coverage: float, cluster: IntArray | Non
 def plausible_thresholds_at_risk(
     s: Scored, cluster: IntArray | None, *, risk: float
 ) -> PlausibleThresholds | None:
-    """Return the plausible thresholds at a risk; None if the threshold cannot jump."""
+    """Return the plausible thresholds at a risk, or None if the threshold cannot jump."""
     s = rows_near_risk(s, risk, cluster)
     vertices = vertex_plausibility(s, risk, cluster)
     near = vertices.coverage[vertices.distance <= 2]
     nearest = vertices.coverage[vertices.distance <= 1]
-    # Next to coverage 0 or 1, the coverage has no slope.
+    # Next to the bounds 0 and 1, the coverage has no slope.
     is_next_to_bound = nearest.min() == 0 or nearest.max() == 1
     if not is_next_to_bound and not has_large_tie_group(s.groups, near.min(), near.max()):
         return None
@@ -417,9 +430,9 @@ def widen_over_thresholds(
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
 ) -> Interval:
-    """Extend an interval by the intervals at the other plausible thresholds.
+    """Extend an interval by the intervals at other plausible thresholds.
 
-    The level of each of these intervals is reduced according to the distance of its threshold.
+    The confidence level of an interval decreases with the distance of its threshold.
     """
     squares = remaining_squared_quantiles(interval.level, thresholds.distances)
     is_other = thresholds.alternatives != thresholds.vertex

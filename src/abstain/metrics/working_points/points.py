@@ -48,15 +48,16 @@ def selective_risk(
     confidence, loss : array of shape (n,)
         As in `augrc`.
     coverage, threshold : float
-        The minimum coverage, or the threshold (a sample is accepted if its confidence is at least
-        the threshold). Exactly one is required.
+        The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
+        Exactly one of both arguments is required.
     rule : {"usable", "first", "expected"}, default="usable"
-        How the coverage selects a working point. "usable": the threshold of minimum risk among
-        those with at least the coverage (as in FD-Shifts). "first": the threshold of the smallest
-        coverage that is at least the requested one. "expected": exactly the requested coverage,
-        with a random part of a tie group accepted.
+        The rule that selects a working point for a coverage. "usable" selects the threshold of
+        minimum risk among all thresholds with at least the coverage, as in FD-Shifts. "first"
+        selects the threshold with the smallest coverage that is at least the requested coverage.
+        "expected" accepts exactly the requested coverage, which includes a random part of a tie
+        group.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def selective_risk(
 
     Notes
     -----
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -112,17 +113,18 @@ def generalized_risk(
     confidence, loss : array of shape (n,)
         As in `augrc`.
     coverage, threshold : float
-        The minimum coverage, or the threshold (a sample is accepted if its confidence is at least
-        the threshold). Exactly one is required.
+        The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
+        Exactly one of both arguments is required.
     rule : {"usable", "first", "expected"}, default="usable"
         As in `selective_risk`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**; 0 if no sample is accepted.
+        In [0, 1] for losses in [0, 1]; **lower is better**. The value is 0 if no sample is
+        accepted.
 
     Raises
     ------
@@ -131,7 +133,7 @@ def generalized_risk(
 
     Notes
     -----
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -160,9 +162,9 @@ def _check_options(coverage: float | None, threshold: float | None, rule: PointR
 def _groups_and_vertex(
     s: Scored, coverage: float | None, threshold: float | None, rule: PointRule = "usable"
 ) -> tuple[TieGroups, int]:
-    """Return the tie groups, and the vertex of the working point."""
+    """Return the tie groups and the vertex of the working point."""
     if coverage is None:
-        # The threshold may be within a merged group.
+        # The threshold may lie within a merged group.
         return split_at_threshold(s, checks.number(threshold, "threshold"))
     groups, share = s.merged_groups, checks.fraction(coverage, "coverage")
     if rule == "first":
@@ -190,12 +192,12 @@ def coverage_at_risk(
     max_risk : float
         The maximum selective risk.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 0 if no threshold has at most this risk.
+        In [0, 1]; **higher is better**. The value is 0 if no threshold has at most this risk.
 
     Raises
     ------
@@ -204,7 +206,7 @@ def coverage_at_risk(
 
     Notes
     -----
-    The value describes these data and is not a guarantee for new data. Cost: one sort.
+    The value describes these data and is not a guarantee for new data. The cost is one sort.
 
     References
     ----------
@@ -228,26 +230,28 @@ class WorkingPoint:
     Attributes
     ----------
     threshold : float
-        Samples with confidence >= threshold are accepted; infinity if no sample is accepted.
+        Samples with confidence >= threshold are accepted. The threshold is infinity if no sample is
+        accepted.
     coverage : float
         Weighted share of accepted samples.
     selective_risk : float
-        Mean loss of the accepted samples; NaN if no sample is accepted.
+        Mean loss of the accepted samples, or NaN if no sample is accepted.
     generalized_risk : float
-        Coverage x selective risk: the share of samples that are accepted and wrong.
+        Coverage x selective risk, which is the share of samples that are accepted and wrong.
     classification_quality : float
         Share of samples that are accepted and correct or rejected and wrong (Condessa et al.,
         eq. 7).
     rejection_quality : float
         Odds of failure among the rejected samples divided by the odds among all samples (eq. 9).
-        NaN if no sample is rejected or no sample fails; infinity if only failures are rejected.
+        NaN if no sample is rejected or no sample fails. Infinity if only failures are rejected.
         Both qualities are NaN for losses above 1.
     accepted, n : int
-        Number of accepted samples, and of all samples.
+        Number of accepted samples and number of all samples.
     failures_accepted, failures_rejected : float
-        Total loss (number of failures for 0/1 loss) of the accepted and of the rejected samples.
+        Total loss of the accepted samples and of the rejected samples. For 0/1 loss, the total loss
+        is the number of failures.
     reasons : mapping
-        Reason for each field that is NaN.
+        The reason for each field that is NaN, by the name of the field.
     """
 
     threshold: float
@@ -272,10 +276,10 @@ def working_point(
     max_risk: float | None = None,
     weight: AnyArray | None = None,
 ) -> WorkingPoint:
-    """Compute all metrics of a working point, selected by its threshold, coverage or risk.
+    """Compute all metrics of a working point that a threshold, coverage or risk selects.
 
-    Answers: which coverage and risks result from this threshold (or from the threshold for this
-    coverage or risk)?
+    Answers: which coverage and risks result from this threshold, or from the threshold for this
+    coverage or risk?
 
     Parameters
     ----------
@@ -284,30 +288,32 @@ def working_point(
     threshold : float, optional
         Samples with confidence >= threshold are accepted.
     coverage : float, optional
-        Select the threshold of minimum selective risk with at least this coverage.
+        Coverage that selects a threshold. The threshold has the minimum selective risk among all
+        thresholds with at least this coverage.
     max_risk : float, optional
-        Select the threshold of largest coverage with at most this selective risk. The result
-        describes these data and is not a guarantee for new data.
+        Selective risk that selects a threshold. The threshold has the largest coverage among all
+        thresholds with at most this risk. The result describes these data and is not a guarantee
+        for new data.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     WorkingPoint
-        The metrics, as fractions and counts.
+        The metrics as fractions and counts.
 
     Raises
     ------
     ShapeError, DomainError
         As in `augrc`.
     InputError
-        If not exactly one of `threshold`, `coverage` and `max_risk` is passed, or if no threshold
+        If none or several of `threshold`, `coverage` and `max_risk` are passed, or if no threshold
         has at most this risk.
 
     Notes
     -----
-    The threshold is a confidence in the data, because ties are accepted or rejected together. The
-    two qualities treat losses in [0, 1] as fractional failures. Cost: one sort.
+    A selected threshold is a confidence in the data, because tied samples are accepted or rejected
+    together. The two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
 
     References
     ----------
@@ -330,10 +336,8 @@ def working_point(
     if max_risk is None:
         groups, index = _groups_and_vertex(s, coverage, threshold)
     else:
-        groups, index = (
-            s.merged_groups,
-            vertex_at_risk(s.merged_groups, checks.number(max_risk, "max_risk")),
-        )
+        groups = s.merged_groups
+        index = vertex_at_risk(groups, checks.number(max_risk, "max_risk"))
         if index < 0:
             min_risk = float(s.xp.min(groups.cumulative_loss / groups.cumulative_weight))
             raise InputError(
@@ -346,6 +350,7 @@ def working_point(
 def _working_point_at_vertex(
     groups: TieGroups, index: int, *, is_loss_bounded: bool
 ) -> WorkingPoint:
+    """Collect the metrics of the working point at a vertex."""
     weight, accepted_loss, count = accepted_totals(groups, index)
     metrics = {
         "selective_risk": selective_risk_at_vertex(groups, index),

@@ -1,16 +1,17 @@
-"""Working points: the selected vertex, its metrics and their influence functions.
+"""Selection of vertices at working points, and metrics of a vertex with influence functions.
 
-A vertex is the index of a tie group; -1 means that no sample is accepted.
+A vertex is the index of a tie group. The vertex -1 accepts no sample.
 
-At a fixed threshold, every metric is a function of four sums: weight and loss of the accepted
-samples, weight and loss of all samples. But the threshold is selected from the data: one more
-accepted sample raises the coverage, so the rule selects another vertex. The effect on the metric is
-its slope with respect to the requested coverage (or risk). The slope is estimated between two
-vertices that the same rule selects for slightly smaller and larger targets. If both vertices are
-equal (in a large tie group, or at a risk that is minimal in the interior), the threshold does not
-move and the slope is 0. For the selective risk, this is the textbook formula with the local risk at
-the threshold estimated by ``R + c dR/dc``. If the threshold can jump across a large tie group, no
-slope describes its error: see `working_points.intervals`.
+At a fixed threshold, every metric is a function of the weight and the loss of the accepted samples
+and of all samples. However, the threshold is selected from the data. One more accepted sample
+raises the coverage, so the rule selects another vertex. The resulting change of the metric is its
+slope with respect to the requested coverage or risk. The same rule selects two vertices for
+slightly smaller and larger targets, and the slope is estimated between these vertices. If both
+vertices are equal, the threshold does not move and the slope is 0. Both vertices are equal in a
+large tie group, or if the risk has a minimum in the interior. For the selective risk, the result is
+the textbook formula, in which ``R + c dR/dc`` estimates the local risk at the threshold. If the
+threshold can jump across a large tie group, no slope describes its error. The module
+`working_points.intervals` handles this case.
 """
 
 from collections.abc import Callable
@@ -36,17 +37,17 @@ def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
 
 
 def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
-    """Return the accepted and rejected samples as one group each, and the accepted vertex.
+    """Return one group of accepted and one of rejected samples, and the accepted vertex.
 
-    Requires one pass and no sort. For other array libraries and precomputed groups, returns all
-    groups and the last accepted vertex.
+    The function requires one pass and no sort. For other array libraries and for precomputed
+    groups, it returns all tie groups and the last accepted vertex.
     """
     has_groups = s.precomputed_groups is not None or s.precomputed_merged_groups is not None
     if has_groups or not is_numpy(s.confidence) or not is_numpy(s.loss):
         return s.groups, vertex_at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
         threshold_in_dtype = np.asarray(threshold).astype(s.confidence.dtype)
-    # Rows: accepted samples, rejected samples. Columns: count, weight, loss.
+    # The rows are the accepted and the rejected samples. The columns are count, weight and loss.
     sums = np.zeros((2, 3))
     min_confidence = np.full(2, np.inf)
     for start in range(0, s.n_rows, _BLOCK):
@@ -66,14 +67,17 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
 
 
 def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
-    """Return the vertex of minimum risk with at least this coverage, or the first such vertex."""
+    """Return the vertex of minimum risk with at least this coverage.
+
+    If `first` is True, return the vertex with the smallest coverage that is at least this coverage.
+    """
     xp, through = groups.xp, groups.cumulative_weight
     n_too_small = int(xp.count_nonzero(through < min_accepted_weight(groups, coverage)))
     start = min(n_too_small, int(through.shape[0]) - 1)
     if first:
         return start
     risk = without_gradient(groups.cumulative_loss[start:]) / through[start:]
-    # Among equal risks, prefer the largest coverage.
+    # Among vertices of equal risk, the vertex of largest coverage is selected.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
 
 
@@ -83,11 +87,11 @@ def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
 
 
 def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
-    """Return `vertex_at_coverage` of many coverages, for NumPy arrays."""
+    """Return the result of `vertex_at_coverage` for each coverage; NumPy only."""
     required_weight = coverages * groups.total_weight * (1 - ROUNDING)
     last = groups.cumulative_weight.size - 1
     first_vertex = np.minimum(np.searchsorted(groups.cumulative_weight, required_weight), last)
-    # Scan from the last vertex to the first, and remember where the running minimum was found.
+    # The scan goes from the last vertex to the first and stores the index of the running minimum.
     risk = (groups.cumulative_loss / groups.cumulative_weight)[::-1]
     previous_min = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
     is_new_min = risk < previous_min * (1 - ROUNDING)
@@ -96,13 +100,13 @@ def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
     return np.asarray(vertex_of_min[last - first_vertex])
 
 
-#: A tie group is large if it has at least this share of the range of plausible thresholds: half a
-#: standard error if the range is two standard errors to each side.
+#: Minimum share of the range of plausible thresholds that makes a tie group large. The share is
+#: half a standard error if the range extends two standard errors to each side.
 _LARGE = 1 / 8
 
 
 def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
-    """Return whether a tie group in a range of coverages is a large part of the range."""
+    """Return whether a range of coverages contains a tie group that is large."""
     is_in_range = (groups.weight_above < high * groups.total_weight) & (
         groups.cumulative_weight > low * groups.total_weight
     )
@@ -112,14 +116,14 @@ def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
-    # Compare ratios, because 29/100 equals 0.29 in floating point, but 0.29 * 100 is below 29.
+    # Ratios are compared, because 29/100 equals 0.29 in floating point but 0.29 * 100 is below 29.
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     candidates = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
     return int(candidates[-1]) if candidates.shape[0] else -1
 
 
 def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
-    """Return weight, loss and number of the accepted samples."""
+    """Return the weight, the loss and the number of the accepted samples."""
     if index < 0:
         return 0.0, 0.0, 0
     loss = as_scalar(groups.cumulative_loss[index])
@@ -135,7 +139,7 @@ def count_accepted_failures(s: Scored, index: int) -> int:
 
 
 def coverage_at_vertex(groups: TieGroups, index: int) -> MetricValue:
-    """Return the coverage."""
+    """Return the coverage of a vertex."""
     weight, _, count = accepted_totals(groups, index)
     return MetricValue(weight / groups.total_weight, count)
 
@@ -146,7 +150,7 @@ def coverage_influence(s: Scored, index: int) -> FloatArray:
 
 
 def accepted_indicator(s: Scored, index: int) -> FloatArray:
-    """Return 1 for accepted samples and 0 for others."""
+    """Return 1 for accepted samples and 0 for rejected samples."""
     return (s.group_index <= index).astype(np.float64)
 
 
@@ -192,10 +196,10 @@ def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
 
 
 def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
-    """Return the odds of failure among rejected samples over those among all samples (eq. 9)."""
+    """Return the odds of failure of rejected samples divided by the odds of all samples (eq. 9)."""
     count = accepted_totals(groups, index)[2]
     successes = groups.weight - groups.loss
-    # Sum over the rejected samples, because a difference of sums has rounding errors.
+    # The sums are over the rejected samples, because a difference of sums has rounding errors.
     rejected_failures = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
     rejected_successes = as_scalar(groups.xp.sum(successes[index + 1 :]))
     all_failures = as_scalar(groups.xp.sum(groups.loss))
@@ -213,7 +217,7 @@ def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
 
 
 def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray) -> FloatArray:
-    """Return the influence on the odds of failure among rejected samples over those of all."""
+    """Return the influence on the odds of rejected samples divided by the odds of all samples."""
     groups = s.groups
     successes = groups.weight - groups.loss
     rejected_failures = float(groups.loss[index + 1 :].sum())
@@ -230,7 +234,7 @@ def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray)
 
 
 def _rejection_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
-    """Return the rejection quality at every vertex, up to rounding; NaN where it is undefined."""
+    """Return the rejection quality at every vertex, up to rounding, or NaN if undefined."""
     successes = groups.weight - groups.loss
     rejected_failures = np.append(np.cumsum(groups.loss[:0:-1])[::-1], 0.0)
     rejected_successes = np.append(np.cumsum(successes[:0:-1])[::-1], 0.0)
@@ -245,10 +249,11 @@ class Quantity:
 
     #: Function of tie groups and a vertex that returns the value.
     value_at_vertex: Callable[[TieGroups, int], MetricValue]
-    #: Function of samples, a vertex and the indicator of acceptance that returns the influences at
-    #: a fixed threshold, up to a constant.
+    #: Function of samples, a vertex and the indicator of acceptance. The function returns the
+    #: influences at a fixed threshold, up to a constant.
     uncentered_influence: Callable[[Scored, int, FloatArray], FloatArray]
-    #: Values at all vertices, if vertices with equal risk can have different values.
+    #: Function that returns the values at all vertices. None if vertices of equal risk have equal
+    #: values.
     values_at_all_vertices: Callable[[TieGroups], FloatArray] | None = None
 
     def influence_at_vertex(self, s: Scored, index: int) -> FloatArray:
@@ -279,10 +284,10 @@ def influence_at_coverage(s: Scored, *, quantity: Quantity, coverage: float) -> 
 def _slope_in_coverage(
     groups: TieGroups, share: float, value: Callable[[TieGroups, int], MetricValue]
 ) -> float:
-    """Return the slope of the metric over one standard error of the coverage to each side.
+    """Return the slope of a metric within one standard error of the coverage on each side.
 
-    This is the random variation of the threshold, so a jump to the next tie group is weighted by
-    its probability.
+    The threshold varies randomly in this range, so the probability of a jump to the next tie group
+    determines the weight of the jump.
     """
     standard_error = float(np.sqrt(share * (1 - share) / groups.n_samples))
     low, high = max(share - standard_error, 0.0), min(share + standard_error, 1.0)
@@ -305,12 +310,13 @@ def influence_at_risk(s: Scored, *, max_risk: float) -> FloatArray:
 
 
 def _slope_in_risk(s: Scored, risk: float, index: int) -> float:
-    """Return the slope of the coverage over one standard error of the risk to each side."""
+    """Return the slope of the coverage within one standard error of the risk on each side."""
     groups = s.groups
     accepted = accepted_samples(s, None, risk)
-    attained, n = float(accepted.risk[index]), max(float(accepted.n_for_risk[index]), 1.0)
-    variance = attained * max(float(accepted.loss[index]) - attained, 0.0)
-    step = max(np.sqrt(variance / n), risk / n)
+    selective_risk = float(accepted.risk[index])
+    n_effective = max(float(accepted.n_for_risk[index]), 1.0)
+    variance = selective_risk * max(float(accepted.loss[index]) - selective_risk, 0.0)
+    step = max(np.sqrt(variance / n_effective), risk / n_effective)
     low, high = max(risk - step, 0.0), risk + step
     vertices = [vertex_at_risk(groups, low), vertex_at_risk(groups, high)]
     coverages = [coverage_at_vertex(groups, vertex).value for vertex in vertices]

@@ -6,6 +6,7 @@ from html import escape
 from typing import Final
 
 from abstain.plots.formatting import escape_control_characters
+from abstain.plots.style import LIGHT
 from abstain.report.document import (
     Axis,
     Cell,
@@ -102,6 +103,9 @@ def label(name: Label | str) -> str:
         )
         # A non-breaking space keeps the arrow on the same line.
         html = f"{html}&nbsp;<span{attributes}>{name.arrow}</span>"
+    if name.line is not None:
+        css_class = f"swatch s{name.line % len(LIGHT)}"
+        html = f"<span{format_attributes({'class': css_class})}></span>{html}"
     return f"{html}<small>{_escape(name.note)}</small>" if name.note else html
 
 
@@ -150,7 +154,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
     return f"<svg{format_attributes({'class': css_class, **label})}>{marks}</svg>"
 
 
-def axis_header(axis: Axis) -> str:
+def axis_header(column: Column, axis: Axis) -> str:
     """Return the ticks of a column of intervals, and the meaning of both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
@@ -162,7 +166,8 @@ def axis_header(axis: Axis) -> str:
         f'<text class="below" x="{zero}" dx="-8" y="13">\u2190 {_escape(axis.below)}</text>'
         f'<text class="above" x="{zero}" dx="8" y="13">{_escape(axis.above)} \u2192</text>'
     )
-    return f'<svg class="interval-axis">{sides}{labels}</svg>'
+    name = f'<span class="skip">{_escape(label_text(column.label))}</span>'
+    return f'{name}<svg class="interval-axis" aria-hidden="true">{sides}{labels}</svg>'
 
 
 def _percent(axis: Axis, value: float) -> str:
@@ -219,7 +224,8 @@ def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
     }
     if all(spans.values()):
         intervals = (
-            f"<span{format_attributes({'class': c})}>{span}</span>" for c, span in spans.items()
+            f"<span{format_attributes({'class': c})}>{span}</span>" if c else span
+            for c, span in spans.items()
         )
         html += f'<small class="interval">{"".join(intervals)}</small>'
     if not math.isnan(cell.standard_error):

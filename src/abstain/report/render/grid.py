@@ -346,6 +346,8 @@ def _cell_line(
     elif isinstance(cell, doc.Thumbnail):
         cell = cell.alt
     line = inline(label(cell) if isinstance(cell, doc.Label) else cell)
+    if isinstance(cell, doc.Label) and cell.note:
+        line.append(f" ({escape_control_characters(cell.note)})", style="dim")
     if row.kind == "group" and column.kind == "name":
         indented = inline("  ")
         indented.append_text(line)

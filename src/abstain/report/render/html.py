@@ -20,6 +20,7 @@ from abstain.plots.formatting import escape_control_characters
 from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, css_variable
 from abstain.report import document as doc
 from abstain.report.render import elements
+from abstain.report.render.line_chart import line_chart_svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -177,6 +178,7 @@ def environment() -> "Environment":
         elements.label,
         elements.reference,
         elements.tag_attributes,
+        line_chart_svg,
     ):
         env.globals[function.__name__] = _returning_markup(function)
     return env
@@ -224,7 +226,13 @@ def style_sheet() -> str:
     """Return the style sheet with the colors of the scores."""
     css = read_template_file("page.css")
     css = css.replace("@@LIGHT@@", score_variables(LIGHT))
+    css = css.replace("@@SWATCHES@@", _swatch_rules())
     return css.replace("@@DARK@@", score_variables(DARK))
+
+
+def _swatch_rules() -> str:
+    """Return the colors of the swatches of scores in tables."""
+    return " ".join(f".s{i} {{ background: {css_variable(i)}; }}" for i in range(len(LIGHT)))
 
 
 def score_variables(colors: Iterable[str]) -> str:

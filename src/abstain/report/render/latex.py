@@ -94,7 +94,8 @@ def label(name: doc.Label | str) -> str:
         return escape(name)
     unit = r" $\times 10^3$" if name.unit else ""
     arrow = f" {escape(name.arrow)}" if name.arrow else ""
-    return f"{escape(name.text)}{unit}{arrow}"
+    note = f" ({escape(name.note)})" if name.note else ""
+    return f"{escape(name.text)}{unit}{arrow}{note}"
 
 
 def escape(text: str) -> str:
@@ -133,6 +134,8 @@ class _Latex(TextRenderer):
     def number(self, cell: doc.Number) -> str:
         text = escape(number_text(cell))
         code = rf"\textbf{{{text}}}" if cell.mark == "best" else text
+        if cell.is_second:
+            code = rf"\underline{{{code}}}"
         if cell.mark == "tie":
             code += r"\textsuperscript{\dag}"
         if cell.shade is not None:

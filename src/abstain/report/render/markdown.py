@@ -11,7 +11,7 @@ from abstain.report.render.renderer import TextRenderer
 
 #: Characters with a special meaning anywhere in a line or in a table cell; an underscore between
 #: letters or digits has none, and "&" has one only in an entity.
-_SPECIAL: Final = re.compile(r"[\\`*\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
+_SPECIAL: Final = re.compile(r"[\\`*{}\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
 #: Characters with a special meaning at the beginning of a line.
 _SPECIAL_AT_START: Final = re.compile(r"^(?:[>#]|[+-](?=\s))")
@@ -63,7 +63,10 @@ class _Markdown(TextRenderer):
         return f"[{text}]({span.link})" if span.link.startswith("https://") else text
 
     def label(self, name: doc.Label | str) -> str:
-        return escape(name) if isinstance(name, str) else f"{escape(name.text)}{name.suffix}"
+        if isinstance(name, str):
+            return escape(name)
+        note = f" ({escape(name.note)})" if name.note else ""
+        return f"{escape(name.text)}{name.suffix}{note}"
 
     def heading(self, title: doc.Text, level: int) -> str:
         return f"{'#' * level} {self.inline(title)}"
@@ -74,6 +77,8 @@ class _Markdown(TextRenderer):
     def number(self, cell: doc.Number) -> str:
         text = escape(number_text(cell))
         number = f"**{text}**" if cell.mark == "best" else text
+        if cell.is_second:
+            number = f"<ins>{number}</ins>"
         tie = "†" if cell.mark == "tie" else ""
         # The brackets of an interval are not escaped: no URL follows, so they are not a link.
         annotations = [

@@ -14,8 +14,10 @@ from abstain.report import document as doc
 from abstain.report.formatting import (
     build_remarks,
     format_count,
+    format_interval,
     format_number,
     format_share,
+    format_value,
     join_quoted,
 )
 from abstain.report.subjects.rule.sentences import (
@@ -24,10 +26,13 @@ from abstain.report.subjects.rule.sentences import (
     verdict_sentences,
     verdict_span,
 )
+from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import PERSON, Cascade, CascadePlan, CascadeStage
 
 DEFAULT_TITLE = "Cascade and its checks"
 _MAX_NAME_WIDTH = 26
+#: Number of samples whose path is shown, and maximum number of data sets with a path.
+_N_PATH, _MAX_PATHS = 1000, 3
 _FIGURE_DESCRIPTION: Final = (
     "Blue dots are certified cascades, and the diamond is the cheapest of them. Thin lines are the "
     "best thresholds of each model alone; a circle is a model that answers all samples. Squares "
@@ -42,7 +47,9 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
         options.title or DEFAULT_TITLE,
         ("Cascade",),
         partial(_blocks, checks),
-        answer=(*_cascade_sentences(checks), *_check_sentences(checks)),
+        answer=(*_answer_sentences(checks), *_check_sentences(checks)),
+        key_numbers=tuple(_key_numbers(checks)),
+        overview=partial(_overview, checks),
         facts=(("Calibration data", options.source), *_facts(checks.cascade)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         command=options.command,
@@ -51,6 +58,75 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
             max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
         ),
     )
+
+
+def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
+    """Yield the numbers of the only data set, or of the calibration data."""
+    row = checks.rows()[-1 if len(checks) == 1 else 0]
+    detail = "" if len(checks) == 1 else "calibration data, optimistic"
+    if not math.isnan(row["risk"]):
+        low, high = row.get("risk_low", doc.NAN), row.get("risk_high", doc.NAN)
+        label = "Wrong answers" if checks.is_binary else "Mean loss"
+        kind: doc.NumberFormat = "percent" if checks.is_binary else "number"
+        interval = format_interval(low, high, kind)
+        yield doc.KeyNumber(label, format_value(row["risk"], kind), interval or detail)
+        limit = format_value(checks.cascade.plan.max_risk, kind)
+        yield doc.KeyNumber("Limit", limit, f"delta {checks.cascade.plan.delta:g}")
+    interval = format_interval(
+        row.get("reviews_low", doc.NAN), row.get("reviews_high", doc.NAN), "percent"
+    )
+    value = format_value(row["reviews"], "percent")
+    yield doc.KeyNumber(f"To the {PERSON}", value, interval or detail)
+    if not math.isnan(row["cost"]):
+        yield doc.KeyNumber("Cost per sample", format_number(row["cost"]), "in the unit of costs")
+
+
+def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
+    """Yield the path of 1,000 samples beside the results."""
+    path = doc.Box(tuple(_path_tables(checks)), "stack")
+    yield doc.Box((path, _results_table(checks)), "pair", role="key")
+
+
+def _path_tables(checks: CascadeChecks) -> Iterator[doc.Block]:
+    """Yield a table for each data set, or for the calibration data."""
+    for check in checks.checks[:_MAX_PATHS] or (None,):
+        yield _path_table(checks, check)
+
+
+def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
+    name = "the calibration data" if check is None else check.name
+    path = checks.path(check, n=_N_PATH)
+    has_losses = any(not math.isnan(stage.n_wrong) and stage.n_answered for stage in path)
+    has_error_cost = checks.cascade.plan.error_cost > 0 and has_losses
+    labels = ["Reach it", "Answered"]
+    labels += ["Wrong" if checks.is_binary else "Total loss"] if has_losses else []
+    labels += ["Cost each", "Cost"]
+    labels += ["Cost of errors"] if has_error_cost else []
+    rows = []
+    for stage in path:
+        cells: list[doc.Cell] = [stage.name, *map(_path_count, (stage.n_reached, stage.n_answered))]
+        if has_losses:
+            cells.append(_path_count(stage.n_wrong))
+        cells.append(doc.Number(stage.cost_per_sample, number_format="six_digits"))
+        cells.append(doc.Number(stage.cost, number_format="six_digits"))
+        if has_error_cost:
+            cells.append(_path_count(stage.error_cost))
+        rows.append(cells)
+    title = f"Path of {format_count(_N_PATH)} samples, {name}"
+    return doc.Table(
+        (doc.Column("Stage", "name"), *map(doc.number_column, labels)),
+        doc.single_group(rows),
+        title=title,
+        caption=(doc.Span(title, "strong"), " in the unit of the costs"),
+        layout="dense",
+    )
+
+
+def _path_count(value: float) -> doc.Number | None:
+    if math.isnan(value):
+        return None
+    is_whole = value == 0 or value >= 10
+    return doc.Number(value, display_text=f"{value:,.{0 if is_whole else 1}f}")
 
 
 def _check_sentences(checks: CascadeChecks) -> list[str]:
@@ -70,7 +146,12 @@ def _blocks(checks: CascadeChecks) -> list[doc.Block]:
     ]
     terms = doc.define_terms(_GLOSSARY, level=format_percent(checks.level))
     return [
-        doc.Section("stages", "Stages", (_stages_table(checks),)),
+        doc.Section(
+            "stages",
+            "Stages",
+            (*(doc.Prose(text) for text in _guarantee_sentences(checks)), _stages_table(checks)),
+            role="key",
+        ),
         doc.Section(
             "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
         ),
@@ -113,11 +194,10 @@ def _stages_table(checks: CascadeChecks) -> doc.Table:
 
 def _results_blocks(checks: CascadeChecks) -> Iterator[doc.Block]:
     yield doc.Prose(
-        "The guarantee applies to data like the calibration data. The table shows whether it also "
-        "holds on other data, which may be shifted.",
+        "The guarantee applies to data like the calibration data. The table "
+        "above shows whether it also holds on other data, which may be shifted.",
         "lead",
     )
-    yield _results_table(checks)
     if checks.checks:
         level = format_percent(checks.level)
         note = f"In brackets: {level} confidence intervals. Risk and load are fractions."
@@ -162,7 +242,7 @@ def _results_table(checks: CascadeChecks) -> doc.Table:
             f"Small print: {format_percent(checks.level)} confidence intervals. {joint_note}Risk "
             "and load are fractions; the cost has the unit of the given costs."
         ),
-        layout="leads",
+        layout="dense",
         role="key",
     )
 
@@ -211,14 +291,23 @@ _REMEDIES: Final = (
 )
 
 
-def _cascade_sentences(checks: CascadeChecks) -> list[str]:
-    """Describe the stages, the guarantee and the expected shares of the samples."""
+def _answer_sentences(checks: CascadeChecks) -> list[str]:
+    """Describe the stages, or the reason for missing thresholds."""
     cascade, plan = checks.cascade, checks.cascade.plan
-    target = _target_clause(plan, binary=checks.is_binary)
     if not cascade.attainable:
+        target = _target_clause(plan, binary=checks.is_binary)
         reason = capitalize_first(cascade.reason).rstrip(".")
         unmet = f"no thresholds could be certified to guarantee that {target}"
         return [f"Unattainable: {unmet} (delta {plan.delta:g}).", f"{reason}.", _REMEDIES]
+    return [_stages_sentence(cascade)]
+
+
+def _guarantee_sentences(checks: CascadeChecks) -> list[str]:
+    """Describe the guarantee and the expected shares of the samples."""
+    cascade, plan = checks.cascade, checks.cascade.plan
+    if not cascade.attainable:
+        return []
+    target = _target_clause(plan, binary=checks.is_binary)
     probability = format_percent(round(1 - plan.delta, 10))
     guarantee = (
         f"Guarantee: {target}, for new data like the calibration data. It holds with a probability "
@@ -234,7 +323,7 @@ def _cascade_sentences(checks: CascadeChecks) -> list[str]:
         f"these answers is {format_number(cascade.risk)}, and the mean cost per sample is "
         f"{format_number(cascade.cost)}."
     )
-    return [_stages_sentence(cascade), guarantee, expectation]
+    return [guarantee, expectation]
 
 
 def _stages_sentence(cascade: Cascade) -> str:

@@ -9,7 +9,7 @@ from abstain.monitoring import Monitor
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.formatting import check_result_type, format_percent
 from abstain.report import document as doc
-from abstain.report.formatting import format_count
+from abstain.report.formatting import format_count, format_interval, format_value
 
 DEFAULT_TITLE: Final = "Monitoring of a decision rule"
 _TITLE_BY_TEST: Final = {"coverage": "Coverage", "confidence": "Confidences", "risk": "Risk"}
@@ -22,11 +22,13 @@ _REASON_BY_UNUSED_TEST: Final = {
 _DESCRIPTION_BY_FIGURE: Final = {
     "coverage": (
         "Coverage since the start of monitoring, with a confidence band that is valid at all times "
-        "simultaneously. The dashed lines are the limits from the calibration data."
+        "simultaneously, and in windows of at least 200 predictions. The limits are from the "
+        "calibration data; vertical lines are alarms."
     ),
     "risk": (
         "Mean loss of the answers with labels, with a confidence band that is valid at all times "
-        "simultaneously. The dotted line is the guaranteed maximum."
+        "simultaneously, and in windows of at least 200 labels. The dotted line is the limit; "
+        "vertical lines are alarms."
     ),
     "evidence": (
         "Logarithm of the wealth of the betting process of each test, scaled so that it is 0 at "
@@ -36,6 +38,13 @@ _DESCRIPTION_BY_FIGURE: Final = {
 }
 
 
+_TESTS_NOTE: Final = (
+    "Confidence intervals are valid at all times simultaneously. Recent: mean over about the last "
+    "200 values. For the confidences, the value is the mean rank among the calibration "
+    "confidences. Evidence: 0 at the start, 1 at an alarm. Values are fractions."
+)
+
+
 def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a monitor."""
     check_result_type(monitor, Monitor, "result", "monitoring.start")
@@ -43,7 +52,9 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
         options.title or DEFAULT_TITLE,
         ("Monitoring",),
         partial(_blocks, monitor),
-        answer=tuple(_alarm_sentences(monitor)),
+        answer=(*_alarm_sentences(monitor), *_recent_sentences(monitor)),
+        key_numbers=tuple(_key_numbers(monitor)),
+        overview=partial(_overview, monitor),
         facts=tuple(_facts(monitor, options.source)),
         findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
         command=options.command,
@@ -59,7 +70,61 @@ def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
             "evidence that the rule violates its guarantee."
         )
     for alarm in standing:
-        yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {alarm.reason}."
+        # The table of alarms has the numbers after the colon.
+        claim = alarm.reason.partition(": ")[0]
+        yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {claim}."
+
+
+def _recent_sentences(monitor: Monitor) -> Iterator[str]:
+    """Explain why there is no alarm although a recent value is outside its limits."""
+    for row in monitor.rows():
+        if row["is_recent_outside"] and row["state"] == "quiet":
+            limits = _limits_in_percent(row["allowed_low"], row["allowed_high"])
+            yield (
+                f"The recent {row['watch']} of {format_value(row['recent'], 'percent')} is outside "
+                f"its limit of {limits}, but so far the evidence is only {_format_evidence(row)} "
+                "of that for an alarm."
+            )
+
+
+def _format_evidence(row: dict[str, Any]) -> str:
+    if row["evidence"] >= 1:
+        return "above 100%"
+    return format_percent(round(max(row["evidence"], 0.0), 2))
+
+
+def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
+    yield doc.KeyNumber("Predictions", format_count(monitor.predictions))
+    names = {"coverage": "Answered", "risk": "Risk of the answers"}
+    for row in monitor.rows():
+        if row["watch"] not in names or math.isnan(row["value"]):
+            continue
+        interval = format_interval(row["low"], row["high"], "percent")
+        label = names[row["watch"]]
+        yield doc.KeyNumber(label, format_value(row["value"], "percent"), interval)
+        limits = _limits_in_percent(row["allowed_low"], row["allowed_high"])
+        detail = f"limit {limits}" if limits else "about the last 200"
+        yield doc.KeyNumber(f"{label}, recent", format_value(row["recent"], "percent"), detail)
+    rows = [row for row in monitor.rows() if not math.isnan(row["evidence"])]
+    if rows:
+        strongest = max(rows, key=lambda row: row["evidence"])
+        test = _TITLE_BY_TEST[strongest["watch"]].lower()
+        value = _format_evidence(strongest)
+        yield doc.KeyNumber("Strongest evidence", value, f"{test}; alarm at 100%")
+
+
+def _overview(monitor: Monitor) -> Iterator[doc.Block]:
+    """Yield the table of the tests beside the risk, or the coverage without labels."""
+    alarms = [_alarms_table(monitor)] if monitor.alarms else []
+    note = doc.Prose(_TESTS_NOTE, "notes")
+    blocks = (_tests_table(monitor), *_risk_estimates_table(monitor), *alarms, note)
+    tables = doc.Box(blocks, "stack")
+    figures = dict(_figure_blocks(monitor))
+    figure = figures.get("risk") or figures.get("coverage")
+    if figure is None:
+        yield doc.Box(tables.blocks, "stack", role="key")
+    else:
+        yield doc.Box((tables, figure), "overview", role="key")
 
 
 def _format_predictions(number: int) -> str:
@@ -115,9 +180,7 @@ def _notes(monitor: Monitor) -> Iterator[str]:
 def _tests_table(monitor: Monitor) -> doc.Table:
     rows = []
     for row in monitor.rows():
-        evidence = math.nan
-        if row["capital"] > 0:
-            evidence = math.log(row["capital"]) / math.log(row["alarm_capital"])
+        evidence = row["evidence"]
         cells = (
             _TITLE_BY_TEST[row["watch"]],
             doc.Number(row["n"], number_format="count"),
@@ -125,7 +188,7 @@ def _tests_table(monitor: Monitor) -> doc.Table:
             _optional_number(row["recent"]),
             _limits_text(row["allowed_low"], row["allowed_high"]),
             None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
-            doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
+            _state_cell(row),
         )
         rows.append(cells)
     return doc.Table(
@@ -137,15 +200,24 @@ def _tests_table(monitor: Monitor) -> doc.Table:
         ),
         doc.single_group(rows),
         title="Tests",
-        caption=(
-            "Small print: confidence intervals that are valid at all times simultaneously. Recent: "
-            "mean over about the last 200 values. For the confidences, the value is the mean rank "
-            "among the calibration confidences. Evidence: 0 at the start, 1 at an alarm. Values "
-            "are fractions."
-        ),
-        layout="leads",
-        role="key",
+        caption=doc.Span("Tests", "strong"),
+        layout="dense",
     )
+
+
+def _state_cell(row: dict[str, Any]) -> doc.Text:
+    if row["state"] == "quiet" and row["is_recent_outside"]:
+        note = f" recent value outside the limit; evidence {_format_evidence(row)} of an alarm"
+        return (doc.Span("quiet", "open"), doc.Span(note, "small"))
+    return doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]])
+
+
+def _limits_in_percent(lower: float, upper: float) -> str:
+    if math.isnan(upper):
+        return ""
+    if math.isnan(lower):
+        return format_percent(round(upper, 6))
+    return format_interval(lower, upper, "percent")
 
 
 def _limits_text(lower: float, upper: float) -> str:
@@ -182,13 +254,10 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
             "at one time only, in contrast to the intervals of the tests."
         ),
         layout="leads",
-        role="key",
     )
 
 
-def _alarms_block(monitor: Monitor) -> doc.Block:
-    if not monitor.alarms:
-        return doc.Prose("There was no alarm.")
+def _alarms_table(monitor: Monitor) -> doc.Table:
     rows = [
         (
             doc.Number(alarm.n_predictions, number_format="count"),
@@ -199,7 +268,13 @@ def _alarms_block(monitor: Monitor) -> doc.Block:
         for alarm in monitor.alarms
     ]
     columns = (doc.number_column("Predictions"), *map(doc.Column, ("Test", "State", "Reason")))
-    return doc.Table(columns, doc.single_group(rows), title="Alarms", layout="leads")
+    return doc.Table(
+        columns,
+        doc.single_group(rows),
+        title="Alarms",
+        caption=doc.Span("Alarms", "strong"),
+        layout="leads",
+    )
 
 
 # ---------------------------------------------------------------------------------- the figures
@@ -217,17 +292,28 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
     def series_with_band(name: str) -> Series:
         return Series("overall", times, values(name), values(f"{name}_low"), values(f"{name}_high"))
 
-    display = partial(SeriesDisplay, x_title="Predictions and labels", log_x=False)
+    display = partial(
+        SeriesDisplay,
+        x_title="Predictions and labels",
+        log_x=False,
+        marks=tuple(monitor.alarm_positions()),
+        marks_name="alarm",
+        is_compact=True,
+    )
+
+    def overall_and_recent(name: str) -> tuple[Series, Series]:
+        return series_with_band(name), Series("recent window", times, values(f"{name}_recent"))
+
     limits = [Series("limits", (times[0], times[-1]), (x, x)) for x in plan.coverage or ()]
-    coverage_series = (series_with_band("coverage"), *limits)
+    coverage_series = (*overall_and_recent("coverage"), *limits)
     figures = [("coverage", display(coverage_series, "Coverage over time", y_title="Coverage"))]
     if monitor.watches[2].tally.n:
         risk_display = display(
-            (series_with_band("risk"),),
+            overall_and_recent("risk"),
             "Risk over time",
             y_title="Risk",
             level={} if plan.max_risk is None else {"": plan.max_risk},
-            level_name="guaranteed",
+            level_name="limit",
         )
         figures.append(("risk", risk_display))
     evidence_display = display(
@@ -244,21 +330,23 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
 
 
 # ---------------------------------------------------------------------------------- the page
-def _blocks(monitor: Monitor) -> list[doc.Block]:
-    figures = [
-        doc.Figure(
-            key, display.title, display, _DESCRIPTION_BY_FIGURE[key], role="" if i else "key"
-        )
-        for i, (key, display) in enumerate(monitor_figures(monitor))
+def _figure_blocks(monitor: Monitor) -> list[tuple[str, doc.Figure]]:
+    return [
+        (key, doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key]))
+        for key, display in monitor_figures(monitor)
     ]
+
+
+def _blocks(monitor: Monitor) -> list[doc.Block]:
+    figures = dict(_figure_blocks(monitor))
+    figures.pop("risk" if "risk" in figures else "coverage", None)
+    box = [doc.Box(tuple(figures.values()), "pair")] if figures else []
     risk = "the mean loss of the answers"
     if monitor.plan.risk_kind == "generalized risk":
         risk = "the total loss of the answers, divided by the number of all predictions"
     terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
     return [
-        doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
-        doc.Section("alarms", "Alarms", (_alarms_block(monitor),)),
-        *doc.figures_section("Over time", figures, nav_title="Figures"),
+        *([doc.Section("figures", "Over time", tuple(box), nav_title="Figures")] if box else []),
         doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
         doc.glossary_section(terms),
     ]

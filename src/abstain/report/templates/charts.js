@@ -5,6 +5,13 @@
   const read = (id) => JSON.parse(byId(id).textContent);
   const data = read("abstain-data");
   const specs = read("abstain-specs");
+  // Without weights, the counts determine coverage and risk.
+  for (const { curve } of data.cases) {
+    const total = curve.accepted.at(-1);
+    curve.coverage ??= curve.accepted.map((count) => count / total);
+    curve.selective ??= curve.failures.map((loss, i) => loss / curve.accepted[i]);
+    curve.generalized = curve.selective.map((risk, i) => risk * curve.coverage[i]);
+  }
   const state = { charts: new Map(), near: new Map() };
 
   // ------------------------------------------------------------------------- data of a chart
@@ -199,7 +206,9 @@
   const updateSlider = () => {
     const at = workingPoint();
     if (!at) return;
-    byId("slider-output").textContent = `Accept if the confidence is at least ${formatNumber(at.threshold)}. Coverage: ${formatPercent(at.coverage)}. `
+    const score = `confidence is at least ${formatNumber(at.threshold)}`;
+    const accept = at.probability === undefined ? score : `probability is at least ${formatNumber(at.probability)} (${score})`;
+    byId("slider-output").textContent = `Accept if the ${accept}. Coverage: ${formatPercent(at.coverage)}. `
       + `Selective risk: ${formatNumber(at.selective)}. Generalized risk: ${formatNumber(at.generalized)}.`;
     const rows = [[at.accepted, at.failures], [at.all.accepted - at.accepted, at.all.failures - at.failures]];
     all(".at-threshold tbody tr").forEach((row, i) => {
@@ -235,5 +244,12 @@
   });
   fillPoints();
   resetSlider();
-  all(".canvas").forEach(draw);
+  // Charts of collapsed sections are drawn when they become visible.
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries.filter((item) => item.isIntersecting)) {
+      observer.unobserve(entry.target);
+      draw(entry.target);
+    }
+  }, { rootMargin: "200px" });
+  all(".canvas").forEach((canvas) => observer.observe(canvas));
 })();

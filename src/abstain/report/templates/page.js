@@ -83,7 +83,11 @@ const page = (() => {
   // -------------------------------------------------------------------------------------- start
   all("table.sortable").forEach(makeSortable);
   all("[data-sort-by]").forEach(fillSortMenu);
-  all("select[data-choice]").forEach((select) => select.addEventListener("change", show));
+  // Menus of one choice in several sections have the same value.
+  all("select[data-choice]").forEach((select) => select.addEventListener("change", () => {
+    for (const other of all(`select[data-choice="${select.dataset.choice}"]`)) other.value = select.value;
+    show();
+  }));
   all("[data-search]").forEach((field) => field.addEventListener("input", show));
   for (const chip of all(".chip")) {
     const name = chip.parentElement.dataset.choice;

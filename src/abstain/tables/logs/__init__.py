@@ -1,1 +1,1 @@
-"""Read logs of evaluations of language models, without the tools that wrote them."""
+"""Read evaluation logs of language models without the programs that wrote them."""

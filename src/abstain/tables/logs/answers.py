@@ -1,4 +1,4 @@
-"""Graded answers of a language model from the log of any tool, with their confidences."""
+"""Convert the graded answers and confidences in a log of a language model to a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,33 +11,33 @@ from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
 from abstain.tables.table import DataTable, from_polars
 
-#: Value of a cell in a column.
+#: Type of a value in a column of a log.
 Scalar: TypeAlias = str | bool | int | float | None
 
-#: Name of a score that is a confidence and not a grade.
+#: Name of a score that contains a confidence instead of a grade.
 CONFIDENCE: Final = "confidence"
 REFUSED: Final = "refused"
 
-#: Integers from here on do not fit in 64 bits.
+#: Integers of at least this size do not fit in 64 bits.
 _INT64_LIMIT: Final = 1 << 63
 
 
 @dataclass(frozen=True)
 class LoggedAnswer:
-    """One answer with its grades and confidences."""
+    """An answer of a language model with its grades and confidences."""
 
-    #: Attributes such as the question and the epoch, by name.
+    #: Attributes of the answer, such as the question and the epoch, by name.
     attributes: Mapping[str, Scalar]
-    #: Grades by the name of the scorer; None if it gave no grade.
+    #: Grades by the name of the scorer, or None if the scorer gave no grade.
     grades: Mapping[str, float | None]
-    #: Confidences by name; higher is more trusted.
+    #: Confidences by name. A higher value is more confident.
     confidence: Mapping[str, float] = field(default_factory=dict)
     #: Whether the model refused to answer, or a filter blocked its answer.
     is_refusal: bool = False
 
 
 def to_float(value: object) -> float | None:
-    """Convert a number of a log to double precision; return None for other values."""
+    """Convert a number in a log to double precision. Return None for other values."""
     if not isinstance(value, bool | int | float):
         return None
     try:
@@ -47,7 +47,7 @@ def to_float(value: object) -> float | None:
 
 
 def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
-    """Return the fields of a record that are texts or numbers, with a prefix before their names."""
+    """Return the fields of a record that are texts or numbers, with a prefix in their names."""
     scalars: dict[str, Scalar] = {}
     for name, value in fields.items() if isinstance(fields, dict) else ():
         if isinstance(value, int) and abs(value) >= _INT64_LIMIT:
@@ -60,7 +60,7 @@ def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
 def answer_table(
     answers: Sequence[LoggedAnswer], source: str, notes: Iterable[str] = ()
 ) -> DataTable:
-    """Return a table of answers, with the columns of the grade and the confidence by role."""
+    """Return a table of answers that declares its columns of grades and confidences."""
     import polars as pl
 
     if not answers:
@@ -103,7 +103,7 @@ def answer_table(
 
 
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
-    """Return a grade; a refusal without a grade gets 0."""
+    """Return a grade. A refusal without a grade has grade 0."""
     grade = answer.grades.get(name)
     if grade is not None and not math.isnan(grade):
         return grade
@@ -121,6 +121,7 @@ def _notes_on_confidence(names: tuple[str, ...]) -> list[str]:
 
 
 def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
+    """Return a note for each grade that some answers do not have."""
     graded = [answer for answer in answers if answer.grades]
     counts = {name: sum(_get_grade(answer, name) is None for answer in graded) for name in names}
     return [
@@ -132,16 +133,16 @@ def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[
 
 
 # -------------------------------------------------------------------------- reasons of Inspect
-#: The value of a score for "no answer".
+#: Value of a score that means "no answer".
 _NO_ANSWER: Final = "N"
-#: `Score.reason` if the model refused or its completion is empty.
+#: Values of `Score.reason` if the model refused or its completion is empty.
 _WITHOUT_ANSWER: Final = frozenset({"refusal", "no_response"})
-#: `Score.reason` if the grader or the scorer failed, so that the answer has no grade.
+#: Values of `Score.reason` if the grader or the scorer failed, so that there is no grade.
 _WITHOUT_GRADE: Final = frozenset({"grader_failed", "scoring_failed"})
 
 
 def reason_of(reason: Any, metadata: Any) -> str | None:
-    """Return the reason of a score; logs before Inspect 0.3.245 have it in the metadata."""
+    """Return the reason of a score, which logs before Inspect 0.3.245 store in the metadata."""
     if reason is None and isinstance(metadata, Mapping):
         reason = metadata.get("unscored_reason")
     return reason if isinstance(reason, str) else None
@@ -159,7 +160,7 @@ def is_ungraded(reason: str | None) -> bool:
 
 # -------------------------------------------------------------------------- log-probabilities
 def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return mean, sum and minimum of the log-probabilities of the tokens of an answer."""
+    """Return the mean, sum and minimum of the log-probabilities of the tokens of an answer."""
     if not logprobs:
         return {}
     values = np.asarray(logprobs, dtype=np.float64)
@@ -171,9 +172,10 @@ def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
 
 
 def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return the normalized probability of the best choice, and its margin to the second.
+    """Return the normalized probability of the best choice and its margin to the second.
 
-    The margin is a difference of log-probabilities. Fewer than two choices have no confidence.
+    The margin is a difference of log-probabilities. The result is empty if there are fewer than
+    two choices.
     """
     descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
     if descending.size < 2 or not np.isfinite(descending[0]):

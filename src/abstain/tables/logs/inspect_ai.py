@@ -1,4 +1,4 @@
-"""Read logs of Inspect (inspect_ai): `.eval` files (zip archives of JSON) and `.json` files."""
+"""Read logs of Inspect (inspect_ai), which are `.eval` zip archives or `.json` files."""
 
 import os
 import zipfile
@@ -30,28 +30,28 @@ from abstain.tables.logs.answers import (
 from abstain.tables.number_formats import grade_of
 from abstain.tables.table import DataTable
 
-#: Fields that every log in one JSON object has.
+#: Fields of every log that is one JSON object.
 LOG_FIELDS: Final = frozenset({"version", "status", "eval", "samples"})
 
 _CONTENT_FILTER: Final = "content_filter"
 
-#: Number of the compression method, which the module zipfile supports from Python 3.14.
+#: Number of the Zstandard compression, which the module zipfile supports from Python 3.14.
 _ZSTANDARD: Final = 93
-#: Size of the header of a member in the archive, before its name.
+#: Size of the fixed part of a member's header in the archive.
 _LOCAL_HEADER_BYTES: Final = 30
-#: Positions of two lengths in this header: of the name and of additional fields.
+#: Positions in this header of the length of the name and the length of additional fields.
 _NAME_LENGTH, _EXTRA_LENGTH = slice(26, 28), slice(28, 30)
-#: Bytes of memory that the values of a JSON text take per byte of text.
+#: Memory in bytes that the values of a JSON text need per byte of text.
 _MEMORY_PER_JSON_BYTE: Final = 16
 
 
 def open_log(path: Path) -> DataTable:
-    """Open an `.eval` archive."""
+    """Open an `.eval` archive as a table."""
     return _make_table(list(_read_archive(path)), path.name)
 
 
 def read_log(log: Mapping[str, Any], source: str) -> DataTable:
-    """Return the table of a log that is one JSON object."""
+    """Convert a log that is one JSON object to a table."""
     samples = log["samples"]
     if not isinstance(samples, list):
         raise FileFormatError(f"{source} is a log of Inspect that contains only a header")
@@ -59,6 +59,7 @@ def read_log(log: Mapping[str, Any], source: str) -> DataTable:
 
 
 def _make_table(answers: list[LoggedAnswer], source: str) -> DataTable:
+    """Return a table of the answers, with notes on unfinished samples and repetitions."""
     notes = []
     n_ungraded = sum(not answer.grades for answer in answers)
     if n_ungraded:
@@ -74,14 +75,14 @@ def _make_table(answers: list[LoggedAnswer], source: str) -> DataTable:
 
 # ------------------------------------------------------------------------------------ archive
 def _read_archive(path: Path) -> Iterator[LoggedAnswer]:
-    """Yield the answers of an archive; one sample at a time is in memory."""
+    """Yield the answers of an archive, with one sample in memory at a time."""
     with (
         open_regular_file(path) as file,
         library_errors_as_format_errors(path.name, "a log of Inspect"),
         zipfile.ZipFile(file) as archive,
     ):
         check_member_count(file, archive)
-        # If a sample was written twice, the later one replaces the earlier one.
+        # A later member with the same name replaces an earlier member.
         members = {member.filename: member for member in archive.infolist()}
         if not {"header.json", "_journal/start.json"} & set(members):
             raise FileFormatError(
@@ -96,6 +97,7 @@ def _read_archive(path: Path) -> Iterator[LoggedAnswer]:
 def _read_member(
     archive: zipfile.ZipFile, file: IO[bytes], member: zipfile.ZipInfo, source: str
 ) -> dict[str, Any]:
+    """Read and parse a JSON member of an archive."""
     check_fits_memory(_MEMORY_PER_JSON_BYTE * member.file_size, source, member.filename)
     if member.compress_type == _ZSTANDARD:
         text = _read_zstandard_member(file, member, source)
@@ -110,6 +112,7 @@ def _read_member(
 
 
 def _read_zstandard_member(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
+    """Read a member with Zstandard compression, and verify its checksum."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER_BYTES)
     name_length = int.from_bytes(header[_NAME_LENGTH], "little")
@@ -126,6 +129,7 @@ def _read_zstandard_member(file: IO[bytes], member: zipfile.ZipInfo, source: str
 
 # ------------------------------------------------------------------------------------ samples
 def _parse_sample(sample: Any, source: str) -> LoggedAnswer:
+    """Convert a sample of a log to an answer with grades and confidences."""
     fields = _as_dict(sample)
     sample_id, epoch = fields.get("id"), fields.get("epoch")
     if not isinstance(sample_id, str | int) or not isinstance(epoch, int):
@@ -158,13 +162,13 @@ def _parse_sample(sample: Any, source: str) -> LoggedAnswer:
 
 
 def _parse_score(scorer: str, score: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the value or values of a score, and the confidence in its metadata, by name."""
+    """Return the grades of a score and the confidence in its metadata, by name."""
     value = score.get("value")
     values = {scorer: value}
     if isinstance(value, dict):
         values = {f"{scorer}.{name}": entry for name, entry in value.items()}
     if is_ungraded(_get_reason(score)):
-        # The value of a score whose grader failed is a placeholder.
+        # If the grader failed, the value of the score is a placeholder.
         numbers: dict[str, float | None] = dict.fromkeys(values)
     else:
         numbers = {name: _parse_grade(entry) for name, entry in values.items()}
@@ -180,14 +184,14 @@ def _get_reason(score: Any) -> str | None:
 
 
 def _has_refusal_text(choice: Mapping[str, Any]) -> bool:
-    """Return whether the provider marked a text of the answer as a refusal."""
+    """Return whether the provider marked a part of the answer as a refusal."""
     content = _as_dict(choice.get("message")).get("content")
     blocks = content if isinstance(content, list) else []
     return any(_as_dict(block).get("refusal") is True for block in blocks)
 
 
 def _parse_grade(value: Any) -> float | None:
-    """Return a number or a grade in words as a number; return None for other values."""
+    """Convert a number or a word for a grade to a number. Return None for other values."""
     if not isinstance(value, str):
         return to_float(value)
     grade = grade_of(value)
@@ -212,24 +216,24 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------ zstandard
 _FRAME_MARK: Final = b"\x28\xb5\x2f\xfd"
-#: Numbers of bytes of two fields of a frame header, by two bits of its flags.
+#: Sizes in bytes of two fields of a frame header, indexed by two bits of its flags.
 _DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
-#: Kinds of blocks.
+#: Codes of the kinds of blocks.
 _REPEATED_BYTE, _COMPRESSED = 1, 2
 #: Maximum size of a decompressed block.
 _MAX_BLOCK_BYTES: Final = 1 << 17
-#: JSON contains this character only in escaped form.
+#: Character that JSON text contains only in escaped form.
 _UNUSED_CHARACTER: Final = "\x1f"
 
 
 def max_decompressed_bytes(compressed: bytes) -> int:
-    """Return an upper bound of the decompressed size, without relying on the stated size."""
+    """Return an upper bound of the decompressed size that does not rely on the stated size."""
     position = max_bytes = 0
     while position < len(compressed):
         if compressed[position : position + 4] != _FRAME_MARK:
             raise ValueError("there are other bytes between Zstandard frames")
-        # Bits of the flags: 6 and 7 content size, 5 single segment, 2 checksum, 0 and 1 dictionary.
+        # Flags: bits 6 and 7 content size, 5 single segment, 2 checksum, 0 and 1 dictionary.
         flags = compressed[position + 4]
         is_single_segment = flags >> 5 & 1
         has_checksum = flags >> 2 & 1
@@ -238,7 +242,7 @@ def max_decompressed_bytes(compressed: bytes) -> int:
         position += 5 + window_bytes + _DICTIONARY_ID_BYTES[flags & 3] + content_size_bytes
         is_last = 0
         while not is_last:
-            # Bits of a block header: 0 last block, 1 and 2 kind, 3 to 23 size.
+            # Block header: bit 0 last block, bits 1 and 2 kind, bits 3 to 23 size.
             header = int.from_bytes(compressed[position : position + 3], "little")
             is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
             position += 3 + (1 if kind == _REPEATED_BYTE else size)
@@ -250,7 +254,7 @@ def max_decompressed_bytes(compressed: bytes) -> int:
 
 
 def decompress_text(compressed: bytes) -> bytes:
-    """Decompress a JSON text with polars, which supports Zstandard for its file formats."""
+    """Decompress a JSON text with polars, whose CSV reader supports Zstandard."""
     import polars as pl
 
     lines = pl.read_csv(

@@ -1,4 +1,4 @@
-"""Read samples of lm-evaluation-harness: `samples_*.jsonl`, written by `--log_samples`."""
+"""Read samples of lm-evaluation-harness from the `samples_*.jsonl` files of `--log_samples`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,16 +14,16 @@ from abstain.tables.logs.answers import (
 )
 from abstain.tables.table import DataTable
 
-#: Fields of each line in all versions of the harness.
+#: Fields that each line has in all versions of the harness.
 SAMPLE_FIELDS: Final = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"}
 )
 
-#: Other fields that are not metrics; older versions do not list the metrics.
+#: Other fields that are not metrics. Older versions of the harness do not list the metrics.
 _OTHER_FIELDS: Final = frozenset({"filter", "metrics", "doc_hash", "prompt_hash", "target_hash"})
-#: The filter of a task that has none.
+#: Name of the filter of a task without a filter.
 _PLAIN_FILTER: Final = "none"
-#: Result of a filter of the harness that finds no answer in a response.
+#: Text that a filter of the harness returns if a response contains no answer.
 _NO_ANSWER: Final = "[invalid]"
 
 
@@ -51,13 +51,13 @@ def _get_filter(row: Mapping[str, Any]) -> str:
 
 
 def _parse_question(rows: list[Mapping[str, Any]], *, has_filters: bool) -> LoggedAnswer:
-    """Return the answer to one question, whose rows differ in the filter."""
+    """Return the answer to one question. `rows` contains one row for each filter."""
     first_row = rows[0]
     attributes = {"id": str(first_row["doc_id"]), **scalar_fields(first_row["doc"], "doc")}
     grades: dict[str, float | None] = {}
     confidence: dict[str, float] = {}
     for row in rows:
-        # In the results of the harness, the name of the filter also follows that of the metric.
+        # The harness also appends the name of the filter to the name of the metric.
         suffix = f",{_get_filter(row)}" if has_filters else ""
         for name, value in _get_metrics(row).items():
             if name == CONFIDENCE:
@@ -84,9 +84,9 @@ def _is_refusal(row: Mapping[str, Any]) -> bool:
 
 
 def _log_likelihoods(responses: Any) -> list[float]:
-    """Return the log-likelihood of each choice; empty if the responses are texts.
+    """Return the log-likelihood of each choice, or nothing if the responses are texts.
 
-    A single log-likelihood is that of the target, which is not a confidence in an answer.
+    A single log-likelihood belongs to the target and is not a confidence in an answer.
     """
     log_likelihoods: list[float] = []
     for samples in responses if isinstance(responses, list) else ():
@@ -94,7 +94,7 @@ def _log_likelihoods(responses: Any) -> list[float]:
         if not isinstance(pair, list) or len(pair) != 2:
             return []
         try:
-            # Some versions write numbers as text.
+            # Some versions of the harness write numbers as text.
             log_likelihoods.append(float(pair[0]))
         except (TypeError, ValueError):
             return []

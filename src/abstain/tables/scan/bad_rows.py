@@ -9,16 +9,16 @@ from abstain.tables._reading import Reading
 from abstain.tables.table import DataTable
 from abstain.typing import BoolArray
 
-#: The search builds at most this number of ranges, and one more for each `_ROWS_PER_TRIAL` rows.
+#: The search reads at most the first number of ranges, plus one range per `_ROWS_PER_TRIAL` rows.
 _MIN_TRIALS, _ROWS_PER_TRIAL = 400, 20
 
 
 def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tuple[BoolArray, str]:
-    """Return a mask of the invalid rows of a table that has at least one, and a remark.
+    """Return a mask of the invalid rows of a table, and a remark.
 
-    Ranges that raise an error are halved repeatedly. If too many rows are invalid, the search
-    stops early, and all rows of the remaining ranges are marked. The remark then counts them; else
-    it is empty.
+    The table must contain an invalid row. Ranges that raise an error are halved repeatedly. If too
+    many rows are invalid, the search stops early and marks all rows of the remaining ranges. The
+    remark then states the number of these rows; otherwise, it is empty.
     """
 
     def fails(start: int, stop: int) -> bool:

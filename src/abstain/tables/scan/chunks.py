@@ -1,7 +1,7 @@
-"""Divide a file into chunks that fit in memory: row groups, blocks of lines, ranges of rows.
+"""Divide a file into chunks that fit in memory, such as row groups or blocks of lines.
 
-A chunk is a small record that can be sent to another process; only its table contains the rows.
-The chunks of a file are in order and cover the complete file.
+A chunk is a small record without rows, which can be sent to another process. The chunks of a file
+are in order and cover the complete file.
 """
 
 import io
@@ -30,11 +30,11 @@ from abstain.tables.files import (
 from abstain.tables.parquet import row_groups
 from abstain.tables.table import DataTable
 
-#: Size of a chunk of text, and maximum size of a record with quoted line ends, in bytes.
+#: Size in bytes of a chunk of text, and maximum size of a record with quoted line ends.
 _TEXT_CHUNK_BYTES: Final = 32 << 20
 _MAX_LINE_BYTES: Final = 1 << 30
 
-#: Size of a chunk of other files in bytes, with its minimum and maximum number of rows.
+#: Size in bytes of a chunk of another file, and its minimum and maximum number of rows.
 _CHUNK_BYTES: Final = 64 << 20
 _MIN_ROWS, _MAX_ROWS = 1 << 12, 1 << 20
 
@@ -48,16 +48,16 @@ class FileChunk:
     path : Path
         The file.
     location : str
-        Description of the position in the file, such as "row groups 4 to 7"; empty for a
-        complete file.
+        Position in the file as text, such as "row groups 4 to 7", or an empty text for a complete
+        file.
     start, stop : int
-        First byte and end of a chunk of text; first row and end of other chunks.
+        First and end byte of a chunk of text; first and end row of another chunk.
     first_row : int
-        Number of rows of the file before the chunk.
+        Number of rows of the file that precede the chunk.
     share : float
-        Share of the file that has been read after this chunk.
+        Share of the file that has been read when the chunk has been read.
     custom_label : str
-        Name of the file in messages, if it is not the file name.
+        Name of the file in messages, if it differs from the file name.
     """
 
     path: Path
@@ -80,16 +80,16 @@ class FileChunk:
 
     @property
     def size(self) -> int:
-        """Size of the chunk: bytes of text, rows of other files."""
+        """Size of the chunk: the number of bytes of text, or the number of rows of other files."""
         return self.stop - self.start
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; -1 for text, whose lines have not been counted."""
+        """Number of rows, or -1 for text, whose lines are not counted."""
         return -1 if _format_of(self.path) in {"csv", "json lines"} else self.size
 
     def open(self) -> DataTable:
-        """Open the chunk as a table from which only the requested columns are read."""
+        """Open the chunk as a table that reads only the requested columns."""
         file_format = _format_of(self.path)
         if file_format == "csv":
             table = read_csv_block(self.path, self._read_bytes(), self.source)
@@ -110,11 +110,11 @@ class FileChunk:
 
 
 def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz", "undivided"]:
-    """Return how a file is divided and read."""
+    """Return the name of the method that divides and reads a file."""
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         return "csv"
-    # The lines on one answer may be anywhere in a log, so a log is not divided.
+    # A log can contain the lines on one answer anywhere, so a log is not divided.
     if suffix in {".jsonl", ".ndjson"} and not is_log(path):
         return "json lines"
     if has_rows_index(path):
@@ -123,20 +123,19 @@ def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz"
 
 
 def chunk_size_limits() -> list[int]:
-    """Return the limits that determine where files are divided."""
+    """Return the limits that determine the boundaries of chunks."""
     return [_TEXT_CHUNK_BYTES, _CHUNK_BYTES, _MIN_ROWS, _MAX_ROWS]
 
 
 def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
-    """Yield the chunks of a file from which a number of columns is read.
+    """Yield the chunks of a file from which `n_columns` columns are read.
 
-    A file with columns and without rows has no chunks. Programs that write many files create such
-    files.
+    A file with columns but no rows has no chunks. Such files occur if a program writes many files.
     """
     max_rows = _CHUNK_BYTES // (8 * max(n_columns, 1))
     max_rows = min(max(max_rows, _MIN_ROWS), _MAX_ROWS)
     if path.suffix.lower() not in SUFFIXES or file_size(path) == 0:
-        open_table(path)  # raises an error
+        open_table(path)  # This call raises an error that describes the file.
     file_format = _format_of(path)
     if file_format == "csv":
         yield from _divide_text(path, _header_end(path), _find_last_record_end)
@@ -160,7 +159,7 @@ def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
 def _divide_text(
     path: Path, start: int, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> Iterator[FileChunk]:
-    """Yield blocks of complete lines."""
+    """Yield chunks of complete lines."""
     first_row, size = 0, file_size(path)
     with open_regular_file(path) as file:
         while start < size:
@@ -175,7 +174,7 @@ def _divide_text(
 def _find_chunk_end(
     file: IO[bytes], start: int, path: Path, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return the end of the block that begins at `start`, and its number of lines."""
+    """Return the end of the chunk that begins at `start`, and its number of lines."""
     length, size = _TEXT_CHUNK_BYTES, file_size(path)
     while True:
         file.seek(start)
@@ -198,7 +197,10 @@ def _find_last_line_end(block: bytes) -> tuple[int, int]:
 
 
 def _find_last_record_end(block: bytes) -> tuple[int, int]:
-    """Return the end of the last CSV record, and the number of records; quotes may span lines."""
+    """Return the end of the last complete CSV record and the number of records.
+
+    A record with quotes may contain line ends.
+    """
     if b'"' not in block:
         return _find_last_line_end(block)
     characters = np.frombuffer(block, np.uint8)
@@ -212,7 +214,7 @@ def _find_last_record_end(block: bytes) -> tuple[int, int]:
 
 
 def _header_end(path: Path) -> int:
-    """Return the position of the first row of a CSV file."""
+    """Return the position of the first row of a CSV file, in bytes."""
     n_quotes, has_text = 0, False
     with open_regular_file(path) as file:
         for line in file:
@@ -225,7 +227,7 @@ def _header_end(path: Path) -> int:
 
 # ------------------------------------------------------------------------------------ binary
 def _divide_parquet(path: Path, max_rows: int) -> Iterator[FileChunk]:
-    """Yield chunks of several small row groups, or of a part of a large one."""
+    """Yield chunks of several small row groups, or of a part of a large row group."""
     group_sizes = row_groups(path)
     n_rows = sum(group_sizes)
     next_group = first_row = 0
@@ -251,7 +253,7 @@ def _divide_parquet(path: Path, max_rows: int) -> Iterator[FileChunk]:
 def _divide_rows(
     path: Path, start: int, stop: int, max_rows: int, *, n_rows: int, location: str = ""
 ) -> Iterator[FileChunk]:
-    """Yield a range of the `n_rows` rows of a file in chunks of at most `max_rows` rows."""
+    """Yield chunks of at most `max_rows` rows from a range of the `n_rows` rows of a file."""
     if start == stop:
         return
     if stop - start <= max_rows:
@@ -265,6 +267,7 @@ def _divide_rows(
 
 
 def _open_npz(chunk: FileChunk) -> DataTable:
+    """Open a range of rows of an archive. Arrays that are not compressed are memory-mapped."""
     table = open_table(chunk.path)
     status = chunk.path.stat()
     state = (status.st_ino, status.st_size, status.st_mtime_ns)
@@ -285,7 +288,7 @@ def _open_npz(chunk: FileChunk) -> DataTable:
 def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
     """Return an array of an archive, memory-mapped if it is not compressed.
 
-    `state` is a part of the cache key, so a changed file is read again.
+    The cache contains one entry for each `state` of the file, so a changed file is read again.
     """
     _verify_checksum(path, name, state)
     return Archive(path).memory_map(name)
@@ -293,6 +296,6 @@ def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> 
 
 @lru_cache(maxsize=1 << 12)
 def _verify_checksum(path: Path, name: str, state: tuple[int, int, int]) -> None:
-    """Compare an array of an archive with its checksum, once for all chunks of the file."""
+    """Verify the checksum of an array, once for all chunks of the file."""
     del state
     Archive(path).verify(name)

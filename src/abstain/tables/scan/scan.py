@@ -1,4 +1,4 @@
-"""`scan_predictions`: read predictions that do not fit in memory, batch by batch."""
+"""`scan_predictions`, which reads predictions that do not fit in memory in batches."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -27,7 +27,7 @@ from abstain.tables.scan.source_files import (
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
 
-#: Value of `by` that makes each file a split, and the name of the resulting split column.
+#: Value of `by` that makes each file a split, and the name of the split column.
 FILENAME, FILE = "filename", "file"
 
 #: Name of a dask dataframe in messages.
@@ -38,27 +38,27 @@ _OPTION_NAMES = tuple(option_field.name for option_field in fields(ReadingOption
 
 @dataclass(frozen=True)
 class _ReferenceFile:
-    """The file that determines the selected columns."""
+    """The file that determines which columns are selected in all files."""
 
     path: Path
     selection: ColumnSelection
-    #: Description of the contents of each column.
+    #: Description of the contents of each column, such as "numbers".
     column_kinds: Mapping[str, str]
     notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Rows or files that were skipped, and the reason.
+    """Rows or a file that were skipped, and the reason.
 
     Attributes
     ----------
     source : str
-        The file, and the position in it.
+        Name of the file, and the position in the file.
     n_rows : int
-        Number of rows; -1 for a file or a block of text whose rows could not be counted.
+        Number of rows, or -1 for a file or a block of text whose rows could not be counted.
     reason : str
-        The first error.
+        Message of the first error.
     """
 
     source: str
@@ -73,15 +73,15 @@ class ScannedBatch:
     Attributes
     ----------
     chunk : FileChunk
-        The chunk.
+        Position of the rows in the file.
     splits : mapping from split to Predictions
-        Predictions by split, as in a `Reading`; empty if every row was skipped.
+        Predictions by split as in a `Reading`, or nothing if every row was skipped.
     notes : tuple of Note
-        Remarks that count rows.
+        Remarks that state a number of rows.
     skipped : tuple of Skipped
-        Skipped rows.
+        Rows that were skipped.
     n_rows : int
-        Number of rows of the chunk, including skipped ones.
+        Number of rows of the chunk, including skipped rows.
     """
 
     chunk: FileChunk
@@ -93,16 +93,16 @@ class ScannedBatch:
 
 @dataclass(frozen=True, eq=False)
 class PredictionScan:
-    r"""Predictions in files that are read batch by batch; returned by `scan_predictions`.
+    r"""Predictions in files that are read in batches. `scan_predictions` returns this object.
 
     Attributes
     ----------
     paths : tuple of Path
         The files of one set of predictions, in order.
     notes : tuple of Note
-        The selected columns.
+        Notes on the selected columns.
     skipped : tuple of Skipped
-        Files that cannot be read, if `skip_bad` is set.
+        Files that cannot be read, if `skip_bad` is True.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class PredictionScan:
     skip_bad: bool = False
     by_file: bool = False
     skipped: tuple[Skipped, ...] = ()
-    #: A dask dataframe instead of files.
+    #: A dask dataframe that is read instead of files.
     frame: Any = field(default=None, repr=False)
 
     @property
@@ -137,9 +137,9 @@ class PredictionScan:
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
 
     def identity(self) -> dict[str, Any]:
-        """Return values that change if a file or an option changes, for comparison as JSON.
+        """Return values for JSON that change if a file or an option changes.
 
-        The keys are part of saved checkpoints.
+        Saved checkpoints contain the keys, so the keys must not change.
         """
         options: dict[str, Any] = {"skip_bad": self.skip_bad, "by_file": self.by_file}
         for name in _OPTION_NAMES:
@@ -159,11 +159,11 @@ class PredictionScan:
                 yield replace(chunk, custom_label=labels[path])
 
     def batches(self) -> Iterator[ScannedBatch]:
-        """Yield the predictions of the chunks, in order."""
+        """Yield the predictions of each chunk, in order."""
         return map(self.read, self.chunks())
 
     def read(self, chunk: FileChunk) -> ScannedBatch:
-        """Read one chunk."""
+        """Read the predictions of one chunk."""
         batch = self._read(chunk, chunk.open)
         if not self.by_file:
             return batch
@@ -183,6 +183,7 @@ class PredictionScan:
         return self._read(chunk, open_partition)
 
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
+        """Read a chunk. Skip it if it has no valid row or, with `skip_bad`, raises an error."""
         try:
             table = open_chunk()
             if self.options.decimal == ",":
@@ -203,11 +204,11 @@ class PredictionScan:
             return ScannedBatch(chunk, {}, (), (skipped,), max(chunk.n_rows, 0))
 
     def _read_valid_rows(self, chunk: FileChunk, table: DataTable) -> ScannedBatch:
-        """Read a table without its invalid rows."""
+        """Read the valid rows of a table."""
         n_rows = table.n_rows
         options = replace(self.options, missing="drop")
         table = table.with_loaded_columns(self.selection.names())
-        # A column of a wrong length is an error of the file and not of single rows.
+        # A column of wrong length makes the whole file invalid, not single rows.
         check_lengths(table, table.load(self.selection.names()))
 
         def build(subset: DataTable) -> Reading:
@@ -260,25 +261,25 @@ def scan_predictions(
     skip_bad: bool = False,
     decimal: str = ".",
 ) -> PredictionScan:
-    r"""Prepare predictions in files that do not fit in memory for reading batch by batch.
+    r"""Prepare to read predictions in batches from files that do not fit in memory.
 
-    All files belong to one set of predictions. The first file determines the columns, with the
-    rules of `read_predictions`, and every other file must have them too.
+    All files belong to one set of predictions. The first file determines the columns by the rules
+    of `read_predictions`. Every other file must have these columns.
 
     Parameters
     ----------
     source : path, pattern, folder, list of these, or dask dataframe
         Files in the formats of `read_predictions`. The files of a folder or of a pattern such as
-        ``big/*.parquet`` are sorted by name. Partitions of a dataframe are read by their workers.
+        ``big/*.parquet`` are sorted by name. Dask workers read the partitions of a dataframe.
     label, prediction, confidence, logits, probabilities : str or sequence of str, optional
         See `read_predictions`.
     by : str or sequence of str, optional
-        Columns whose values split the rows; "filename" makes each file a split.
+        Columns whose values define the splits. "filename" makes each file a split.
     unknown_label : label or sequence of labels, optional
         See `read_predictions`.
     missing : {"error", "drop"}, default "error"
-        Treatment of missing entries: raise an error or drop the rows. "reject" would require the
-        lowest confidence of all rows, which is not available for a batch.
+        Treatment of missing entries: raise an error or drop the rows. "reject" is not available,
+        because it needs the lowest confidence of all rows, and a batch contains only some rows.
     correct, loss, group, weight, id : str, optional
         See `read_predictions`.
     lower_is_safer, percent : bool, str or sequence of str, default False
@@ -286,29 +287,29 @@ def scan_predictions(
     renormalize, masked : bool, default False
         See `read_predictions`.
     skip_bad : bool, default False
-        Whether to skip and count invalid rows, and files and row groups that cannot be read,
-        instead of raising an error.
+        Whether to skip and count invalid rows, and files and row groups that cannot be read. By
+        default, they raise an error.
     decimal : {".", ","}, default "."
         See `read_predictions`.
 
     Returns
     -------
     PredictionScan
-        An input of `abstain.evaluate` in place of predictions.
+        An object that `abstain.evaluate` accepts instead of predictions.
 
     Raises
     ------
     FileFormatError
-        If a file is damaged or truncated, or lacks a column of the first file.
+        If a file is damaged or truncated, or if it lacks a column of the first file.
     UnknownNameError, MissingInputError
         See `read_predictions`.
     InputError
-        If there is no file, a file occurs twice, or `missing` is "reject".
+        If there is no file, if a file occurs twice, or if `missing` is "reject".
 
     Notes
     -----
-    A batch consists of row groups of a Parquet file with about a million rows, of 32 MB of text,
-    or of a range of rows. Arrays of uncompressed .npz files are memory-mapped.
+    A batch consists of row groups of a Parquet file with about a million rows, of 32 MB of text, or
+    of a range of rows. Arrays of uncompressed .npz files are memory-mapped.
 
     Examples
     --------
@@ -343,7 +344,7 @@ def is_partitioned(source: Any) -> bool:
 
 
 def table_from_frame(frame: Any, source: str) -> DataTable:
-    """Wrap a pandas dataframe."""
+    """Convert a pandas dataframe to a table."""
     table = from_frame(frame, source)
     if table is None:
         raise InputError(f"{source} must be a dataframe; got {type(frame).__name__}")
@@ -361,7 +362,7 @@ def _scan_frame(frame: Any, options: ReadingOptions, *, skip_bad: bool) -> Predi
 def _scan_files(
     paths: Sequence[Path], options: ReadingOptions, *, skip_bad: bool
 ) -> PredictionScan:
-    """Select the columns from the first file with rows, and check the columns of the others."""
+    """Select the columns from the first file with rows, and check that other files have them."""
     by_file = FILENAME in options.by
     options = replace(options, by=tuple(name for name in options.by if name != FILENAME))
     reference: _ReferenceFile | None = None
@@ -398,7 +399,7 @@ def _scan_files(
 
 
 def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
-    """Select the columns from the first chunk of a file; return None for a file without rows."""
+    """Select the columns from the first chunk of a file. Return None if the file has no rows."""
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None

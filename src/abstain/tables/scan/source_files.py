@@ -1,4 +1,4 @@
-"""Resolve paths, patterns and folders to the files of one set of predictions with equal columns."""
+"""Find the files of one set of predictions from paths, patterns and folders."""
 
 import glob
 import os
@@ -26,9 +26,9 @@ _DIGITS = re.compile(r"(\d+)")
 def resolve_files(source: Any) -> tuple[Path, ...]:
     """Return the files of a path, a pattern, a folder, or a list of these.
 
-    The files of a folder or of a pattern such as "big/*.parquet" are sorted by name, with numbers
-    in numerical order: part-9 comes before part-10. Names that begin with a dot or an underscore
-    are ignored.
+    The files of a folder or of a pattern such as "big/*.parquet" are sorted by name. Numbers in
+    names are sorted by value, so part-9 comes before part-10. Names that begin with a dot or an
+    underscore are ignored.
     """
     sources = [source] if isinstance(source, str | Path) else source
     is_list = isinstance(sources, list | tuple)
@@ -46,6 +46,7 @@ def resolve_files(source: Any) -> tuple[Path, ...]:
 
 
 def _matching_files(source: str) -> list[Path]:
+    """Return the files of one path, pattern or folder."""
     path = Path(source)
     if path.is_dir():
         message = f"the folder {source!r} contains no file that abstain reads"
@@ -63,7 +64,7 @@ def _readable_files(folder: Path) -> list[Path]:
 
 
 def _files_of_match(match: Path) -> list[Path]:
-    """Return a file, or the files in a folder with the suffix of a file, as Spark writes them."""
+    """Return a file, or the files in a folder that has the suffix of a file, as Spark writes."""
     if match.is_file():
         return [match]
     return _readable_files(match) if match.suffix.lower() in SUFFIXES else []
@@ -75,13 +76,14 @@ def is_file_pattern(source: str) -> bool:
 
 
 def _sorted_by_name(paths: Iterable[Path], message_if_empty: str) -> list[Path]:
+    """Return the paths that are not hidden, sorted by name with numbers sorted by value."""
     visible = [path for path in paths if not path.name.startswith((".", "_"))]
     if not visible:
         raise InputError(message_if_empty)
 
     def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
         """Return a sort key that compares numbers in names by their values."""
-        # Every second part consists of digits.
+        # Every second element consists of digits.
         parts = _DIGITS.split(str(path))
         return [(1, int(text), text) if i % 2 else (0, 0, text) for i, text in enumerate(parts)]
 
@@ -91,7 +93,7 @@ def _sorted_by_name(paths: Iterable[Path], message_if_empty: str) -> list[Path]:
 def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
     """Return a unique label for each file: its name, or its path from the common folder.
 
-    Files that are written every day may have the same name in different folders.
+    Files that are written daily can have the same name in different folders.
     """
     paths = tuple(paths)
     if len({path.name for path in paths}) == len(paths):
@@ -101,7 +103,7 @@ def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
 
 
 def file_states(paths: Iterable[Path]) -> list[list[Any]]:
-    """Return path, size and modification time of each file, to detect changes."""
+    """Return the path, size and modification time of each file, which reveal changes."""
     return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]
 
 
@@ -115,9 +117,9 @@ _KIND_LABELS = {
 
 
 def column_kinds(path: Path) -> Mapping[str, str]:
-    """Return the columns of a file with a description of their contents ("numbers", "text").
+    """Return a description of the contents of each column, such as "numbers" or "text".
 
-    Descriptions are empty if the contents cannot be known without reading rows: in CSV files and
+    The description is empty if the contents are unknown without reading rows, as in CSV files and
     in columns of type null. The mapping is empty if the format has no list of columns.
     """
     suffix = path.suffix.lower()
@@ -139,7 +141,7 @@ def column_kinds(path: Path) -> Mapping[str, str]:
 def check_same_columns(
     path: Path, names: Iterable[str], reference: Path, reference_kinds: Mapping[str, str]
 ) -> None:
-    """Raise an error if selected columns are missing or differ from those of a reference file."""
+    """Raise an error if a selected column is missing or has other contents than in `reference`."""
     kinds = reference_kinds if path == reference else column_kinds(path)
     for name in names:
         if kinds and name not in kinds:

@@ -1,4 +1,4 @@
-"""Cascades: small models, larger models and a person answer samples, with a guarantee."""
+"""Cascades of models and a person, with a guaranteed risk."""
 
 from abstain.thresholds.cascade.data import CascadeData, check_decisions
 from abstain.thresholds.cascade.record import (

@@ -1,4 +1,4 @@
-"""Samples of a cascade, and checks of a cascade on them."""
+"""Samples of a cascade, and checks of a cascade on samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,16 +28,17 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CascadeData:
-    """Confidences and losses of n samples under each stage.
+    """Confidences and losses of n samples for each stage.
 
     Attributes
     ----------
     names : tuple of str
         Names of the stages.
     confidences : tuple of ndarray of shape (n,)
-        One for each stage, in their order.
+        The confidences of each stage, in the order of the stages.
     losses : tuple of ndarray of shape (n,), or None
-        One for each stage, and that of the person last, in [0, 1]; None without labels.
+        The losses of each stage, followed by the losses of the person, in [0, 1]. None without
+        labels.
     """
 
     names: tuple[str, ...]
@@ -52,21 +53,21 @@ class CascadeData:
         losses: Sequence[AnyArray] | None,
         person: AnyArray | float = 0.0,
     ) -> "CascadeData":
-        """Build the data from arrays, with validation.
+        """Validate arrays and build the data.
 
         Parameters
         ----------
         names : sequence of str
             Names of the stages.
         confidences, losses : sequence of array of shape (n,)
-            One for each stage. Without losses, only the answering stage can be determined.
+            The arrays of each stage. Without losses, only the answering stage can be determined.
         person : array of shape (n,), or float
-            Loss of each answer of the person, or the mean loss.
+            Loss of each answer of the person, or their mean loss.
 
         Returns
         -------
         CascadeData
-            The data in double precision.
+            The validated data.
         """
         if not names:
             raise MissingInputError("`stages` is empty; at least one is needed")
@@ -94,7 +95,7 @@ class CascadeData:
 
     @property
     def required_losses(self) -> tuple[FloatArray, ...]:
-        """The losses; MissingInputError if there are none."""
+        """The losses, or MissingInputError without losses."""
         if self.losses is None:
             raise MissingInputError("a cascade is selected on labeled samples; pass losses")
         return self.losses
@@ -105,7 +106,7 @@ class CascadeData:
         return all(bool(((x == 0) | (x == 1)).all()) for x in self.required_losses)
 
     def subset(self, rows: Array) -> "CascadeData":
-        """Return a subset of the samples."""
+        """Return the samples with these indices or in this mask."""
         losses = None if self.losses is None else tuple(x[rows] for x in self.losses)
         return replace(self, confidences=tuple(x[rows] for x in self.confidences), losses=losses)
 
@@ -135,25 +136,26 @@ def check_decisions(
     name: str = "",
     level: float = 0.95,
 ) -> RuleCheck:
-    """Measure the performance of a cascade on other data, and decide whether its limits hold.
+    """Measure the performance of a cascade on other data and decide whether its limits hold.
 
     Parameters
     ----------
     cascade : Cascade
         The cascade.
     answered : ndarray of shape (n,)
-        The answering stage of each sample, from `Cascade.decide`.
+        The index of the answering stage of each sample, which `Cascade.decide` returns.
     data : CascadeData
-        The samples, with losses if they are labeled.
+        The samples, with losses if labels are available.
     name : str, default=""
         Name of the data, for tables.
     level : float, default=0.95
-        Confidence level of every interval; joint for risk and load if both have a limit.
+        Confidence level of every interval. If risk and load both have a limit, their intervals hold
+        jointly at this level.
 
     Returns
     -------
     RuleCheck
-        Shares, risks and cost with intervals; verdicts.
+        Shares, risks and cost with intervals, and verdicts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cascades: the stages, their limits and costs, and the answering stage of each sample."""
+"""Records of a cascade, its stages and its plan, and the answering stage of each sample."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -29,37 +29,36 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray, Scale
 
 
 def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> float:
-    """Compute the largest share of reviewed samples that rarely exceeds the daily capacity.
+    """Compute the largest share of reviewed samples that rarely exceeds a daily capacity.
 
-    Answers: people can review 40 of the 400 cases of a day; which share may they get, so that on at
-    most 5% of the days there are more than 40?
+    Answers: if people can review 40 of the 400 cases of a day, which share of cases can require a
+    review so that more than 40 reviews occur on at most 5% of the days?
 
     Parameters
     ----------
     reviews : int
         Number of samples that people can review in a day, from 0 to `arrivals`.
     arrivals : int
-        Largest number of samples that arrive in a day.
+        Maximum number of samples that arrive in a day.
     overflow : float, default=0.05
-        Share of days on which there may be more reviews, between 0 and 1.
+        Maximum share of days with more reviews than `reviews`, between 0 and 1.
 
     Returns
     -------
     float
-        The share p with P(Bin(arrivals, p) > reviews) = overflow; 1 if people can review
-        everything. Below reviews / arrivals for an overflow below a half.
+        The share p with P(Bin(arrivals, p) > reviews) = overflow, or 1 if people can review all
+        samples. The share is below reviews / arrivals if `overflow` is below a half.
 
     Raises
     ------
     InputError, DomainError
-        If counts are not whole, there are more reviews than arrivals, or `overflow` is outside
-        (0, 1).
+        If a count is not an integer, `reviews` exceeds `arrivals`, or `overflow` is outside (0, 1).
 
     Notes
     -----
-    The samples of a day are assumed to be independent, with the same probability of a review. A day
-    with many difficult cases has more reviews, and a day with fewer arrivals has fewer. The share
-    is a quantile of the beta distribution, as in `binomial_risk_bound`.
+    The function assumes that the samples of a day are independent and have the same probability of
+    a review. A day with many difficult cases has more reviews, and a day with fewer arrivals has
+    fewer reviews. The share is a quantile of the beta distribution, as in `binomial_risk_bound`.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
 
 
 def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
-    """Return P(Bin(arrivals, share) > reviews): the share of days above the capacity."""
+    """Return P(Bin(arrivals, share) > reviews), the share of days above the capacity."""
     if reviews >= arrivals:
         return 0.0
     return float(special.betainc(reviews + 1.0, arrivals - reviews, share))
@@ -88,25 +87,27 @@ def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
 
 @dataclass(frozen=True)
 class CascadePlan:
-    """Limits of risk and capacity, costs, and the split of the calibration samples.
+    """Limits of risk and capacity, costs, and split of the calibration samples.
 
     Attributes
     ----------
     max_risk : float
-        The largest mean loss of all answers, including those of the person.
+        The maximum mean loss of all answers, including the answers of the person.
     delta : float
         The probability, over calibration sets, that the guarantee may fail.
     capacity : float
-        The largest share of the samples that may go to the person; 1 for no limit, 0 for none.
+        The maximum share of the samples that the person answers. 1 means no limit, and 0 means no
+        reviews.
     reviews, arrivals, overflow : int, int, float or None
-        Daily number of reviews, daily number of samples, and share of days with more reviews, if
-        `capacity` follows from them.
+        Daily number of reviews, daily number of samples, and maximum share of days with more
+        reviews, if these numbers determine `capacity`.
     person_cost, error_cost : float
-        Cost of a review, and of a loss of 1.
+        Cost of a review, and cost of a loss of 1.
     person_error : float or None
-        Assumed error rate of the person; None if it is measured.
+        Assumed error rate of the person, or None if the error rate is measured.
     ordered_by : float
-        Share of the calibration samples that order the candidate thresholds; the others test them.
+        Share of the calibration samples that order the candidate thresholds. The remaining samples
+        test the thresholds.
     seed : int
         Seed of the split of the samples.
     """
@@ -124,7 +125,7 @@ class CascadePlan:
     seed: NonNegativeInt = 0
 
     def __post_init__(self) -> None:
-        """Validate every field, and the fields of a day against each other."""
+        """Validate every field and the consistency of the daily numbers."""
         records.check(self, owner="a cascade")
         is_set = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
         if any(is_set) and not all(is_set):
@@ -146,7 +147,8 @@ class CascadePlan:
         return self.capacity < 1
 
 
-#: The name of the last stage, which answers what no model did, and of what an error costs.
+#: Name of the last stage, which answers all samples that no model answers, and reserved name for
+#: the cost of an error.
 PERSON: Final = "person"
 ERROR: Final = "error"
 
@@ -155,21 +157,21 @@ Answers = Literal["some", "all", "none"]
 
 @dataclass(frozen=True)
 class CascadeStage:
-    """A model of a cascade, and the samples that it answers among those that reach it.
+    """A model of a cascade and the rule by which the model answers samples.
 
     Attributes
     ----------
     name : str
         Name of the model.
     answers : {"some", "all", "none"}
-        "some": samples whose confidence reaches `threshold`; "all": all samples that reach the
-        stage; "none": the model is not run and costs nothing.
+        "some" answers the samples whose confidence reaches `threshold`. "all" answers all samples
+        that reach the stage. "none" means that the model is not run and costs nothing.
     threshold : float or None
-        The lowest confidence of its answers; None unless it answers "some".
+        The lowest confidence of an answered sample. None unless `answers` is "some".
     cost : float
-        Cost of running it on one sample, in a common unit of all costs.
+        Cost of running the model on one sample, in the common unit of all costs.
     score : str
-        Name of its confidence score; "" if unknown.
+        Name of the confidence score, or "" if unknown.
     scale : {"log-odds", "probability", "score", "unknown"}
         Scale of the threshold, as in `DecisionRule`.
 
@@ -199,7 +201,7 @@ class CascadeStage:
             )
 
     def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
-        """Return which samples it answers.
+        """Return which samples the stage answers.
 
         Parameters
         ----------
@@ -217,16 +219,16 @@ class CascadeStage:
 
     @property
     def scale_description(self) -> str:
-        """Scale of the threshold, and the threshold on the other scale, as text.
+        """Text with the scale of the threshold and the threshold on the other scale.
 
-        Empty for an unknown scale, and for the unit of a score.
+        The text is empty for an unknown scale and for the unit of a score.
         """
         if self.threshold is None or self.scale == UNKNOWN:
             return ""
         return scales.describe_scale(self.threshold, self.scale)
 
     def __str__(self) -> str:
-        """Describe the samples that it answers."""
+        """Describe which samples the stage answers."""
         if self.threshold is None:
             action = "answers all" if self.answers == "all" else "is not run"
             return f"{self.name} {action}"
@@ -235,7 +237,7 @@ class CascadeStage:
 
 
 def accepts_confidence(stage: CascadeStage, values: Array, scale: str | None) -> BoolArray:
-    """Return which validated confidences a stage answers; `scale` is theirs, if known."""
+    """Return which samples a stage answers, given validated confidences on this scale."""
     if stage.threshold is None:
         return np.full(values.size, stage.answers == "all")
     return scales.reaches_threshold(values, stage.threshold, stage.scale, scale)
@@ -246,13 +248,13 @@ def stage_confidence(
     confidence: AnyArray | ConfidenceScore | Predictions,
     scale: Scale | None,
 ) -> tuple[Any, str | None]:
-    """Return the confidences of a stage, and their scale if it is known."""
+    """Return the confidences of a stage and their scale, or None for an unknown scale."""
     if isinstance(confidence, Predictions):
         confidence = scales.compute_confidence(confidence, stage.score, None)
     if not isinstance(confidence, ConfidenceScore):
         return confidence, scale
     scales.check_score_name(stage.score, confidence.name)
-    # `scale` refers to columns of the user only; computed scores have a known scale.
+    # `scale` refers only to columns of the user, because computed scores have a known scale.
     user_scale = scale if confidence.is_user_column else None
     return scales.values_on_scale(confidence, stage.scale, user_scale)
 
@@ -264,9 +266,10 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class Cascade(NotebookDisplay):
-    """A sequence of models: the first confident stage answers a sample, or otherwise a person.
+    """A sequence of models in which the first confident model answers a sample.
 
-    If no thresholds reach the limits, `reason` gives the reason, and the person answers everything.
+    A person answers the samples that no model answers. If no thresholds reach the limits, `reason`
+    states the reason and the person answers all samples.
 
     Attributes
     ----------
@@ -275,18 +278,19 @@ class Cascade(NotebookDisplay):
     plan : CascadePlan
         Limits and costs.
     n, tested : int
-        Number of calibration samples, and number of those that tested the thresholds.
+        Number of calibration samples, and number of calibration samples that tested the thresholds.
     answered : tuple of float
-        Share of the calibration samples that each stage answers, the person last.
+        Share of the calibration samples that each stage answers, followed by the share of the
+        person.
     risk, cost : float
         Mean loss and mean cost of a calibration sample.
     reason : str
-        Reason for a missing guarantee; "" if there is one.
+        Reason for a missing guarantee, or "" if the cascade has a guarantee.
 
     Raises
     ------
     InputError
-        (or DomainError, a subclass) If a field is invalid. The message names the field.
+        If a field is invalid. The message names the field. DomainError is a subclass.
 
     Examples
     --------
@@ -313,7 +317,7 @@ class Cascade(NotebookDisplay):
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Validate every field, and the fields against each other."""
+        """Validate every field and the consistency of all fields."""
         records.check(self, owner="a cascade")
         names = [stage.name for stage in self.stages]
         records.check_distinct(names, "stages", allow_empty=False)
@@ -335,12 +339,15 @@ class Cascade(NotebookDisplay):
 
     @property
     def attainable(self) -> bool:
-        """Whether there are thresholds that reach the limits."""
+        """Whether thresholds reach the limits."""
         return not self.reason
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the stages, the person last; `decide` returns indices of these names."""
+        """Names of the stages, followed by the person.
+
+        The method `decide` returns indices of these names.
+        """
         return (*(stage.name for stage in self.stages), PERSON)
 
     def decide(
@@ -353,24 +360,25 @@ class Cascade(NotebookDisplay):
         Parameters
         ----------
         *confidences : array of shape (n,), ConfidenceScore or Predictions
-            One for each stage, in their order; higher is more trusted. Confidences of samples that
-            an earlier stage answers are ignored and may be NaN. If there are fewer confidences than
-            stages, the result names the next stage to run.
+            Confidences of each stage, in the order of the stages. Higher means more trusted. The
+            method ignores confidences of samples that an earlier stage answers, which may be NaN.
+            You may pass confidences of only the first stages.
         scale : {"log-odds", "probability", "score"}, optional
-            Scale of arrays, as in `DecisionRule.apply`; "score" compares them without conversion.
+            Scale of arrays, as in `DecisionRule.apply`. "score" compares arrays without conversion.
             A later stage may have too few samples to check the scale.
 
         Returns
         -------
         ndarray of shape (n,)
-            Index in `names` of the answering stage. For samples that none of these stages answers,
-            the index of the next stage: run it, and call `decide` again with its confidences.
+            Index in `names` of the answering stage. If none of the passed stages answers a sample,
+            the entry is the index of the next stage. Run this stage, and call `decide` again with
+            its confidences.
 
         Raises
         ------
         InputError
-            If there are no or too many confidences, or if they may be on another scale than the
-            threshold.
+            If no confidences or too many confidences are passed, or if they may be on another scale
+            than the threshold.
         ShapeError, DomainError
             If lengths differ, or if a sample that reaches a stage has a NaN or infinite confidence.
 
@@ -416,7 +424,7 @@ class Cascade(NotebookDisplay):
         return len(self.stages)
 
     def costs(self, answered: IntArray) -> Array:
-        """Return the cost of each sample without errors, from the stage that answered it.
+        """Return the cost of each sample, without the cost of errors.
 
         Parameters
         ----------
@@ -426,7 +434,7 @@ class Cascade(NotebookDisplay):
         Returns
         -------
         ndarray of shape (n,)
-            Sum of the costs of all stages that were run, and of the review.
+            Sum of the costs of all stages that were run and of the review.
         """
         run = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
         total = np.append(np.cumsum(run), sum(run) + self.plan.person_cost)
@@ -443,12 +451,12 @@ class Cascade(NotebookDisplay):
         Parameters
         ----------
         text : str
-            JSON, which may have been edited.
+            JSON text, which may have been edited.
 
         Returns
         -------
         Cascade
-            Equal to the cascade that was written.
+            The cascade, which equals the written cascade.
 
         Raises
         ------

@@ -1,14 +1,15 @@
 """Selection of the thresholds of a cascade by Pareto testing.
 
-One part of the calibration samples orders the choices of thresholds: those on the Pareto front of
-evidence and cost, from the safest to the cheapest. The other part, which is independent of that
-order, tests them one after the other at level delta and stops at the first failure. With
-probability 1 - delta, no choice that passes exceeds a limit, so the cheapest of them is selected.
+A choice contains the thresholds of all stages. One part of the calibration samples selects the
+choices on the Pareto front of evidence and cost, and orders them from the safest to the cheapest.
+The other part is independent of this order. It tests the choices one after the other at level delta
+and stops at the first failure. With probability 1 - delta, no choice that passes exceeds a limit.
+The search therefore selects the cheapest choice that passes.
 
 The thresholds of a stage divide its confidences into cells. The samples of each combination of
-cells are summed once. The result of a choice of thresholds is the sum over a block of cells, and
-cumulative sums along the axes give all blocks. The cost is therefore one pass over the samples and
-one over the choices, not their product.
+cells are summed once. The result of a choice is the sum over a block of cells, and cumulative sums
+along the axes yield the sums of all blocks. The cost is therefore one pass over the samples and one
+pass over the choices.
 """
 
 from dataclasses import dataclass, replace
@@ -29,30 +30,33 @@ from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.record import PERSON, Cascade, CascadePlan, CascadeStage
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: Largest number of choices of thresholds, for any number of stages.
+#: Maximum number of choices of thresholds for any number of stages.
 _MAX_CHOICES: Final = 2**14
-#: Largest number of thresholds of one stage.
+#: Maximum number of thresholds of one stage.
 _MAX_THRESHOLDS: Final = 500
-#: Largest number of stages, each with two thresholds.
+#: Maximum number of stages, for which each stage has two thresholds.
 _MAX_STAGES: Final = 7
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceTotals:
-    """Sums over n samples for each choice, flat; the choices of the last stage vary fastest."""
+    """Sums over n samples for each choice.
+
+    The arrays are flat, and the choices of the last stage vary fastest.
+    """
 
     n: int
-    #: Loss of the answering stages or the person.
+    #: Total loss of the answers of all stages and the person.
     loss: FloatArray
     #: Number of samples that the person reviews.
     reviews: FloatArray
     #: Shape (stages, choices). Number of samples on which each stage is run.
     runs: FloatArray
-    #: Whether there are no reviews by construction, because some stage answers all.
+    #: Whether a choice has no reviews by construction, because a stage answers all samples.
     no_reviews: BoolArray
 
     def cost(self, stages: tuple[CascadeStage, ...], plan: CascadePlan) -> FloatArray:
-        """Return the mean cost of a sample."""
+        """Return the mean cost of a sample for each choice."""
         spent = plan.person_cost * self.reviews + plan.error_cost * self.loss
         for stage, runs in zip(stages, self.runs, strict=True):
             spent = spent + stage.cost * runs
@@ -60,7 +64,7 @@ class ChoiceTotals:
         return out
 
     def select(self, choices: IntArray) -> "ChoiceTotals":
-        """Return the sums of some choices."""
+        """Return the sums of the choices with these indices."""
         return ChoiceTotals(
             self.n,
             self.loss[choices],
@@ -70,7 +74,7 @@ class ChoiceTotals:
         )
 
     def add(self, other: "ChoiceTotals") -> "ChoiceTotals":
-        """Return the sums over the samples of both."""
+        """Return the sums over the samples of both records."""
         return ChoiceTotals(
             self.n + other.n,
             self.loss + other.loss,
@@ -81,7 +85,7 @@ class ChoiceTotals:
 
 
 def threshold_codes(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Return the number of thresholds that each confidence reaches, shape (n,) for each stage."""
+    """Return, for each stage, the number of thresholds that each confidence reaches, shape (n,)."""
     return tuple(
         np.searchsorted(grid, x.astype(np.float64), side="right")
         for x, grid in zip(data.confidences, grids, strict=True)
@@ -91,10 +95,10 @@ def threshold_codes(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[I
 def compute_totals(
     data: CascadeData, codes: tuple[IntArray, ...], grids: tuple[FloatArray, ...]
 ) -> ChoiceTotals:
-    """Sum over the samples for every choice.
+    """Compute the sums over the samples for every choice.
 
-    Choice a of a stage answers the samples with a code of at least a: all for a = 0, and none if a
-    is above the number of thresholds.
+    Choice a of a stage answers the samples with a code of at least a. The stage answers all samples
+    for a = 0, and no sample if a is above the number of thresholds.
     """
     sizes = tuple(grid.size + 1 for grid in grids)
     shape = tuple(size + 1 for size in sizes)
@@ -125,14 +129,14 @@ def compute_totals(
 def _sum_cells(
     codes: tuple[IntArray, ...], sizes: tuple[int, ...], weight: FloatArray
 ) -> FloatArray:
-    """Sum the weights of the samples of each combination of codes."""
+    """Sum the weights of the samples for each combination of codes."""
     flat = np.ravel_multi_index(codes, sizes)
     sums = np.bincount(flat, weights=weight, minlength=int(np.prod(sizes)))
     return np.asarray(sums.reshape(sizes), dtype=np.float64)
 
 
 def _sum_not_answered(cells: FloatArray, axes: int) -> FloatArray:
-    """Sum the cells below each choice along the first axes: the samples that the stages reject."""
+    """Sum the cells of the samples that the first stages reject, for each choice."""
     for axis in range(axes):
         through = np.cumsum(cells, axis=axis)
         none = np.zeros_like(np.take(through, [0], axis=axis))
@@ -141,7 +145,7 @@ def _sum_not_answered(cells: FloatArray, axes: int) -> FloatArray:
 
 
 def _sum_answered(cells: FloatArray, axis: int) -> FloatArray:
-    """Sum the cells from each choice on along an axis: the samples that the stage answers."""
+    """Sum the cells of the samples that one stage answers, for each choice."""
     below = np.cumsum(cells, axis=axis)
     none = np.zeros_like(np.take(below, [0], axis=axis))
     above = np.take(below, [-1], axis=axis) - np.concatenate([none, below], axis=axis)
@@ -156,7 +160,7 @@ def _add_axes(x: FloatArray, axes: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class CascadeFrontier:
-    """All choices of thresholds, with their results, and the choices that reach the limits.
+    """All choices of thresholds with their results, and the choices that reach the limits.
 
     Attributes
     ----------
@@ -165,16 +169,16 @@ class CascadeFrontier:
     stages : tuple of CascadeStage
         The stages, without thresholds.
     grids : tuple of ndarray
-        The thresholds of each stage, ascending. The choices of a stage are: answer all (index 0),
-        answer from a threshold on, and do not run (last index).
+        The thresholds of each stage in ascending order. Choice 0 of a stage answers all samples.
+        The next choices answer samples from a threshold on. The last choice does not run the stage.
     risk, reviews, cost : ndarray of shape (choices,)
         Mean loss, share of reviewed samples and mean cost on all calibration samples. The choices
         of the last stage vary fastest.
     order : ndarray of int
         The tested choices, in the order of the tests.
     p_value : ndarray
-        P-values of these choices, on the test part.
-    n, tested : int
+        P-values of the tested choices on the test part.
+    n, n_tested : int
         Number of calibration samples, and number of samples in the test part.
     """
 
@@ -188,7 +192,7 @@ class CascadeFrontier:
     p_value: FloatArray
     n: int
     n_tested: int
-    #: Loss and number of reviews of the first tested choice, on the test part.
+    #: Loss and number of reviews of the first tested choice on the test part.
     closest: tuple[float, float]
 
     @property
@@ -198,12 +202,15 @@ class CascadeFrontier:
 
     @cached_property
     def certified(self) -> IntArray:
-        """The choices that reach the limits, with confidence 1 - delta."""
+        """The choices that reach the limits with confidence 1 - delta."""
         return self.order[: fixed_sequence(self.p_value, delta=self.plan.delta)]
 
     @property
     def selected(self) -> int | None:
-        """The cheapest certified choice, for equal costs that with the lowest risk; or None."""
+        """The cheapest certified choice, or None.
+
+        Among choices of equal cost, the choice with the lowest risk is selected.
+        """
         certified = self.certified
         if certified.size == 0:
             return None
@@ -211,11 +218,11 @@ class CascadeFrontier:
         return int(certified[by_cost_and_risk[0]])
 
     def efficient(self, mask: BoolArray | None = None) -> IntArray:
-        """Return the Pareto front of risk and cost, from the safest choice on.
+        """Return the Pareto front of risk and cost, beginning with the safest choice.
 
         Parameters
         ----------
-        among : ndarray of shape (choices,), optional
+        mask : ndarray of shape (choices,), optional
             The choices to compare; by default all.
 
         Returns
@@ -227,7 +234,7 @@ class CascadeFrontier:
         return choices[_pareto_front(self.risk[choices], self.cost[choices])]
 
     def only_stage(self, stage: int) -> BoolArray:
-        """Return the choices in which only this stage is run.
+        """Return a mask of the choices in which only this stage is run.
 
         Parameters
         ----------
@@ -247,7 +254,7 @@ class CascadeFrontier:
         return is_only_stage
 
     def answer_all_choice(self, stage: int) -> int:
-        """Return the choice in which one stage, or the person, answers everything.
+        """Return the choice in which one stage, or the person, answers all samples.
 
         Parameters
         ----------
@@ -259,7 +266,7 @@ class CascadeFrontier:
         int
             Index of the choice.
         """
-        # The last choice of a stage is not to run it, choice 0 is to answer all.
+        # The last choice of a stage does not run the stage, and choice 0 answers all samples.
         choice_by_stage = [size - 1 for size in self.shape]
         if stage >= 0:
             choice_by_stage[stage] = 0
@@ -276,7 +283,8 @@ class CascadeFrontier:
         Returns
         -------
         tuple of CascadeStage
-            The stages after one that answers all are not run.
+            The stages with their thresholds. Stages after a stage that answers all samples are not
+            run.
         """
         choice_by_stage = [int(index) for index in np.unravel_index(choice, self.shape)]
         is_all_answered = False
@@ -296,26 +304,26 @@ class CascadeFrontier:
 def compute_frontier(
     data: CascadeData, stages: tuple[CascadeStage, ...], plan: CascadePlan
 ) -> CascadeFrontier:
-    """Compute the results of all choices of thresholds, and test the Pareto front in order.
+    """Compute the results of all choices of thresholds and test the Pareto front in order.
 
     Parameters
     ----------
     data : CascadeData
         The calibration samples.
     stages : tuple of CascadeStage
-        Names, costs and scores of the stages, in their order.
+        Names, costs and scores of the stages, in order.
     plan : CascadePlan
         Limits and costs.
 
     Returns
     -------
     CascadeFrontier
-        The result depends only on the data and the plan.
+        All choices with their results. They depend only on the data and the plan.
 
     Raises
     ------
     InputError
-        If there are fewer than two samples, or more than seven stages.
+        If `data` has fewer than two samples, or `stages` has more than seven stages.
     """
     if data.n < 2:
         raise InputError("a cascade needs at least 2 calibration samples, one for each part; got 1")
@@ -355,7 +363,7 @@ def compute_frontier(
 
 
 def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
-    """Return the cascade of the cheapest certified choice, or a reason if there is none.
+    """Return the cascade of the cheapest certified choice.
 
     Parameters
     ----------
@@ -367,7 +375,8 @@ def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
     Returns
     -------
     Cascade
-        The cascade with its results on these samples.
+        The cascade with its results on these samples. If no choice is certified, the person answers
+        all samples and the cascade states the reason.
     """
     choice, reason = frontier.selected, ""
     if choice is None:
@@ -388,7 +397,7 @@ def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
 
 
 def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
-    """Return candidate thresholds: the distinct confidences, or evenly spaced ranks of them."""
+    """Return the distinct confidences as thresholds, or confidences at evenly spaced ranks."""
     ordered = np.sort(confidence.astype(np.float64))
     distinct = np.unique(ordered)
     if distinct.size <= max_thresholds:
@@ -398,7 +407,7 @@ def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
 
 
 def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
-    """Return the p-value of "the risk or the load is above its limit": the larger of both."""
+    """Return the larger p-value of "the risk is too high" and "the load is too high"."""
     test = binomial_p_value if binary else hoeffding_bentkus_p_value
     n = np.full(totals.loss.shape, totals.n)
     out = test(n, totals.loss, plan.max_risk)
@@ -412,14 +421,14 @@ def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> Float
 
 
 def _pareto_front(first: FloatArray, second: FloatArray) -> IntArray:
-    """Return the indices of the Pareto front of two numbers, ascending in the first."""
+    """Return the indices of the Pareto front of two arrays, in ascending order of the first."""
     order = np.lexsort((second, first))
     lowest_before = np.concatenate(([np.inf], np.minimum.accumulate(second[order])[:-1]))
     return np.asarray(order[second[order] < lowest_before])
 
 
 def _reason(frontier: CascadeFrontier, *, binary: bool) -> str:
-    """Return the reason why nothing is certified, with the results of the safest choice."""
+    """Return the reason why no choice is certified, with the results of the safest choice."""
     plan, n = frontier.plan, frontier.n_tested
     required = min_count(plan.max_risk, plan.delta)
     limits = f"a risk of at most {plan.max_risk:g}"

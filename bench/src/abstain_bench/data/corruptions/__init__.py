@@ -1,6 +1,6 @@
-"""The corruption shift: 15 ways to spoil images, each in five severities.
+"""The 15 corruptions of Hendrycks & Dietterich (2019), each with five severities.
 
-Those of Hendrycks & Dietterich (2019), written anew for images of about 32 x 32 pixels.
+The implementation is independent of the published code and suits images of about 32 x 32 pixels.
 """
 
 from abstain_bench.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS

@@ -1,4 +1,4 @@
-"""The catalogue of corruptions, in the order of the paper, and `corrupt`, which applies one."""
+"""The catalogue of corruptions in the order of the paper, and `corrupt`, which applies them."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -41,20 +41,21 @@ class Corruption:
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in scripts.
     title : str
-        The name people read.
+        Title in tables.
     group : {"noise", "blur", "weather", "digital"}
-        What the table of results puts it under.
+        Group of the corruption in tables of results.
     meaning : str
-        One plain sentence.
+        Description in one sentence.
     constants : mapping of str to tuple of float
-        For each constant its values at severities 1 to 5.
+        Values of each constant at severities 1 to 5.
     apply : callable
-        From float32 images (n, channels, height, width) in [0, 1], a generator and one value of
-        each constant by its name, to spoiled images, which `corrupt` clips to [0, 1]. It leaves
-        what it is given untouched. It calls one method of the generator once, with the images
-        on the first axis, so that what an image gets does not depend on those behind it.
+        Function that returns the corrupted images, which `corrupt` clips to [0, 1]. Its arguments
+        are float32 images of shape (n, channels, height, width) in [0, 1], a generator, and a value
+        for each constant by name. The function does not modify its arguments. It calls a method of
+        the generator at most once and samples values with the images on the first axis. The result
+        for an image therefore does not depend on later images.
 
     Examples
     --------
@@ -72,18 +73,21 @@ class Corruption:
     apply: Callable[..., Pictures]
 
     def at(self, severity: int) -> dict[str, float]:
-        """Return the constants of a severity, from 1 to 5, by their names."""
+        """Return the constants of a severity from 1 to 5 by name."""
         return {name: values[severity - 1] for name, values in self.constants.items()}
 
 
-#: Every corruption by name, in the order of the paper.
+#: All corruptions by name in the order of the paper.
 CORRUPTIONS: Catalogue[Corruption] = Catalogue("corruption")
 
 
 def _add_corruption(
     group: Group, name: str, meaning: str, *, title: str = "", **constants: tuple[float, ...]
 ) -> Callable[[Callable[..., Pictures]], Callable[..., Pictures]]:
-    """Return a decorator that adds a function to `CORRUPTIONS`; the default title is the name."""
+    """Return a decorator that adds a function to `CORRUPTIONS`.
+
+    By default, the title is the name without hyphens.
+    """
 
     def add(apply: Callable[..., Pictures]) -> Callable[..., Pictures]:
         full_title = title or name.replace("-", " ")
@@ -93,11 +97,11 @@ def _add_corruption(
     return add
 
 
-# ------------------------------------------------------------------------ noise: what a sensor adds
+# ------------------------------------------------------------------------------------ noise
 _noise = partial(_add_corruption, "noise")
 
 
-#: Light that a sensor counts where the image is black; without it black would have no noise.
+#: Intensity of a sensor for black pixels. With an intensity of 0, black pixels would have no noise.
 _DARK = 0.1
 
 
@@ -129,16 +133,17 @@ def _shot(pictures: Pictures, rng: np.random.Generator, *, photons: float) -> Pi
 )
 def _impulse(pictures: Pictures, rng: np.random.Generator, *, share: float) -> Pictures:
     random_values = rng.random(pictures.shape, dtype=np.float32)
-    # The lowest become black and the highest white: more of them with each severity.
-    black, white = random_values < share / 2, random_values >= 1 - share / 2
+    # With the same random values, a higher severity changes additional values.
+    black = random_values < share / 2
+    white = random_values >= 1 - share / 2
     return np.where(black, np.float32(0), np.where(white, np.float32(1), pictures))
 
 
-# ----------------------------------------------- blur: what a lens, a pane or a movement takes away
+# ------------------------------------------------------------------------------------ blur
 _blur = partial(_add_corruption, "blur")
 
 
-#: Images of different sizes that zoom blur averages.
+#: Number of enlargements that zoom blur averages.
 _ZOOMS = 9
 
 
@@ -191,32 +196,35 @@ def _zoom(pictures: Pictures, _rng: np.random.Generator, *, largest: float) -> P
 
 
 def _enlargement(size: int, factor: float) -> Pictures:
-    """Return the matrix that enlarges a side about its middle."""
-    middle = (size - 1) / 2
-    places = middle + (np.arange(size) - middle) / factor
-    return interpolation(places, size).astype(np.float32)
+    """Return the matrix that enlarges a side and leaves its center in place."""
+    center = (size - 1) / 2
+    positions = center + (np.arange(size) - center) / factor
+    return interpolation(positions, size).astype(np.float32)
 
 
-# ---------------------------------------------- weather: what stands between the lens and the thing
+# ------------------------------------------------------------------------------------ weather
 _weather = partial(_add_corruption, "weather")
 
 
 #: Side of the periodic texture of frost, in pixels.
 SIDE = 256
 
-#: Seed of the texture. The crop of each image is drawn by the generator of `corrupt`.
+#: Seed of the texture of frost. The generator of `corrupt` samples the crop for each image.
 _SEED = 1903
 
-#: Length of a grain, and distance of the needles in it, in pixels.
-_GRAIN, _PERIOD = 11.0, 3.2
+#: Mean length of a grain of frost in pixels.
+_GRAIN = 11.0
+#: Distance between the needles of a grain in pixels.
+_PERIOD = 3.2
 
 
 @cache
 def frost_texture() -> Pictures:
-    """Return the texture of frost (SIDE, SIDE), from 0 for clear glass to 1 for ice.
+    """Return the texture of frost, which has shape (SIDE, SIDE).
 
-    Each grain is a fern with a stem in a random direction and needles at 60 degrees to it. Grains
-    fill the cells of a Voronoi diagram, whose borders are clear.
+    The values are from 0 for clear glass to 1 for ice. Each grain is a fern that consists of a stem
+    in a random direction and needles at 60 degrees to the stem. The grains fill the cells of a
+    Voronoi diagram, whose borders are clear.
     """
     from scipy.spatial import cKDTree
 
@@ -227,9 +235,11 @@ def frost_texture() -> Pictures:
     pixels = np.moveaxis(np.indices((SIDE, SIDE)), 0, -1).astype(np.float64)
     distances, nearest_grains = cKDTree(centers, boxsize=SIDE).query(pixels, k=2)
     grain = nearest_grains[..., 0]
-    # Periodic offset from the center of the grain, then its coordinates along and across the stem.
+    # The texture is periodic, so the offset from the center of a grain is at most half a side.
     offset = (pixels - centers[grain] + SIDE / 2) % SIDE - SIDE / 2
-    sin, cos = np.sin(angle)[grain], np.cos(angle)[grain]
+    sin = np.sin(angle)[grain]
+    cos = np.cos(angle)[grain]
+    # Coordinates along and across the stem.
     along = offset[..., 0] * sin + offset[..., 1] * cos
     across = offset[..., 0] * cos - offset[..., 1] * sin
     needle = 0.5 + 0.5 * np.cos(2 * np.pi * (along - np.abs(across) / np.sqrt(3)) / _PERIOD)
@@ -242,16 +252,19 @@ def frost_texture() -> Pictures:
     return texture
 
 
-#: Cells along the shorter side of the layers of fog; each counts half of the one before.
+#: Number of cells along the shorter side in each layer of fog. The weight of a layer is half of the
+#: weight of the layer before.
 _LAYERS = (2, 4, 8, 16)
 
-#: How bright fog and the air full of snow are.
-_FOG, _AIR = 0.85, 0.7
+#: Gray level of fog.
+_FOG = 0.85
+#: Gray level of the air between snow flakes.
+_AIR = 0.7
 
-#: Pixels that a flake is random_values out over as it falls.
+#: Length in pixels of the motion blur of a falling flake.
 _FALL = 3.0
 
-#: Ice is a little blue.
+#: Slightly blue tint of ice in red, green and blue.
 _ICE = (0.9, 0.96, 1.0)
 
 
@@ -265,7 +278,7 @@ def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: f
     n, _, height, width = pictures.shape
     rows, columns = _cells(pictures, 32)
     random_values = rng.random((n, rows * columns + 1), dtype=np.float32)
-    # From 45 degrees left to 45 degrees right of straight down.
+    # Flakes fall in a direction of at most 45 degrees to the vertical.
     angle = np.pi * (0.25 + 0.5 * random_values[:, -1].astype(np.float64))
     uniform = random_values[:, :-1].reshape(n, 1, rows, columns)
     flakes = np.sqrt(np.clip((uniform - (1 - share)) / share, 0, 1)).astype(np.float32)
@@ -312,25 +325,26 @@ def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pic
     for layer, ((rows, columns), part) in enumerate(zip(cells, parts, strict=True)):
         values = part.reshape(-1, 1, rows + 1, columns + 1)
         density += np.float32(0.5**layer) * stretched(values, pictures.shape[-2:])
-    low, high = (f(density, axis=(1, 2, 3), keepdims=True) for f in (np.min, np.max))
-    # The thinnest place of an image has a third of the fog of its thickest.
+    low = density.min(axis=(1, 2, 3), keepdims=True)
+    high = density.max(axis=(1, 2, 3), keepdims=True)
+    # The lowest opacity in an image is a third of the highest opacity.
     share = np.float32(opacity) * (1 + 2 * (density - low) / (high - low)) / 3
     out: Pictures = pictures + share * (np.float32(_FOG) - pictures)
     return out
 
 
 def _cells(pictures: Pictures, count: int) -> tuple[int, int]:
-    """Return rows and columns of squares of which `count` fit along the shorter side."""
+    """Return the numbers of rows and columns of a grid with `count` cells on the shorter side."""
     height, width = pictures.shape[-2:]
     pixels = 32 * unit(pictures) / count
     return round(height / pixels), round(width / pixels)
 
 
-# -------------------------------------------- digital: what is done to an image after it was taken
+# ------------------------------------------------------------------------------------ digital
 _digital = partial(_add_corruption, "digital")
 
 
-#: How far a field of displacements is smoothed, in units of 1/32 of the shorter side.
+#: Standard deviation of the blur of displacements, in units of 1/32 of the shorter side.
 _SMOOTH = 2.5
 
 
@@ -340,7 +354,7 @@ _SMOOTH = 2.5
     added=(0.03, 0.06, 0.11, 0.19, 0.34),
 )
 def _brightness(pictures: Pictures, _rng: np.random.Generator, *, added: float) -> Pictures:
-    # The value of a color (in HSV) is its largest channel; hue and saturation stay.
+    # In HSV, the value of a color is its largest channel. Hue and saturation do not change.
     value = pictures.max(axis=1, keepdims=True)
     brighter = np.minimum(value + np.float32(added), 1)
     black = value == 0
@@ -412,53 +426,55 @@ def _jpeg(pictures: Pictures, _rng: np.random.Generator, *, quality: float) -> P
 
 
 # ------------------------------------------------------------------------------------ corrupt
-#: Number of images in a block, whose arrays fit in the cache of a core.
-_AT_A_TIME = 64
+#: Number of images per block. The arrays of a block fit in the cache of a core.
+_BLOCK_SIZE = 64
 
-#: The shortest side that is allowed.
-_SHORTEST = 8
+#: Minimum side of images.
+_MIN_SIDE = 8
 
 
 def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pictures:
-    """Spoil images: one of the 15 corruptions of Hendrycks & Dietterich (2019), one severity.
+    """Apply one of the 15 corruptions of Hendrycks & Dietterich (2019) to images.
 
     Parameters
     ----------
     images : array of shape (n, channels, height, width)
-        Floats from 0 (black) to 1 (white), of one channel (gray) or three (red, green, blue), with
-        sides of at least 8 pixels.
+        Floats from 0 (black) to 1 (white). The images have one channel (gray) or three channels
+        (red, green, blue) and sides of at least 8 pixels.
     name : str
-        One of `CORRUPTIONS`.
+        Name in `CORRUPTIONS`.
     severity : int
-        From 1 (a little) to 5 (a lot).
+        Severity from 1 (lowest) to 5 (highest).
     rng : int, Generator or None, default=0
-        The seed of what is drawn. The same seed draws the same at every severity.
+        Seed of the random values. The same seed gives the same random values at every severity.
 
     Returns
     -------
     float32 ndarray of shape (n, channels, height, width)
-        The spoiled images, from 0 to 1.
+        The corrupted images with values from 0 to 1.
 
     Raises
     ------
     UnknownNameError
-        There is no such corruption.
+        If the corruption does not exist.
     ShapeError
-        The images have other axes or channels, or are too small, or there are none.
+        If the images have other axes or channels or are too small, or if there are no images.
     DomainError
-        A value is no float, not finite or outside [0, 1].
+        If a value is not a float, not finite or outside [0, 1].
     InputError
-        The severity is not 1 to 5, or Pillow, which ``"jpeg"`` needs, is not installed.
+        If the severity is not an integer from 1 to 5. If the corruption is ``"jpeg"`` and Pillow is
+        not installed.
 
     Notes
     -----
-    What an image gets depends on the seed and on its position in the batch, not on the images
-    around it: the first ten of a thousand are spoiled as those ten alone. A generator moves on by
-    what was drawn, so that batches spoiled one after the other with one generator get what they
-    would get as one batch; a seed starts anew with each call.
+    The result for an image depends on the seed and on the position of the image in the batch, but
+    not on the other images. The first ten of 1,000 images are corrupted like a batch of these ten
+    images. If `rng` is a generator, its state advances. Consecutive batches with the same generator
+    are therefore corrupted like one batch. If `rng` is a seed, each call starts with the same
+    random values.
 
-    The constants suit images with a side of 32; lengths scale with the shorter side. Thousands
-    of images a second on one core.
+    The constants suit images with a side of 32 pixels. Lengths are proportional to the shorter
+    side. The function corrupts thousands of images per second on one core.
 
     References
     ----------
@@ -479,16 +495,16 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}")
     constants = entry.at(severity)
-    draws = as_generator(rng)
+    generator = as_generator(rng)
     out = np.empty(clean.shape, np.float32)
-    for start in range(0, len(clean), _AT_A_TIME):
-        part = slice(start, start + _AT_A_TIME)
-        np.clip(entry.apply(clean[part], draws, **constants), 0, 1, out=out[part])
+    for start in range(0, len(clean), _BLOCK_SIZE):
+        block = slice(start, start + _BLOCK_SIZE)
+        np.clip(entry.apply(clean[block], generator, **constants), 0, 1, out=out[block])
     return out
 
 
 def _checked(pictures: AnyArray) -> Pictures:
-    """Return valid images as float32."""
+    """Check the shape and the values of images, and convert them to float32."""
     array = to_numpy(pictures, "pictures")
     if array.ndim != 4 or not array.size:
         raise ShapeError(
@@ -498,9 +514,9 @@ def _checked(pictures: AnyArray) -> Pictures:
         raise ShapeError(
             f"`pictures` must have 1 or 3 channels, on the second axis; got shape {array.shape}"
         )
-    if min(array.shape[2:]) < _SHORTEST:
+    if min(array.shape[2:]) < _MIN_SIDE:
         raise ShapeError(
-            f"`pictures` must have sides of at least {_SHORTEST} pixels; got {array.shape[2:]}"
+            f"`pictures` must have sides of at least {_MIN_SIDE} pixels; got {array.shape[2:]}"
         )
     if array.dtype.kind != "f":
         raise DomainError(

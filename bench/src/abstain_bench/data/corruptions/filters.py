@@ -1,7 +1,8 @@
-"""Linear filters of many images at once: kernels, blurs, and matrices on rows and columns.
+"""Linear filters of a batch of images, such as convolutions, blurs and interpolation.
 
-Lengths of the corruptions are in units of 1/32 of a image's shorter side: pixels where that is
-32. Beyond its border an image goes on as its mirror image.
+The unit of the lengths in corruptions is 1/32 of the shorter side of an image. For an image of
+32 x 32 pixels, the unit is a pixel. Beyond the border of an image, convolutions and blurs use its
+mirror image.
 """
 
 import math
@@ -12,23 +13,26 @@ from numpy.typing import NDArray
 
 from abstain.typing import Array
 
-#: float32 of shape (n, channels, height, width), or a part of that.
+#: Array of float32, usually of shape (n, channels, height, width).
 Pictures: TypeAlias = NDArray[np.float32]
 
 
 def unit(pictures: Pictures) -> float:
-    """Return the pixels of a length of 1."""
+    """Return the number of pixels of the unit of length."""
     return float(min(pictures.shape[-2:])) / 32
 
 
 def spread(rows: Array, columns: Array) -> Pictures:
-    """Return kernels (n, k, k) that average the pixels at these offsets (n, points).
+    """Return kernels that average the pixels at the given offsets.
 
-    An offset between pixels counts for its neighbors in proportion, so that kernels grow smoothly.
+    The offsets have shape (n, points), and the kernels have shape (n, k, k). Linear interpolation
+    distributes the weight of an offset over the neighboring pixels. The kernels are therefore
+    continuous functions of the offsets.
     """
     reach = math.ceil(max(np.abs(rows).max(), np.abs(columns).max()))
     grid = np.arange(-reach, reach + 1)[:, None]
-    down, across = (_tent(x[:, None, :] - grid) for x in (rows, columns))
+    down = _tent(rows[:, None, :] - grid)
+    across = _tent(columns[:, None, :] - grid)
     kernels: Pictures = (down @ across.swapaxes(1, 2) / rows.shape[1]).astype(np.float32)
     return kernels
 
@@ -39,34 +43,41 @@ def _tent(distance: Array) -> Array:
 
 
 def disk(radius: float) -> Pictures:
-    """Return the kernel (1, k, k) of a disk."""
-    # Rings of equal area, each by points that lie in all quarters alike.
+    """Return the kernel of a disk, which has shape (1, k, k)."""
+    # The disk consists of eight rings of equal area. Each ring has 32 evenly spaced points.
     ring = radius * np.sqrt((np.arange(8) + 0.5) / 8)[:, None]
     angle = 2 * np.pi * (np.arange(32) + 0.5) / 32
     return spread((ring * np.sin(angle)).reshape(1, -1), (ring * np.cos(angle)).reshape(1, -1))
 
 
 def line(length: float, angle: Array) -> Pictures:
-    """Return the kernels (n, k, k) of lines with these angles (n,), in radians from the columns."""
+    """Return the kernels of lines, which have shape (n, k, k).
+
+    The angles have shape (n,) and are in radians. A line with the angle 0 is horizontal.
+    """
     along = length * (np.linspace(0, 1, 4 * math.ceil(length) + 1) - 0.5)
     return spread(np.sin(angle)[:, None] * along, np.cos(angle)[:, None] * along)
 
 
 def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
-    """Convolve images (n, c, h, w) with kernels (n, k, k), or all with one (1, k, k)."""
+    """Convolve each image with its kernel.
+
+    The images have shape (n, channels, height, width). The kernels have shape (n, k, k), or
+    (1, k, k) if all images have the same kernel.
+    """
     _, _, height, width = pictures.shape
-    around = (kernels.shape[-1] // 2,) * 2
-    wide = np.pad(pictures, ((0, 0), (0, 0), around, around), mode="symmetric")
+    padding = (kernels.shape[-1] // 2,) * 2
+    padded = np.pad(pictures, ((0, 0), (0, 0), padding, padding), mode="symmetric")
     out = np.zeros_like(pictures)
-    for number, kernel in enumerate(kernels):
-        part = slice(None) if len(kernels) == 1 else slice(number, number + 1)
+    for index, kernel in enumerate(kernels):
+        rows = slice(None) if len(kernels) == 1 else slice(index, index + 1)
         for i, j in np.argwhere(kernel):
-            out[part] += kernel[i, j] * wide[part, :, i : i + height, j : j + width]
+            out[rows] += kernel[i, j] * padded[rows, :, i : i + height, j : j + width]
     return out
 
 
 def separable(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Apply a matrix to the rows and one to the columns of each image."""
+    """Multiply each column of an image by the matrix `down` and each row by `across`."""
     out: Pictures = np.matmul(
         np.matmul(down.astype(np.float32), pictures), across.T.astype(np.float32)
     )
@@ -74,12 +85,12 @@ def separable(pictures: Pictures, down: Array, across: Array) -> Pictures:
 
 
 def blurred(pictures: Pictures, deviation: float) -> Pictures:
-    """Blur with a normal kernel of this deviation in pixels."""
+    """Blur images with a normal kernel, whose standard deviation is in pixels."""
     return separable(pictures, *(_normal(side, deviation) for side in pictures.shape[-2:]))
 
 
 def _normal(size: int, deviation: float) -> Array:
-    """Return the matrix (size, size) of a normal blur of a side."""
+    """Return the matrix of shape (size, size) that blurs a side with a normal kernel."""
     reach = math.ceil(4 * deviation)
     offset = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (offset / deviation) ** 2)
@@ -92,14 +103,14 @@ def _normal(size: int, deviation: float) -> Array:
     return matrix
 
 
-def interpolation(places: Array, size: int) -> Array:
-    """Return the matrix that reads a side at these places (in pixels), linear between pixels."""
-    within = np.clip(places, 0, size - 1)
-    return _tent(within[:, None] - np.arange(size))
+def interpolation(positions: Array, size: int) -> Array:
+    """Return the matrix that interpolates a side linearly at the given positions in pixels."""
+    clipped = np.clip(positions, 0, size - 1)
+    return _tent(clipped[:, None] - np.arange(size))
 
 
 def stretched(pictures: Pictures, shape: tuple[int, ...]) -> Pictures:
-    """Stretch or shrink images to a height and width, linear between pixels."""
+    """Resize images to a height and a width with linear interpolation."""
     matrices = [
         interpolation((np.arange(new) + 0.5) * old / new - 0.5, old)
         for old, new in zip(pictures.shape[-2:], shape, strict=True)
@@ -108,28 +119,37 @@ def stretched(pictures: Pictures, shape: tuple[int, ...]) -> Pictures:
 
 
 def blocks(size: int, count: int) -> Array:
-    """Return the matrix that gives each pixel of a side the mean of its block, of `count`."""
-    ends = np.linspace(0, size, count + 1)
+    """Return the matrix that replaces each pixel of a side by the mean of its block.
+
+    The side has `size` pixels and `count` blocks of equal length.
+    """
+    edges = np.linspace(0, size, count + 1)
     pixel = np.arange(size)
-    overlap = np.minimum(ends[1:, None], pixel + 1) - np.maximum(ends[:-1, None], pixel)
-    mean = np.maximum(overlap, 0) / (size / count)
+    overlap = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
+    block_means = np.maximum(overlap, 0) / (size / count)
     block = ((pixel + 0.5) * count / size).astype(np.int64)
-    means: Array = mean[block]
-    return means
+    matrix: Array = block_means[block]
+    return matrix
 
 
 def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Read each pixel `down` and `across` (n, h, w) pixels away, at the border where that ends."""
+    """Replace each pixel by the value at an offset, which is interpolated linearly.
+
+    `down` and `across` contain the offsets in pixels and have shape (n, height, width). Positions
+    outside of an image are replaced by the nearest position inside.
+    """
     _, _, height, width = pictures.shape
     rows = np.clip(np.arange(height, dtype=np.float32)[:, None] + down, 0, height - 1)
     columns = np.clip(np.arange(width, dtype=np.float32) + across, 0, width - 1)
     top = np.minimum(rows.astype(np.int64), height - 2)
     left = np.minimum(columns.astype(np.int64), width - 2)
-    low, right = ((x - y).astype(np.float32)[:, None] for x, y in ((rows, top), (columns, left)))
+    low = (rows - top).astype(np.float32)[:, None]
+    right = (columns - left).astype(np.float32)[:, None]
     flat = pictures.reshape(*pictures.shape[:2], -1)
     corner = (top * width + left).reshape(len(pictures), 1, -1)
 
     def at(offset: int) -> Pictures:
+        """Return the values at the top left corner of each position, moved by a flat offset."""
         values: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
         return values.reshape(pictures.shape)
 

@@ -1,7 +1,7 @@
-"""Published data sets, read from a local folder in their official formats.
+"""Readers of published data sets in their official formats from a local folder.
 
-Small ones come as `Images`; large ones as files first (`ImageFiles`), which are made small as
-they are read. Nothing is ever unpickled, and every error names the file and what to do.
+The readers of small data sets return `Images`. The readers of large data sets return `ImageFiles`,
+which resizes images when they are read. No file is unpickled.
 """
 
 from abstain_bench.data.images import held_out as held_out

@@ -1,6 +1,7 @@
 """CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test images.
 
-The version for Python is made of pickles, which can run any code when they are read: it never is.
+The official version for Python consists of pickled objects, which can run any code. It is never
+read.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,14 @@ _N_PIXEL_BYTES = 3 * 32 * 32
 
 @dataclass(frozen=True)
 class _Format:
-    """The files of one of the two data sets."""
+    """The files of CIFAR-10 or CIFAR-100."""
 
     layout: Layout
     train_files: tuple[str, ...]
     test_files: tuple[str, ...]
     class_name_file: str
     n_classes: int
-    #: Bytes before the pixels; the last is the label.
+    #: Number of bytes before the pixels of an image. The last of them is the label.
     n_label_bytes: int
     #: Number of images in a training file and in a test file.
     n_images: tuple[int, int]
@@ -58,29 +59,28 @@ CIFAR100 = _Format(
 
 
 def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-10, 50,000 and 10,000 images of 32 x 32 in color.
+    """Read CIFAR-10, which has 50,000 and 10,000 color images of 32 x 32 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        ``cifar-10-batches-bin`` as it comes out of ``cifar-10-binary.tar.gz``, or the folder
-        that holds it.
+        Folder ``cifar-10-batches-bin`` of ``cifar-10-binary.tar.gz``, or a folder that contains it.
     records : int, optional
-        Images in each file, where they are no longer those of the official version.
+        Number of images in each file, if it differs from the official version.
 
     Returns
     -------
     tuple of Images
-        For training, and for testing.
+        Training images and test images.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist, or it is the version for Python, which is
-        made of pickles and never read.
+        If the folder or one of its files does not exist. If the folder contains the version for
+        Python, which consists of pickled objects and is never read.
     FileFormatError
-        A file has another size than it must have (half extracted), a label no class has, or
-        classes of unequal size.
+        If a file has another size than expected, for example after an incomplete extraction. If a
+        label is invalid, or the classes have different numbers of images.
 
     References
     ----------
@@ -96,29 +96,30 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
 
 
 def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-100 with its 100 fine classes, 50,000 and 10,000 images of 32 x 32 in color.
+    """Read CIFAR-100 with its 100 fine classes.
+
+    The data set has 50,000 and 10,000 color images of 32 x 32 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
-        holds it.
+        Folder ``cifar-100-binary`` of ``cifar-100-binary.tar.gz``, or a folder that contains it.
     records : int, optional
-        Images in each file, where they are no longer those of the official version.
+        Number of images in each file, if it differs from the official version.
 
     Returns
     -------
     tuple of Images
-        For training, and for testing.
+        Training images and test images.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist, or it is the version for Python, which is
-        made of pickles and never read.
+        If the folder or one of its files does not exist. If the folder contains the version for
+        Python, which consists of pickled objects and is never read.
     FileFormatError
-        A file has another size than it must have (half extracted), a label no class has, or
-        classes of unequal size.
+        If a file has another size than expected, for example after an incomplete extraction. If a
+        label is invalid, or the classes have different numbers of images.
 
     References
     ----------
@@ -134,21 +135,21 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
 
 
 def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Images, Images]:
+    """Read the training and test images of one of the two data sets."""
     layout = file_format.layout
-    folder = layout.find_folder(folder)
-    names_path = folder / file_format.class_name_file
-    names = (
-        read_class_names(names_path, file_format.n_classes)
-        if names_path.is_file()
-        else _class_numbers(file_format.n_classes)
-    )
+    data_folder = layout.find_folder(folder)
+    names_path = data_folder / file_format.class_name_file
+    if names_path.is_file():
+        names = read_class_names(names_path, file_format.n_classes)
+    else:
+        names = _class_numbers(file_format.n_classes)
     splits = []
     for files, n_official in zip(
         (file_format.train_files, file_format.test_files), file_format.n_images, strict=True
     ):
         count = expected_count(n_official, records)
         rows = np.concatenate(
-            [_read_rows(layout.require(folder, name), file_format, count) for name in files]
+            [_read_rows(layout.require(data_folder, name), file_format, count) for name in files]
         )
         n_label_bytes = file_format.n_label_bytes
         pixels = np.ascontiguousarray(rows[:, n_label_bytes:]).reshape(-1, 3, 32, 32)
@@ -160,9 +161,11 @@ def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Imag
 
 
 def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
-    """Read a file as bytes (images, bytes per image)."""
-    layout, length = file_format.layout, file_format.n_label_bytes + _N_PIXEL_BYTES
-    size, expected_size = path.stat().st_size, count * length
+    """Read a file as bytes of shape (images, bytes per image)."""
+    layout = file_format.layout
+    length = file_format.n_label_bytes + _N_PIXEL_BYTES
+    size = path.stat().st_size
+    expected_size = count * length
     if size != expected_size:
         problem = "is cut off (half extracted?)" if size < expected_size else "is too long"
         raise FileFormatError(
@@ -181,7 +184,7 @@ def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
 
 
 def _check_equal_class_sizes(images: Images, title: str, files: tuple[str, ...]) -> None:
-    """Raise an error if the classes are not equally frequent, as they are in the official files."""
+    """Raise an error if the classes have different numbers of images, unlike the official files."""
     counts = np.bincount(images.labels, minlength=images.n_classes)
     if counts.min() != counts.max():
         raise FileFormatError(
@@ -192,22 +195,23 @@ def _check_equal_class_sizes(images: Images, title: str, files: tuple[str, ...])
 
 
 def _class_numbers(count: int) -> tuple[str, ...]:
-    """Return the names of classes whose names are unknown."""
+    """Return the numbers of classes, which replace unknown names."""
     return tuple(map(str, range(count)))
 
 
 # -------------------------------------------------------------------------- corrupted test images
-#: The 15 corruptions of the benchmark, by the names of their files.
+#: Names of the files of the 15 corruptions of the benchmark.
 CORRUPTIONS = (
     "gaussian_noise", "shot_noise", "impulse_noise",
     "defocus_blur", "glass_blur", "motion_blur", "zoom_blur",
     "snow", "frost", "fog", "brightness",
     "contrast", "elastic_transform", "pixelate", "jpeg_compression",
 )  # fmt: skip
-#: Four more, which the authors keep for choosing settings.
+#: Names of the files of four further corruptions, which the authors intend for selecting settings.
 EXTRA_CORRUPTIONS = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 
-#: What NumPy raises at damaged files; it reads their head as Python's tokenizer does.
+#: Errors that NumPy raises for damaged files. Some come from the tokenizer of Python, with which
+#: NumPy reads the header.
 _DAMAGE = (ValueError, TypeError, KeyError, EOFError, OSError, SyntaxError, MemoryError, TokenError)
 _N_TEST_IMAGES = 10_000
 _NAMES = (
@@ -218,30 +222,31 @@ _NAMES = (
 def read_cifar10_c(
     folder: str | Path, corruption: str, severity: int, *, records: int | None = None
 ) -> Images:
-    """Read the test images of CIFAR-10 under one corruption at one severity.
+    """Read the test images of CIFAR-10 with one corruption at one severity.
 
     Parameters
     ----------
     folder : str or Path
-        ``CIFAR-10-C`` as it comes out of ``CIFAR-10-C.tar``, or the folder that holds it.
+        Folder ``CIFAR-10-C`` of ``CIFAR-10-C.tar``, or a folder that contains it.
     corruption : str
-        A name of `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
+        Name in `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        1 to 5. Only these images are taken into memory.
+        Severity from 1 to 5. Only the images of this severity are read.
     records : int, optional
-        Images of each severity, where they are no longer the 10,000 of the official version.
+        Number of images per severity, if it differs from the 10,000 of the official version.
 
     Returns
     -------
     Images
-        In the order of CIFAR-10's test images.
+        Corrupted images in the order of the test images of CIFAR-10.
 
     Raises
     ------
     InputError
-        The folder or the file does not exist, or there is no such corruption or severity.
+        If the folder, the file, the corruption or the severity does not exist.
     FileFormatError
-        A file is cut off, of another shape or type, or made of pickles; or a label no class has.
+        If a file is incomplete, contains pickled objects, or has another shape or type. If a label
+        is invalid.
 
     References
     ----------
@@ -264,33 +269,34 @@ def read_cifar100_c(
     classes: tuple[str, ...] | None = None,
     records: int | None = None,
 ) -> Images:
-    """Read the test images of CIFAR-100 under one corruption at one severity.
+    """Read the test images of CIFAR-100 with one corruption at one severity.
 
     Parameters
     ----------
     folder : str or Path
-        ``CIFAR-100-C`` as it comes out of ``CIFAR-100-C.tar``, or the folder that holds it.
+        Folder ``CIFAR-100-C`` of ``CIFAR-100-C.tar``, or a folder that contains it.
     corruption : str
-        A name of `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
+        Name in `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        1 to 5. Only these images are taken into memory.
+        Severity from 1 to 5. Only the images of this severity are read.
     classes : tuple of str, optional
-        The names of the 100 classes, which the files do not have (`read_cifar100` returns them);
-        by default their numbers.
+        Names of the 100 fine classes, which the files do not contain. `read_cifar100` returns the
+        names. By default, the numbers of the classes are used.
     records : int, optional
-        Images of each severity, where they are no longer the 10,000 of the official version.
+        Number of images per severity, if it differs from the 10,000 of the official version.
 
     Returns
     -------
     Images
-        In the order of CIFAR-100's test images, with its fine labels.
+        Corrupted images in the order of the test images of CIFAR-100, with fine labels.
 
     Raises
     ------
     InputError
-        The folder or the file does not exist, or there is no such corruption or severity.
+        If the folder, the file, the corruption or the severity does not exist.
     FileFormatError
-        A file is cut off, of another shape or type, or made of pickles; or a label no class has.
+        If a file is incomplete, contains pickled objects, or has another shape or type. If a label
+        is invalid.
 
     References
     ----------
@@ -316,17 +322,19 @@ def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
     classes: tuple[str, ...],
     records: int | None,
 ) -> Images:
+    """Read the test images of one of the two data sets with a corruption at a severity."""
     checks.one_of(corruption, "corruption", (*CORRUPTIONS, *EXTRA_CORRUPTIONS))
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be 1 to {SEVERITIES}; got {severity}")
     count = expected_count(_N_TEST_IMAGES, records)
     marks = ("labels.npy", *(f"{name}.npy" for name in CORRUPTIONS))
     layout = Layout(title.lower().replace("-", "", 1), title, marks)
-    folder = layout.find_folder(folder)
-    # The images of all severities follow each other, with the channels last.
+    data_folder = layout.find_folder(folder)
+    # A file contains the images of all severities, sorted by severity, with the channels last.
     n_rows = SEVERITIES * count
-    pixels = _map_array(layout.require(folder, f"{corruption}.npy"), (n_rows, 32, 32, 3), layout)
-    all_labels = _map_array(layout.require(folder, "labels.npy"), (n_rows,), layout)
+    pixels_path = layout.require(data_folder, f"{corruption}.npy")
+    pixels = _map_array(pixels_path, (n_rows, 32, 32, 3), layout)
+    all_labels = _map_array(layout.require(data_folder, "labels.npy"), (n_rows,), layout)
     rows = slice((severity - 1) * count, severity * count)
     labels = np.asarray(all_labels[rows]).astype(np.int64)
     check_labels(
@@ -340,7 +348,10 @@ def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
 
 
 def _map_array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
-    """Map an array of whole numbers into memory, without reading it as a whole or unpickling."""
+    """Map a file with an array of integers into memory.
+
+    The function neither reads the complete file nor unpickles objects.
+    """
     remedy = f"{layout.download_command}, again"
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -378,7 +389,8 @@ ENTRIES = (
         new={
             "cifar100": "new-class",
             "svhn": "far-new-class",
-            # Cats, dogs and trucks among them: FD-Shifts counts all as new, and so do we.
+            # TinyImageNet also contains cats, dogs and trucks. As in FD-Shifts, all its classes are
+            # new classes.
             "tiny-imagenet": "far-new-class",
         },
         load_corrupted=read_cifar10_c,

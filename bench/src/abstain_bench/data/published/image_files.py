@@ -1,4 +1,4 @@
-"""Image files: they are found first, and read and resized when they are needed."""
+"""Image files that are listed first, and read and resized when they are needed."""
 
 import math
 import os
@@ -18,16 +18,16 @@ from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.images import Images, Splits
 
-#: Maximum bytes of images in memory.
+#: Maximum number of bytes of images in memory.
 _MAX_MEMORY_BYTES = 1 << 33
 
-#: Errors of Pillow for damaged files and files that are no images.
+#: Errors that Pillow raises for damaged files and files that are not images.
 _DAMAGE = (OSError, SyntaxError, ValueError, TypeError, IndexError, struct.error, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Images of a data set that are not read yet.
+    """Image files of a data set, with labels, that are read on request.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class ImageFiles:
     classes : tuple of str
         Names of the classes.
     groups : int64 ndarray of shape (n,), optional
-        Origin of each image (camera trap, hospital), if the data set has it.
+        Origin of each image, such as a camera trap or a hospital, if the data set contains it.
     crop : bool
-        Whether to take the largest central square; otherwise images are resized to a square.
+        Whether to crop the largest central square. If False, images are resized to a square.
     rows : int64 ndarray of shape (n,), optional
-        Indices of the images in their source; by default 0 to n - 1.
+        Indices of the images in their source. By default, the indices are 0 to n - 1.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class ImageFiles:
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array) -> "ImageFiles":
-        """Return the images with these row numbers, in this order."""
+        """Return the images in the given rows, in the order of the rows."""
         selected = np.asarray(rows)
         return replace(
             self,
@@ -84,7 +84,7 @@ class ImageFiles:
         )
 
     def concatenate(self, other: "ImageFiles") -> "ImageFiles":
-        """Return these and other images of the same source, which must be disjoint."""
+        """Append other images of the same source, which must differ from these images."""
         groups = None
         if self.groups is not None and other.groups is not None:
             groups = np.concatenate([self.groups, other.groups])
@@ -97,17 +97,21 @@ class ImageFiles:
         )
 
     def sample(self, limit: int | None, *, rng: Rng = 0) -> "ImageFiles":
-        """Sample at most `limit` images, in the order of the source; None for all."""
+        """Sample at most `limit` images, which remain in the order of the source.
+
+        If `limit` is None, all images are returned.
+        """
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
             return self
         return self.subset(np.sort(as_generator(rng).choice(self.n, limit, replace=False)))
 
     def read(self, *, side: int = 32) -> Images:
-        """Read all images as squares of `side` pixels; errors name the damaged file.
+        """Read all images as squares of `side` pixels.
 
-        Large JPEG files are decoded at a fraction of their size, at least twice `side`, and resized
-        with an antialiased bilinear filter. More than 8 GiB of images are stored in an unnamed
-        temporary file (TMPDIR), which is deleted with the process.
+        Large JPEG files are decoded at a fraction of their size, which is at least twice `side`. An
+        antialiased bilinear filter resizes the images. If the images need more than 8 GiB, they are
+        stored in an unnamed temporary file in TMPDIR, which is deleted when the process ends. If a
+        file is damaged, the error contains its name.
         """
         if not self.n:
             raise InputError(f"there are no images to read in {str(self.folder)!r}")
@@ -118,7 +122,7 @@ class ImageFiles:
         return Images(pixels, self.labels, self.classes, self.rows)
 
     def batches(self, size: int, *, side: int = 32) -> Iterator[Images]:
-        """Yield batches of `size` images, for data sets that do not fit into memory."""
+        """Read and yield batches of `size` images, for data sets that do not fit into memory."""
         checks.positive_int(size, "size")
         for start in range(0, self.n, size):
             yield self.subset(np.arange(start, min(start + size, self.n))).read(side=side)
@@ -126,7 +130,7 @@ class ImageFiles:
 
 @dataclass(frozen=True, eq=False)
 class ImageFileSplits:
-    """The splits of a published data set whose images are not read yet.
+    """The splits of a published data set as image files.
 
     Attributes
     ----------
@@ -146,9 +150,10 @@ class ImageFileSplits:
     shifts: Mapping[str, ImageFiles]
 
     def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Splits:
-        """Read every split as squares of `side` pixels, with at most `limit` sampled images each.
+        """Read every split as squares of `side` pixels.
 
-        An image takes 3 x side x side bytes: 100,000 images of 64 pixels take 1.2 GB.
+        The function samples at most `limit` images of each split. An image needs 3 x side x side
+        bytes, so 100,000 images of 64 x 64 pixels need 1.2 GB.
         """
         generator = as_generator(rng)
 
@@ -164,7 +169,7 @@ class ImageFileSplits:
 
 
 def read_image(path: Path, side: int, *, crop: bool) -> Array:
-    """Read one image as bytes of shape (3, side, side); errors name the file."""
+    """Read an image as bytes of shape (3, side, side)."""
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
@@ -175,7 +180,7 @@ def read_image(path: Path, side: int, *, crop: bool) -> Array:
         ) from None
     try:
         with Image.open(path) as image:
-            # Decodes JPEG files at 1/2, 1/4 or 1/8 if that is still large enough.
+            # A JPEG file is decoded at 1/2, 1/4 or 1/8 of its size if the result is large enough.
             image.draft("RGB", (2 * side, 2 * side))
             return _to_square(image, side, crop=crop, bilinear=Image.Resampling.BILINEAR)
     except FileNotFoundError:
@@ -193,22 +198,24 @@ def read_image(path: Path, side: int, *, crop: bool) -> Array:
 
 
 def _allocate(shape: tuple[int, ...]) -> Array:
-    """Allocate bytes in memory, or in a memory-mapped temporary file if they are too many."""
+    """Allocate an array of bytes in memory, or in a temporary file if it is too large."""
     if math.prod(shape) <= _MAX_MEMORY_BYTES:
         return np.empty(shape, np.uint8)
     with TemporaryFile() as file:
-        # The mapping keeps the deleted file alive.
+        # The deleted file exists until the mapping is deleted.
         file.truncate(math.prod(shape))
         return np.memmap(file, np.uint8, "r+", shape=shape)
 
 
 def _to_square(image: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
-    # Pillow warns about palettes with transparency unless they are converted to RGBA first.
+    """Crop or resize an image to a square, and return bytes of shape (3, side, side)."""
+    # Pillow warns about a palette with transparency unless it is converted to RGBA first.
     rgb = image.convert("RGBA").convert("RGB") if image.mode == "P" else image.convert("RGB")
     width, height = rgb.size
     if (width, height) != (side, side):
         edge = min(width, height)
-        left, top = (width - edge) / 2, (height - edge) / 2
+        left = (width - edge) / 2
+        top = (height - edge) / 2
         box = (left, top, left + edge, top + edge) if crop else None
         rgb = rgb.resize((side, side), bilinear, box=box)
     return np.asarray(rgb, np.uint8).transpose(2, 0, 1)
@@ -220,65 +227,68 @@ _SUFFIXES = (".jpeg", ".jpg", ".png", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".
 def find_image_folder(
     folder: str | Path, *, classes: Sequence[str] | None = None, crop: bool = True
 ) -> ImageFiles:
-    """Find the images in the class folders of a folder without reading them.
+    """List the image files in the class folders of a folder.
 
     Parameters
     ----------
     folder : str or Path
         Folder with one folder per class, such as ``train`` of ImageNet.
     classes : sequence of str, optional
-        Class folders in the order of their labels; by default all, sorted.
+        Names of the class folders in the order of their labels. By default, all class folders are
+        used in alphabetical order.
     crop : bool, default=True
-        Whether to take the largest central square of each image, as is usual for ImageNet;
-        otherwise images are resized to a square.
+        Whether to crop the largest central square of each image, as is usual for ImageNet. If
+        False, images are resized to a square.
 
     Returns
     -------
     ImageFiles
-        The files in the order of class and name, including those in subfolders of a class folder.
-        Hidden files, links to folders and files that are no images are ignored.
+        The files in the order of classes and names. The subfolders of a class folder are included.
+        Hidden files, links to folders and files that are not images are ignored.
 
     Raises
     ------
     InputError
-        If the folder or one of its classes does not exist, or it has no class folders.
+        If the folder or one of the class folders does not exist, or if there are no class folders.
     FileFormatError
-        If a class folder has no image.
-        A class folder holds no image.
+        If a class folder contains no image.
 
     Examples
     --------
     >>> from abstain_bench.data.published import find_image_folder
     >>> files = find_image_folder("imagenet/train")  # doctest: +SKIP
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise InputError(
-            f"there is no folder {str(folder)!r} with a folder of images for each class"
-        )
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"there is no folder {str(root)!r} with a folder of images for each class")
     if classes is None:
-        subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
-        classes = sorted(name for name in subfolders if not name.startswith("."))
-    if not classes:
+        subfolders = [path.name for path in root.iterdir() if path.is_dir()]
+        class_names = sorted(name for name in subfolders if not name.startswith("."))
+    else:
+        class_names = list(classes)
+    if not class_names:
         raise InputError(
-            f"{str(folder)!r} has no class folders; images are read from a folder with one folder "
+            f"{str(root)!r} has no class folders; images are read from a folder with one folder "
             "per class"
         )
-    missing = [name for name in classes if not (folder / name).is_dir()]
+    missing = [name for name in class_names if not (root / name).is_dir()]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise InputError(
-            f"{str(folder)!r} has no class folder {missing[0]!r}{more} of the {len(classes)} "
+            f"{str(root)!r} has no class folder {missing[0]!r}{more} of the {len(class_names)} "
             "needed (incomplete extraction?); unpack the archive again"
         )
-    paths_by_class = [_image_paths(folder, name) for name in classes]
+    paths_by_class = [_image_paths(root, name) for name in class_names]
     names = tuple(path for paths in paths_by_class for path in paths)
-    labels = np.repeat(np.arange(len(classes)), [len(paths) for paths in paths_by_class])
-    return ImageFiles(folder, names, labels, tuple(classes), crop=crop)
+    labels = np.repeat(np.arange(len(class_names)), [len(paths) for paths in paths_by_class])
+    return ImageFiles(root, names, labels, tuple(class_names), crop=crop)
 
 
 def _image_paths(folder: Path, class_name: str) -> list[str]:
-    """Return the sorted paths of the images of a class, relative to the folder."""
+    """Return the sorted paths of the images of a class relative to the folder.
+
+    Raises FileFormatError if there are no images.
+    """
     paths = [
         Path(root, file).relative_to(folder).as_posix()
         for root, _, files in os.walk(folder / class_name)

@@ -1,4 +1,4 @@
-"""MNIST, Fashion-MNIST and EMNIST, in IDX files."""
+"""Readers of MNIST, Fashion-MNIST and EMNIST from IDX files."""
 
 import gzip
 import math
@@ -16,14 +16,15 @@ from abstain_bench.data.embedded import DIGITS
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 
+#: Code of the type of unsigned bytes in IDX files.
 _UBYTE = 8
 _MAX_AXES = 4
-#: gzip makes nothing smaller than this.
+#: Upper bound of the compression ratio of gzip.
 _MAX_COMPRESSION = 1100
 
 
 def read_idx(path: str | Path) -> Array:
-    """Read one IDX file of bytes.
+    """Read an IDX file that contains an array of bytes.
 
     References
     ----------
@@ -49,6 +50,7 @@ def read_idx(path: str | Path) -> Array:
 
 
 def _read_content(file: IO[bytes], path: Path, *, is_compressed: bool) -> Array:
+    """Read the header and the array of an open IDX file."""
     head = file.read(4)
     n_axes = head[3] if len(head) == 4 else 0
     if head[:3] != bytes([0, 0, _UBYTE]) or not 1 <= n_axes <= _MAX_AXES:
@@ -63,7 +65,8 @@ def _read_content(file: IO[bytes], path: Path, *, is_compressed: bool) -> Array:
         )
     shape = tuple(np.frombuffer(lengths, ">u4").tolist())
     count = math.prod(shape)
-    # A damaged length may exceed the memory. One more byte shows that a file is too long.
+    # The limit prevents a damaged length from exceeding the memory. The function reads one
+    # additional byte to detect a file that is too long.
     max_size = path.stat().st_size * (_MAX_COMPRESSION if is_compressed else 1)
     content = file.read(min(count, max_size) + 1)
     if len(content) != count:
@@ -85,31 +88,31 @@ _CLOTHES = (
     "sandal", "shirt", "sneaker", "bag", "ankle boot",
 )  # fmt: skip
 _EMNIST_SPLITS = ("balanced", "byclass", "bymerge", "digits", "letters", "mnist")
-#: What each part is called in MNIST's own files; some copies write a dot for the second hyphen.
+#: Names of the splits in the files of MNIST.
 _PARTS = ("train", "t10k")
-#: How other libraries store the digits.
+#: Files in which other libraries store the digits as pickled objects.
 _PICKLED = ("training.pt", "mnist.pkl.gz", "mnist.pkl")
 
 
 def read_mnist(folder: str | Path) -> tuple[Images, Images]:
-    """Read MNIST, 60,000 and 10,000 handwritten digits of 28 x 28.
+    """Read MNIST, which has 60,000 and 10,000 handwritten digits of 28 x 28 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``.
+        Folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``.
 
     Returns
     -------
     tuple of Images
-        For training, and for testing.
+        Training images and test images.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist.
+        If the folder or one of its files does not exist.
     FileFormatError
-        A file is cut off or no IDX file, or images and labels do not belong together.
+        If a file is incomplete or is not an IDX file, or if images and labels do not match.
 
     References
     ----------
@@ -124,29 +127,31 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
 
 
 def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
-    """Read Fashion-MNIST, 60,000 and 10,000 articles of clothing of 28 x 28.
+    """Read Fashion-MNIST, which has 60,000 and 10,000 images of clothing of 28 x 28 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``:
-        ``/usr/share/datasets/fashion-mnist`` once Debian's ``dataset-fashion-mnist`` is installed.
+        Folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``. The
+        Debian package ``dataset-fashion-mnist`` installs it as
+        ``/usr/share/datasets/fashion-mnist``.
 
     Returns
     -------
     tuple of Images
-        For training, and for testing.
+        Training images and test images.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist.
+        If the folder or one of its files does not exist.
     FileFormatError
-        A file is cut off or no IDX file, or images and labels do not belong together.
+        If a file is incomplete or is not an IDX file, or if images and labels do not match.
 
     Notes
     -----
-    The files are named as those of MNIST are, so nothing but the images tells them apart.
+    The function cannot detect a folder with MNIST, because the files of both data sets have the
+    same names and sizes.
 
     References
     ----------
@@ -161,27 +166,28 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
 
 
 def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
-    """Read a split of EMNIST, handwritten letters and digits of 28 x 28, upright.
+    """Read a split of EMNIST, which has handwritten letters and digits of 28 x 28 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        ``gzip`` as it comes out of ``gzip.zip``, or the folder that holds it.
+        Folder ``gzip`` of ``gzip.zip``, or a folder that contains it.
     split : str, default="balanced"
-        "balanced", "byclass", "bymerge", "digits", "letters" or "mnist".
+        Name of the split, which is "balanced", "byclass", "bymerge", "digits", "letters" or
+        "mnist".
 
     Returns
     -------
     tuple of Images
-        For training, and for testing. The files hold each image with rows and columns
-        exchanged; here they are exchanged back.
+        Training images and test images. The images are upright, because the function transposes the
+        stored images.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist, or there is no such split.
+        If the folder, one of its files or the split does not exist.
     FileFormatError
-        A file is cut off or no IDX file, or images, labels and mapping do not belong together.
+        If a file is incomplete or is not an IDX file. If images, labels and mapping do not match.
 
     References
     ----------
@@ -201,12 +207,12 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
         (f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
         archives=("emnist.zip",),
     )
-    folder = layout.find_folder(folder)
-    mapping_path = layout.require(folder, f"{stem}mapping.txt")
+    data_folder = layout.find_folder(folder)
+    mapping_path = layout.require(data_folder, f"{stem}mapping.txt")
     codes, names = _read_mapping(mapping_path)
     splits = []
     for part in ("train", "test"):
-        pixels, labels = _read_images_and_labels(folder, f"{stem}{part}", layout)
+        pixels, labels = _read_images_and_labels(data_folder, f"{stem}{part}", layout)
         description = f"{stem}{part}-labels-idx1-ubyte does not belong to {mapping_path.name}"
         check_labels(description, labels, ~np.isin(labels, codes), "which it does not name")
         upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
@@ -215,6 +221,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
 
 
 def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
+    """Read the training and test images of a data set whose files have the names of MNIST."""
     layout = Layout(
         title.lower(),
         title,
@@ -222,10 +229,10 @@ def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tu
         subfolders=("raw",),
         pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
     )
-    folder = layout.find_folder(folder)
+    data_folder = layout.find_folder(folder)
     splits = []
     for part in _PARTS:
-        pixels, labels = _read_images_and_labels(folder, part, layout)
+        pixels, labels = _read_images_and_labels(data_folder, part, layout)
         check_labels(
             f"the labels of {part} are not those of {title}",
             labels,
@@ -237,7 +244,7 @@ def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tu
 
 
 def _read_images_and_labels(folder: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
-    """Read the images and the labels of a split, and check that they belong together."""
+    """Read the images and the labels of a split, and check that their numbers are equal."""
     pixels = read_idx(_find_idx_file(folder, f"{stem}-images", 3, layout))
     labels = read_idx(_find_idx_file(folder, f"{stem}-labels", 1, layout))
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
@@ -254,6 +261,7 @@ def _read_images_and_labels(folder: Path, stem: str, layout: Layout) -> tuple[Ar
 
 
 def _find_idx_file(folder: Path, stem: str, n_axes: int, layout: Layout) -> Path:
+    """Return the path of an IDX file, or raise InputError if it does not exist."""
     for suffix in _idx_suffixes(n_axes):
         if (folder / f"{stem}{suffix}").is_file():
             return folder / f"{stem}{suffix}"
@@ -264,11 +272,12 @@ def _find_idx_file(folder: Path, stem: str, n_axes: int, layout: Layout) -> Path
 
 
 def _idx_suffixes(n_axes: int) -> tuple[str, ...]:
+    """Return the possible ends of the names of IDX files. Some copies begin with a dot."""
     return tuple(f"{dot}idx{n_axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
 
 
 def _read_mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
-    """Read the characters of each label."""
+    """Read the sorted labels and the characters of each label."""
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
     if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):

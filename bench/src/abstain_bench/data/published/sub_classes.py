@@ -1,4 +1,4 @@
-"""Super-classes with sub-classes held out as a shift: of CIFAR-100, and BREEDS ENTITY-13."""
+"""Super-classes of CIFAR-100 and BREEDS ENTITY-13, whose held-out sub-classes are a shift."""
 
 import re
 import tomllib
@@ -16,8 +16,8 @@ from abstain_bench.data.images import Images, Splits, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
 from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, find_image_folder
 
-#: The fine class of each super-class that FD-Shifts holds out, in the order of the super-classes.
-#: The last, of "vehicles_2", is named there too, but that super-class is dropped.
+#: Fine classes that FD-Shifts holds out, one of each super-class in the order of the super-classes.
+#: The super-class "vehicles_2" is left out.
 HELD_OUT_FINE = (
     "seal", "flatfish", "tulip", "bowl", "pear", "lamp", "couch", "beetle", "lion", "skyscraper",
     "sea", "cattle", "raccoon", "lobster", "girl", "lizard", "hamster", "oak_tree", "motorcycle",
@@ -28,37 +28,37 @@ _N_RECORD_BYTES = 2 + 3 * 32 * 32
 
 
 def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Splits:
-    """Read CIFAR-100 with 19 super-classes, of each of which one fine class is held out.
+    """Read CIFAR-100 with 19 super-classes, and hold out one fine class of each super-class.
 
     Parameters
     ----------
     folder : str or Path
-        ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
-        holds it.
+        Folder ``cifar-100-binary`` of ``cifar-100-binary.tar.gz``, or a folder that contains it.
     records : int, optional
-        Images in each file, where they are no longer those of the official version.
+        Number of images in each file, if it differs from the official version.
 
     Returns
     -------
     Splits
-        For training 38,000 and for testing 7,600 images of four fine classes of each
-        super-class, from the official training and test files; the shift "sub-class" is the
-        11,400 images of the held-out fine classes, from both files as in FD-Shifts.
+        38,000 training images and 7,600 test images of four fine classes of each super-class, from
+        the official training and test files. The shift "sub-class" contains the 11,400 images of
+        the held-out fine classes from both files, as in FD-Shifts.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist, or it is the version for Python.
+        If the folder or one of its files does not exist, or if the folder contains the version for
+        Python.
     FileFormatError
-        A file is damaged, a fine class lies in two super-classes, or the names are not those of
-        CIFAR-100.
+        If a file is damaged, if a fine class belongs to two super-classes, or if the names of the
+        classes differ from those of CIFAR-100.
 
     Notes
     -----
-    `HELD_OUT_FINE` lists the held-out classes; they are those of FD-Shifts (its `SuperCIFAR100`).
-    The super-class "vehicles 2" is dropped, as there. FD-Shifts measures nothing but the shift on
-    this data set; the i.i.d. test part here is ours. `Images.rows` counts within the training and
-    within the test file; in the shift, test images follow the training images.
+    `HELD_OUT_FINE` contains the held-out classes, which are the held-out classes of `SuperCIFAR100`
+    in FD-Shifts. As in FD-Shifts, the super-class "vehicles 2" is left out. FD-Shifts has no i.i.d.
+    test images for this data set. `Images.rows` contains the indices in the training file and in
+    the test file. In the shift, the indices of test images follow those of the training images.
 
     References
     ----------
@@ -71,20 +71,23 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
     >>> parts = read_cifar100_super("data/cifar-100-binary")  # doctest: +SKIP
     """
     train, test = read_cifar100(folder, records=records)
-    folder = CIFAR100.layout.find_folder(folder)
-    super_labels = [_read_super_labels(folder / name) for name in ("train.bin", "test.bin")]
-    names = _read_names(folder, "coarse_label_names.txt", 20)
-    _read_names(folder, "fine_label_names.txt", 100)
+    data_folder = CIFAR100.layout.find_folder(folder)
+    super_labels = [_read_super_labels(data_folder / name) for name in ("train.bin", "test.bin")]
+    names = _read_names(data_folder, "coarse_label_names.txt", 20)
+    # Raise an error if the names of the fine classes are missing.
+    _read_names(data_folder, "fine_label_names.txt", 100)
     super_class_of = _super_class_by_fine_class(
         np.concatenate([train.labels, test.labels]), np.concatenate(super_labels), train.classes
     )
     held_out = _held_out_codes(train.classes, super_class_of, names)
     retained = [code for code, name in enumerate(names) if name != DROPPED]
     retained_names = tuple(names[code] for code in retained)
-    unshifted, shifted = [], []
+    unshifted = []
+    shifted = []
     for images, old_labels in zip((train, test), super_labels, strict=True):
         labels = renumber_classes(old_labels, len(names), np.array(retained))
-        is_retained, is_held_out = labels >= 0, np.isin(images.labels, held_out)
+        is_retained = labels >= 0
+        is_held_out = np.isin(images.labels, held_out)
         unshifted.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
         shifted.append(_relabeled(images, labels, is_retained & is_held_out, retained_names))
     train_shift, test_shift = shifted
@@ -98,7 +101,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
 
 
 def _read_super_labels(path: Path) -> IntArray:
-    """Read the super-classes of all images: the first byte of each record."""
+    """Read the super-class of each image, which is the first byte of its record."""
     records = np.memmap(path, np.uint8, mode="r").reshape(-1, _N_RECORD_BYTES)
     labels = records[:, 0].astype(np.int64)
     description = f"{path.name} is not of CIFAR-100 in the binary version"
@@ -107,6 +110,7 @@ def _read_super_labels(path: Path) -> IntArray:
 
 
 def _read_names(folder: Path, file_name: str, count: int) -> tuple[str, ...]:
+    """Read the names of the classes, or raise InputError if the file does not exist."""
     path = folder / file_name
     if not path.is_file():
         raise InputError(
@@ -119,7 +123,10 @@ def _read_names(folder: Path, file_name: str, count: int) -> tuple[str, ...]:
 def _super_class_by_fine_class(
     fine_labels: IntArray, super_labels: IntArray, fine_names: tuple[str, ...]
 ) -> IntArray:
-    """Return the super-class of each fine class; raise an error for a fine class with two."""
+    """Return the super-class of each fine class.
+
+    Raises FileFormatError if a fine class belongs to two super-classes.
+    """
     super_class_of = np.full(len(fine_names), -1)
     super_class_of[fine_labels] = super_labels
     mismatches = np.flatnonzero(super_class_of[fine_labels] != super_labels)
@@ -137,7 +144,10 @@ def _super_class_by_fine_class(
 def _held_out_codes(
     fine_names: tuple[str, ...], super_class_of: IntArray, super_names: tuple[str, ...]
 ) -> Array:
-    """Return the codes of the held-out fine classes, one in each retained super-class."""
+    """Return the codes of the held-out fine classes.
+
+    Raises FileFormatError unless each retained super-class contains one of them.
+    """
     missing = [name for name in HELD_OUT_FINE if name not in fine_names]
     missing += [DROPPED] if DROPPED not in super_names else []
     if missing:
@@ -156,7 +166,7 @@ def _held_out_codes(
 
 
 def _relabeled(images: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
-    """Return the images of a mask with other labels."""
+    """Select images by a mask, and replace the labels and the names of the classes."""
     rows = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(
@@ -166,7 +176,8 @@ def _relabeled(images: Images, labels: Array, mask: Array, classes: tuple[str, .
 
 
 # -------------------------------------------------------------------------------- BREEDS ENTITY-13
-#: Super-class, ten classes of the source domain, ten of the target domain.
+#: Name of each super-class, its ten classes of the source domain, and its ten classes of the target
+#: domain.
 ENTITY13: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = tuple(
     (name, tuple(classes["source"]), tuple(classes["target"]))
     for name, classes in tomllib.loads(
@@ -177,42 +188,43 @@ ENTITY13: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = tuple(
 
 _TRAIN_FOLDERS = ("train", "ILSVRC/Data/CLS-LOC/train", "Data/CLS-LOC/train", "imagenet/train")
 _WNID = re.compile(r"n\d{8}")
-#: FD-Shifts draws its i.i.d. test images with this seed.
+#: Seed with which FD-Shifts samples the i.i.d. test images.
 _SEED = 12345
 
 
 def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -> ImageFileSplits:
-    """Find the images of BREEDS ENTITY-13 in the training images of ImageNet.
+    """List the image files of BREEDS ENTITY-13 in the training images of ImageNet.
 
     Parameters
     ----------
     folder : str or Path
-        The ``train`` folder of ImageNet, with a folder for each class (``n01440764``), or one
-        that holds it, such as ``ILSVRC`` unpacked from Kaggle.
+        Folder ``train`` of ImageNet, which contains a folder for each class (``n01440764``). A
+        folder that contains it, such as ``ILSVRC`` of the archive from Kaggle, is also valid.
     test : int, default=10_000
-        Images of the source sub-classes to keep for the i.i.d. test.
+        Number of images of the source sub-classes that become i.i.d. test images.
     rng : int, Generator or None, default=12345
-        The seed with which those are drawn.
+        Seed with which the i.i.d. test images are sampled.
 
     Returns
     -------
     ImageFileSplits
-        13 super-classes. Training and i.i.d. test images are of the ten source sub-classes of
-        each, the shift "sub-class" is the ten target sub-classes. `read` makes them small as they
-        are read; all are 338,000, so pass `limit`, or read `batches`.
+        Images of 13 super-classes. The training images and the i.i.d. test images are from the ten
+        source sub-classes of each super-class. The shift "sub-class" contains the ten target
+        sub-classes. `read` resizes the images. Because there are 338,000 images, pass `limit` or
+        use `batches`.
 
     Raises
     ------
     InputError
-        The folder does not exist, or one of the 260 class folders is missing.
+        If the folder or one of the 260 class folders does not exist.
     FileFormatError
-        A class folder holds no image.
+        If a class folder contains no image.
 
     Notes
     -----
-    The 260 sub-classes are those of BREEDS with the split "rand", which FD-Shifts uses, and they
-    ship here (`ENTITY13`), so the files of the BREEDS repository are not needed. The i.i.d. test
-    images are drawn as FD-Shifts draws them (10,000 by seed 12345 from the files in their order).
+    The 260 sub-classes are those of BREEDS with the split "rand", which FD-Shifts uses. `ENTITY13`
+    contains them, so the files of the BREEDS repository are not needed. By default, the i.i.d. test
+    images are the 10,000 images that FD-Shifts samples with the seed 12345.
 
     References
     ----------
@@ -226,10 +238,11 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     >>> parts = files.read(side=64, limit=20_000)  # doctest: +SKIP
     """
     train_folder = _find_train_folder(Path(folder))
-    source, target = (_find_domain(train_folder, column) for column in (1, 2))
+    source = _find_domain(train_folder, 1)
+    target = _find_domain(train_folder, 2)
     if checks.positive_int(test, "test") >= source.n:
         raise InputError(f"`test` must leave images to train on; got {test:,} of {source.n:,}")
-    # A list, because FD-Shifts shuffles a list.
+    # The order is a list, because FD-Shifts shuffles a list.
     order = list(range(source.n))
     as_generator(rng).shuffle(order)
     rows = np.array(order)
@@ -258,8 +271,8 @@ def _find_train_folder(folder: Path) -> Path:
 
 
 def _find_domain(folder: Path, column: int) -> ImageFiles:
-    """Find the images of a column of `ENTITY13`: source (1) or target (2) domain."""
-    # In the order of the folders, which is that of other readers too.
+    """List the image files of the source domain (column 1) or the target domain (column 2)."""
+    # The order of the folders is also the order of other readers.
     labeled_wnids = sorted(
         (wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]
     )

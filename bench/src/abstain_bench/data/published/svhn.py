@@ -1,4 +1,4 @@
-"""SVHN, house numbers from street views, in the format of cropped digits (MATLAB 5 files)."""
+"""Reader of SVHN, digits of house numbers in street views, from MATLAB 5 files."""
 
 import struct
 import zlib
@@ -16,14 +16,18 @@ from abstain_bench.data.images import Images
 
 # ------------------------------------------------------------------------------- MATLAB 5 files
 # `scipy.io` also reads these files, but a damaged file can crash the process in compiled code
-# (SciPy 1.17). This reader supports only arrays of real numbers.
+# (SciPy 1.17). The reader in this module supports only arrays of real numbers.
+#: Number of bytes of the header of a file.
 _HEAD = 128
-_MATRIX, _COMPRESSED = 14, 15
-#: Data type of the stored numbers, by the type code of the element.
+#: Type code of a variable.
+_MATRIX = 14
+#: Type code of a compressed variable.
+_COMPRESSED = 15
+#: Data type of the stored numbers by the type code of the element.
 _STORED = {
     1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
 }  # fmt: skip
-#: Data type of the array, by its class code.
+#: Data type of an array by its class code.
 _CLASSES = {
     6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
@@ -33,11 +37,14 @@ _MAX_BYTES = 1 << 31
 
 
 class _DamageError(Exception):
-    """A file is damaged; the message describes the damage."""
+    """Raised if a file is damaged. The message describes the damage."""
 
 
 def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
-    """Return the arrays with these names; raise FileFormatError for a damaged file."""
+    """Read the arrays with the given names from a MATLAB 5 file.
+
+    Raises FileFormatError if the file is damaged or has another format.
+    """
     content = path.read_bytes()
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD])
     if order is None:
@@ -59,8 +66,9 @@ def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
 
 def _arrays(data: memoryview, names: tuple[str, ...], order: str) -> Iterator[tuple[str, Array]]:
     """Yield the name and the array of each requested variable."""
-    while len(data):
-        type_code, body, data = _element(data, order, padded=False)
+    remaining = data
+    while len(remaining):
+        type_code, body, remaining = _element(remaining, order, padded=False)
         if type_code == _COMPRESSED:
             type_code, body = _decompress(body, order)
         if type_code != _MATRIX:
@@ -77,7 +85,7 @@ def _element(
     if len(data) < 8:
         raise _DamageError("it ends inside a tag")
     type_code, n_bytes = struct.unpack(f"{order}II", data[:8])
-    # A small element stores its size in the upper half of the type, and its content in the tag.
+    # A small element stores its size in the upper half of the type code. Its content is in the tag.
     small_size = type_code >> 16
     if small_size:
         if small_size > 4:
@@ -92,7 +100,7 @@ def _element(
 
 
 def _decompress(body: memoryview, order: str) -> tuple[int, memoryview]:
-    """Decompress one variable, verify its checksum, and return its type and content."""
+    """Decompress a variable, verify its checksum, and return its type code and content."""
     decompressor = zlib.decompressobj()
     tag = decompressor.decompress(body, 8)
     if len(tag) < 8:
@@ -100,7 +108,7 @@ def _decompress(body: memoryview, order: str) -> tuple[int, memoryview]:
     type_code, n_bytes = struct.unpack(f"{order}II", tag)
     if n_bytes > _MAX_BYTES:
         raise _DamageError(f"a variable of {n_bytes:,} bytes is too large")
-    # One byte more than expected, so that the decompressor reads the checksum at the end.
+    # The limit has one additional byte, so that the decompressor reads the checksum at the end.
     content = decompressor.decompress(decompressor.unconsumed_tail, n_bytes + 1)
     if len(content) != n_bytes or not decompressor.eof:
         raise _DamageError(
@@ -111,20 +119,20 @@ def _decompress(body: memoryview, order: str) -> tuple[int, memoryview]:
 
 
 def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, Array] | None:
-    """Return the name and the array of a variable; None if it is not requested."""
-    _, flags, body = _element(body, order)
-    _, dimensions, body = _element(body, order)
-    _, encoded_name, body = _element(body, order)
+    """Return the name and the array of a variable, or None if it is not requested."""
+    _, flags, after_flags = _element(body, order)
+    _, dimensions, after_dimensions = _element(after_flags, order)
+    _, encoded_name, after_name = _element(after_dimensions, order)
     name = bytes(encoded_name).decode("latin-1")
     if name not in names:
         return None
-    # The lowest byte is the class code, the next one contains the flags.
+    # The lowest byte is the class code, and the next byte contains the flags.
     class_and_flags = struct.unpack(f"{order}I", flags[:4])[0]
     dtype = _CLASSES.get(class_and_flags & 0xFF)
     if dtype is None or (class_and_flags >> 8) & _COMPLEX:
         raise _DamageError(f"{name} is no array of real numbers")
     shape = tuple(int(x) for x in np.frombuffer(dimensions, f"{order}i4"))
-    type_code, values, _ = _element(body, order)
+    type_code, values, _ = _element(after_name, order)
     if type_code not in _STORED:
         raise _DamageError(f"{name} is stored as the type {type_code}")
     flat = np.frombuffer(values, np.dtype(f"{order}{_STORED[type_code]}"))
@@ -138,26 +146,28 @@ _LAYOUT = Layout("svhn", "SVHN", tuple(_N_IMAGES))
 
 
 def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read SVHN, 73,257 and 26,032 digits of 32 x 32 in color.
+    """Read SVHN, which has 73,257 and 26,032 color images of digits of 32 x 32 pixels.
 
     Parameters
     ----------
     folder : str or Path
-        The folder with ``train_32x32.mat`` and ``test_32x32.mat``.
+        Folder with ``train_32x32.mat`` and ``test_32x32.mat``.
     records : int, optional
-        Images in each file, where they are no longer those of the official version.
+        Number of images in each file, if it differs from the official version.
 
     Returns
     -------
     tuple of Images
-        For training, and for testing. The files call a zero 10; here it is 0.
+        Training images and test images. The label of the digit 0 is 10 in the files and 0 in the
+        result.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist.
+        If the folder or one of its files does not exist.
     FileFormatError
-        A file is cut off, no MATLAB 5 file, of another shape, or has a label that is no digit.
+        If a file is incomplete, is not a MATLAB 5 file, has arrays of another shape, or has a label
+        that is not a digit.
 
     References
     ----------
@@ -169,15 +179,16 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
     >>> from abstain_bench.data.published import read_svhn
     >>> train, test = read_svhn("data/svhn")  # doctest: +SKIP
     """
-    folder = _LAYOUT.find_folder(folder)
-    train, test = (
-        _read(_LAYOUT.require(folder, name), expected_count(n_official, records))
+    data_folder = _LAYOUT.find_folder(folder)
+    train, test = [
+        _read(_LAYOUT.require(data_folder, name), expected_count(n_official, records))
         for name, n_official in _N_IMAGES.items()
-    )
+    ]
     return train, test
 
 
 def _read(path: Path, count: int) -> Images:
+    """Read the images and labels of a file, and check their shapes, types and values."""
     try:
         variables = read_matlab5(path, ("X", "y"))
     except FileFormatError as error:
@@ -186,7 +197,8 @@ def _read(path: Path, count: int) -> Images:
         ) from None
     if "X" not in variables or "y" not in variables:
         raise FileFormatError(f"{path.name} is not of SVHN: it must hold the variables X and y")
-    pixels, labels = variables["X"], variables["y"].ravel()
+    pixels = variables["X"]
+    labels = variables["y"].ravel()
     if pixels.dtype != np.uint8 or pixels.shape[:-1] != (32, 32, 3):
         raise FileFormatError(
             f"{path.name} is not of SVHN: X must hold bytes of shape (32, 32, 3, n), and it holds "

@@ -1,4 +1,4 @@
-"""TinyImageNet: 200 classes of ImageNet at 64 x 64, read at any size."""
+"""Reader of TinyImageNet, which has images of 64 x 64 pixels of 200 classes of ImageNet."""
 
 from pathlib import Path
 
@@ -10,46 +10,47 @@ from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 from abstain_bench.data.published.image_files import ImageFiles
 
-# Not "train", which ImageNet in the same folder has too.
+# The folder "train" does not identify the data set, because ImageNet also has such a folder.
 _LAYOUT = Layout("tiny-imagenet", "TinyImageNet", ("wnids.txt", "val/val_annotations.txt"))
 _N_CLASSES = 200
-_N_TRAIN_PER_CLASS, _N_VALIDATION_PER_CLASS = 500, 50
+_N_TRAIN_PER_CLASS = 500
+_N_VALIDATION_PER_CLASS = 50
 
 
 def read_tiny_imagenet(
     folder: str | Path, *, side: int = 32, records: int | None = None
 ) -> tuple[Images, Images]:
-    """Read TinyImageNet, 100,000 and 10,000 images in color, resized.
+    """Read TinyImageNet, which has 100,000 and 10,000 color images, and resize the images.
 
     Parameters
     ----------
     folder : str or Path
-        ``tiny-imagenet-200`` as it comes out of ``tiny-imagenet-200.zip``, or the folder that
-        holds it.
+        Folder ``tiny-imagenet-200`` of ``tiny-imagenet-200.zip``, or a folder that contains it.
     side : int, default=32
-        Height and width of the images returned; the files have 64.
+        Height and width of the returned images. The images in the files have a side of 64 pixels.
     records : int, optional
-        Images in each class folder, and as many of each class for validation, where they are
-        no longer the 500 and 50 of the official version; there may be any number of classes then.
+        Number of training images and of validation images per class, if it differs from the 500 and
+        50 of the official version. The number of classes may then also differ.
 
     Returns
     -------
     tuple of Images
-        For training, and the official validation images, which one tests on, as the labels of
-        the official test images were never published.
+        Training images and test images. The test images are the official validation images, because
+        the labels of the official test images are not published.
 
     Raises
     ------
     InputError
-        The folder or one of its files does not exist, or Pillow is not installed.
+        If the folder or one of its files does not exist, or if Pillow is not installed.
     FileFormatError
-        A class has too few images, the annotations name a class or a file that is not there, or
-        an image is damaged; the message names it.
+        If a class has another number of images, if the annotations name an unknown class or file,
+        or if an image is damaged. The message contains the name.
 
     Notes
     -----
-    About two minutes on one core. FD-Shifts reads images of 32 x 32 resized by others; here
-    Pillow's antialiased bilinear filter makes them, so single scores differ slightly.
+    The function takes about two minutes on one core. FD-Shifts reads a version with images of
+    32 x 32 pixels. This function resizes the images with the antialiased bilinear filter of Pillow,
+    so the confidences for individual images differ slightly.
 
     References
     ----------
@@ -67,7 +68,7 @@ def read_tiny_imagenet(
 def find_tiny_imagenet(
     folder: str | Path, *, records: int | None = None
 ) -> tuple[ImageFiles, ImageFiles]:
-    """Find the images of TinyImageNet without reading them.
+    """List the training and validation image files of TinyImageNet.
 
     Examples
     --------
@@ -76,30 +77,36 @@ def find_tiny_imagenet(
     >>> test.sample(1000).read(side=32).n  # doctest: +SKIP
     1000
     """
-    folder = _LAYOUT.find_folder(folder)
-    text = _LAYOUT.require(folder, "wnids.txt").read_text(encoding="utf-8", errors="replace")
+    data_folder = _LAYOUT.find_folder(folder)
+    text = _LAYOUT.require(data_folder, "wnids.txt").read_text(encoding="utf-8", errors="replace")
     wnids = tuple(sorted(text.split()))
     if not wnids or (records is None and len(wnids) != _N_CLASSES):
         raise FileFormatError(
             f"wnids.txt must name the {_N_CLASSES} classes, one a line; got {len(wnids)}"
         )
-    train = _find_train(folder, wnids, expected_count(_N_TRAIN_PER_CLASS, records))
-    return train, _find_validation(folder, wnids, expected_count(_N_VALIDATION_PER_CLASS, records))
+    n_train = expected_count(_N_TRAIN_PER_CLASS, records)
+    n_validation = expected_count(_N_VALIDATION_PER_CLASS, records)
+    train = _find_train(data_folder, wnids, n_train)
+    return train, _find_validation(data_folder, wnids, n_validation)
 
 
 def _class_names(folder: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first word for each class, with its WordNet number; the number without a word."""
+    """Return the first word and the WordNet number of each class.
+
+    If the folder has no word for a class, the name is the number.
+    """
     path = folder / "words.txt"
     lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
     words = {}
     for line in lines:
         wnid, _, meaning = line.partition("\t")
         words[wnid] = meaning.split(",")[0].strip()
-    # Two classes may share a first word ("crane").
+    # The number distinguishes classes with the same first word, such as "crane".
     return tuple(f"{words[wnid]} ({wnid})" if words.get(wnid) else wnid for wnid in wnids)
 
 
 def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
+    """List the training images, of which each class must have `count`."""
     names: list[str] = []
     for wnid in wnids:
         images = _LAYOUT.require(folder, f"train/{wnid}/images")
@@ -115,6 +122,7 @@ def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
 
 
 def _find_validation(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
+    """List the validation images in the annotations, which must name `count` per class."""
     path = folder / "val" / "val_annotations.txt"
     if not path.is_file():
         raise FileFormatError(
@@ -122,9 +130,10 @@ def _find_validation(folder: Path, wnids: tuple[str, ...], count: int) -> ImageF
             f"rearranged into class folders?); {_LAYOUT.download_command}, again"
         )
     code_by_wnid = {wnid: code for code, wnid in enumerate(wnids)}
-    names, labels = [], []
+    names = []
+    labels = []
     for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), start=1):
-        # The columns after the class are a bounding box.
+        # The columns after the class contain a bounding box.
         name, wnid, *_ = (*line.split("\t"), "")
         if wnid.strip() not in code_by_wnid or not name or Path(name).name != name:
             raise FileFormatError(
@@ -151,7 +160,7 @@ ENTRIES = (
         lambda folder, records: read_tiny_imagenet(folder, records=records),
         needs_folder=True,
         new={"svhn": "far-new-class"},
-        # The 100,000 training images are not even looked at.
+        # The function does not read the 100,000 training images.
         load_test=lambda folder, records, side: find_tiny_imagenet(folder, records=records)[1].read(
             side=side
         ),

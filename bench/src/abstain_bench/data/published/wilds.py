@@ -1,4 +1,4 @@
-"""Two data sets of WILDS: animals seen by camera traps, and tissue from five hospitals."""
+"""Readers of two data sets of WILDS, iWildCam and Camelyon17."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def _read_csv(path: Path) -> "pl.DataFrame":
+    """Read all columns of a CSV file as text."""
     import polars as pl
 
     try:
-        # Text throughout: the patient "004" is no number.
+        # Conversion to numbers would change identifiers such as the patient "004".
         return pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         text = " ".join(str(error).split())[:120]
@@ -30,7 +31,10 @@ def _read_csv(path: Path) -> "pl.DataFrame":
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Read columns of a CSV file as text; raise an error for missing cells."""
+    """Read columns of a CSV file as text.
+
+    Raises FileFormatError if a column or a cell is missing.
+    """
     frame = _read_csv(path)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -52,8 +56,11 @@ def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
 def _parse_integers(
     table: Mapping[str, list[str]], name: str, path: Path, *, below: int | None = None
 ) -> IntArray:
-    """Return a column as integers from 0; the error names the first invalid line."""
-    # Some versions write whole numbers as 2.0.
+    """Convert a column to integers of at least 0.
+
+    Raises FileFormatError with the line number of an invalid value.
+    """
+    # Some versions of the files contain integers such as 2.0.
     texts = [text.removesuffix(".0") for text in table[name]]
     for row, text in enumerate(texts):
         if not text.isascii() or not text.isdigit():
@@ -71,7 +78,7 @@ def _parse_integers(
     return numbers
 
 
-#: What the program of WILDS calls their archives.
+#: Name of an archive that the program of WILDS downloads.
 _ARCHIVES = ("archive.tar.gz",)
 _MARKS = ("metadata.csv",)
 _IWILDCAM = Layout("iwildcam", "iWildCam2020-WILDS v2.0", _MARKS, archives=_ARCHIVES)
@@ -79,37 +86,41 @@ _CAMELYON17 = Layout("camelyon17", "Camelyon17-WILDS v1.0", _MARKS, archives=_AR
 _IWILDCAM_SPLITS = ("train", "id_val", "id_test", "test", "val")
 _N_IWILDCAM_IMAGES = 203_029
 _N_CAMELYON17_IMAGES = 455_954
-#: Hospitals of the official split, counted from 0 as in the files.
-_TEST_CENTER, _VALIDATION_CENTER, _CENTERS = 2, 1, 5
-#: FD-Shifts divides the i.i.d. images of Camelyon17 with this seed.
+#: Number of hospitals, whose codes in the files are counted from 0.
+_CENTERS = 5
+#: Hospital of the official test images.
+_TEST_CENTER = 2
+#: Hospital of the official validation images.
+_VALIDATION_CENTER = 1
+#: Seed with which FD-Shifts splits the i.i.d. images of Camelyon17.
 _SEED = 12345
 
 
 def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFileSplits:
-    """Find the images of iWildCam2020-WILDS: 182 animals seen by camera traps.
+    """List the image files of iWildCam2020-WILDS, which has 182 animals in camera traps.
 
     Parameters
     ----------
     folder : str or Path
-        ``iwildcam_v2.0``, with ``metadata.csv`` and the images in ``train``, or the folder that
-        holds it.
+        Folder ``iwildcam_v2.0`` with ``metadata.csv`` and the images in ``train``, or a folder that
+        contains it.
     records : int, optional
-        Rows of ``metadata.csv``, where they are no longer the 203,029 of the official version.
+        Number of rows in ``metadata.csv``, if it differs from the 203,029 of the official version.
 
     Returns
     -------
     ImageFileSplits
-        By the official split: `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test")
-        come from the same camera traps; the shift "locations" ("test") and
-        "locations-validation" ("val") from others. `groups` tells the camera trap. Images are
-        squeezed to squares as they are read.
+        The official splits. `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test") come
+        from the same camera traps. The shifts "locations" ("test") and "locations-validation"
+        ("val") come from other camera traps. `groups` contains the camera trap. Images are resized
+        to squares when they are read.
 
     Raises
     ------
     InputError
-        The folder, ``metadata.csv`` or the folder of images does not exist.
+        If the folder, ``metadata.csv`` or the folder of images does not exist.
     FileFormatError
-        ``metadata.csv`` is cut off, lacks a column, or holds what it must not.
+        If ``metadata.csv`` is incomplete, lacks a column, or contains an invalid value.
 
     References
     ----------
@@ -123,13 +134,13 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
     >>> files = find_iwildcam("data/iwildcam_v2.0")  # doctest: +SKIP
     >>> parts = files.read(side=64, limit=10_000)  # doctest: +SKIP
     """
-    folder = _IWILDCAM.find_folder(folder)
-    _IWILDCAM.require(folder, "train")
-    path = folder / "metadata.csv"
+    data_folder = _IWILDCAM.find_folder(folder)
+    _IWILDCAM.require(data_folder, "train")
+    path = data_folder / "metadata.csv"
     table = _read_table(path, ("split", "filename", "y", "location_remapped"))
     _check_n_rows(table, path, expected_count(_N_IWILDCAM_IMAGES, records), _IWILDCAM)
     for name in table["filename"]:
-        # Such a name could lead out of the folder.
+        # A name with a separator or ".." could lead out of the folder.
         if not name or name in {".", ".."} or "/" in name or "\\" in name:
             raise FileFormatError(f"{path.name} must name files without folders; got {name!r}")
     unknown_splits = sorted(set(table["split"]) - set(_IWILDCAM_SPLITS))
@@ -140,50 +151,53 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
         )
     labels = _parse_integers(table, "y", path)
     files = ImageFiles(
-        folder,
+        data_folder,
         tuple(f"train/{name}" for name in table["filename"]),
         labels,
-        _read_animal_names(folder, int(labels.max()) + 1),
+        _read_animal_names(data_folder, int(labels.max()) + 1),
         groups=_parse_integers(table, "location_remapped", path),
         crop=False,
     )
     split = np.array(table["split"])
-    train, validation, test, shift, shift_validation = (
-        _subset(files, split == name, name) for name in _IWILDCAM_SPLITS
+    subsets = {name: _subset(files, split == name, name) for name in _IWILDCAM_SPLITS}
+    return ImageFileSplits(
+        train=subsets["train"],
+        validation=subsets["id_val"],
+        test=subsets["id_test"],
+        shifts={"locations": subsets["test"], "locations-validation": subsets["val"]},
     )
-    shifts = {"locations": shift, "locations-validation": shift_validation}
-    return ImageFileSplits(train, validation, test, shifts)
 
 
 def find_camelyon17(
     folder: str | Path, *, records: int | None = None, rng: Rng = _SEED
 ) -> ImageFileSplits:
-    """Find the images of Camelyon17-WILDS: tumor or not, in tissue from five hospitals.
+    """List the image files of Camelyon17-WILDS, which has tissue with and without tumors.
 
     Parameters
     ----------
     folder : str or Path
-        ``camelyon17_v1.0``, with ``metadata.csv`` and the images in ``patches``, or the folder
-        that holds it.
+        Folder ``camelyon17_v1.0`` with ``metadata.csv`` and the images in ``patches``, or a folder
+        that contains it.
     records : int, optional
-        Rows of ``metadata.csv``, where they are no longer the 455,954 of the official version.
+        Number of rows in ``metadata.csv``, if it differs from the 455,954 of the official version.
     rng : int, Generator or None, default=12345
-        The seed with which the i.i.d. images are divided.
+        Seed with which the i.i.d. images are split into validation and test images.
 
     Returns
     -------
     ImageFileSplits
-        By the official split: training and i.i.d. images ("id_val") from three hospitals; the
-        shift "hospital" from center 2 and "hospital-validation" from center 1. The data set has
-        no i.i.d. test part, so a tenth of "id_val" is the `validation` part and the rest is the
-        i.i.d. `test`. `groups` tells the center.
+        The official splits. The training images and the i.i.d. images ("id_val") come from three
+        hospitals. The shift "hospital" comes from center 2, and "hospital-validation" comes from
+        center 1. Because the data set has no i.i.d. test images, a tenth of "id_val" becomes
+        `validation`, and the remaining images become the i.i.d. `test`. `groups` contains the
+        center.
 
     Raises
     ------
     InputError
-        The folder, ``metadata.csv`` or the folder of images does not exist.
+        If the folder, ``metadata.csv`` or the folder of images does not exist.
     FileFormatError
-        ``metadata.csv`` is cut off, lacks a column, or holds what it must not.
+        If ``metadata.csv`` is incomplete, lacks a column, or contains an invalid value.
 
     References
     ----------
@@ -198,14 +212,14 @@ def find_camelyon17(
     >>> files = find_camelyon17("data/camelyon17_v1.0")  # doctest: +SKIP
     >>> parts = files.read(side=32, limit=10_000)  # doctest: +SKIP
     """
-    folder = _CAMELYON17.find_folder(folder)
-    _CAMELYON17.require(folder, "patches")
-    path = folder / "metadata.csv"
+    data_folder = _CAMELYON17.find_folder(folder)
+    _CAMELYON17.require(data_folder, "patches")
+    path = data_folder / "metadata.csv"
     name_columns = ("patient", "node", "x_coord", "y_coord")
     table = _read_table(path, (*name_columns, "tumor", "center", "split"))
     _check_n_rows(table, path, expected_count(_N_CAMELYON17_IMAGES, records), _CAMELYON17)
     for name in name_columns:
-        # Parts of file names must be numbers.
+        # These columns become parts of file names, so they must contain numbers.
         _parse_integers(table, name, path)
     center = _parse_integers(table, "center", path, below=_CENTERS)
     split = _parse_integers(table, "split", path, below=4)
@@ -215,15 +229,15 @@ def find_camelyon17(
         names.append(f"patches/{slide}/patch_{slide}_x_{x}_y_{y}.png")
     labels = _parse_integers(table, "tumor", path, below=2)
     classes = ("normal", "tumor")
-    files = ImageFiles(folder, tuple(names), labels, classes, groups=center, crop=False)
+    files = ImageFiles(data_folder, tuple(names), labels, classes, groups=center, crop=False)
     is_train_center = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
-    held_out = _subset(files, is_train_center & (split == 1), "id_val")
-    order = as_generator(rng).permutation(held_out.n)
-    n_validation = max(1, held_out.n // 10)
+    iid = _subset(files, is_train_center & (split == 1), "id_val")
+    order = as_generator(rng).permutation(iid.n)
+    n_validation = max(1, iid.n // 10)
     return ImageFileSplits(
         train=_subset(files, is_train_center & (split == 0), "train"),
-        validation=held_out.subset(np.sort(order[:n_validation])),
-        test=held_out.subset(np.sort(order[n_validation:])),
+        validation=iid.subset(np.sort(order[:n_validation])),
+        test=iid.subset(np.sort(order[n_validation:])),
         shifts={
             "hospital": _subset(files, center == _TEST_CENTER, "test"),
             "hospital-validation": _subset(files, center == _VALIDATION_CENTER, "val"),
@@ -234,6 +248,7 @@ def find_camelyon17(
 def _check_n_rows(
     table: Mapping[str, list[str]], path: Path, expected: int, layout: Layout
 ) -> None:
+    """Raise an error if a table does not have the expected number of rows."""
     n_rows = len(table["split"])
     if n_rows != expected:
         raise FileFormatError(
@@ -250,7 +265,10 @@ def _subset(files: ImageFiles, mask: Array, name: str) -> ImageFiles:
 
 
 def _read_animal_names(folder: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the animals; numbers if categories.csv is missing or has no names."""
+    """Read the names of the animals from categories.csv.
+
+    The number of an animal replaces a missing name.
+    """
     path = folder / "categories.csv"
     numbers = tuple(map(str, range(count)))
     name_by_number = {}

@@ -62,7 +62,21 @@ def _best_method_sentence(board: Leaderboard, best: str) -> str:
     wins = sum(best in grid.methods_with_relation(study) for study in grid.studies)
     return (
         f"“{best}” has the best mean rank: {means[best]:.2f} of {len(means)}. It is the best "
-        f"method in {wins} of {len(grid.studies)} studies."
+        f"method in {wins} of {len(grid.studies)} studies.{_first_rank_sentence(board)}"
+    )
+
+
+def _first_rank_sentence(board: Leaderboard) -> str:
+    """State how certain the first mean rank is; empty for one study."""
+    across = board.mean_ranks(board.metrics[0])
+    if across is None or across.blocks < 2:
+        return ""
+    n_others, n_similar = len(across.methods) - 1, len(_methods_similar_to_first(across))
+    if not n_similar:
+        return f" It is significantly better than all {n_others} others (Nemenyi's test)."
+    return (
+        f" Its first rank is not certain: by Nemenyi's test, {n_similar} of {n_others} others are "
+        f"not significantly different, so its rank is between 1 and {1 + n_similar}."
     )
 
 
@@ -321,10 +335,15 @@ def _mean_rank_sentence(board: Leaderboard) -> list[str]:
 
 def _similar_methods(across: MeanRanks) -> str:
     """State how many methods are not significantly different from the first over all studies."""
-    means = dict(zip(across.methods, across.mean_ranks, strict=True))
-    first = min(means, key=lambda name: means[name], default="")
-    similar = {name for clique in across.cliques if first in clique for name in clique} - {first}
+    similar, n_others = _methods_similar_to_first(across), len(across.methods) - 1
     if not similar:
         return ""
-    count_text = f"{len(similar)} of {len(means) - 1} others are not significantly different"
+    count_text = f"{len(similar)} of {n_others} others are not significantly different"
     return f"; {count_text} by {short_title(across.metric)} (Nemenyi's test)"
+
+
+def _methods_similar_to_first(across: MeanRanks) -> set[str]:
+    """Return the methods whose mean rank is not significantly different from the best one."""
+    means = dict(zip(across.methods, across.mean_ranks, strict=True))
+    first = min(means, key=lambda name: means[name], default="")
+    return {name for clique in across.cliques if first in clique for name in clique} - {first}

@@ -49,7 +49,7 @@ _RANKS_NOTE: Final = (
 )
 
 #: Link to the top: anchor and text.
-TOP: Final = ("verdict", "Back to the top")
+TOP: Final = ("results", "Back to the top")
 
 
 def back(*targets: tuple[str, str]) -> doc.Prose:
@@ -150,14 +150,26 @@ def paper(
     grid = board.grid(board.metric(metric))
     means = board.mean_rank_by_method(grid.metric)
 
+    second = {id(entry) for study in grid.studies for entry in _second_best(grid, study)}
+
     def cell(entry: GridEntry | None) -> doc.Cell:
         if entry is None:
             return None
-        number = entry.number if intervals else replace(entry.number, low=doc.NAN, high=doc.NAN)
+        number = replace(entry.number, is_second=id(entry) in second)
+        number = number if intervals else replace(number, low=doc.NAN, high=doc.NAN)
         return number if shades else replace(number, shade=None)
 
-    notes = footnote(grid, board.results.level, intervals=intervals, ranked=bool(means))
+    notes = footnote(
+        grid, board.results.level, intervals=intervals, ranked=bool(means), is_paper=True
+    )
     return grid_table(board, grid, cell, means=means, paper=True), doc.Prose(notes, "notes")
+
+
+def _second_best(grid: Grid, study: Study) -> list[GridEntry]:
+    """Return the entries of a study with the second best value."""
+    others = [e for e in grid.column(study).values() if e.relation_to_best != "best"]
+    ranks = [entry.rank for entry in others if not math.isnan(entry.rank)]
+    return [entry for entry in others if ranks and entry.rank == min(ranks)]
 
 
 def study_columns(
@@ -183,12 +195,16 @@ def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
     return doc.Span(method.name, link=f"#{board.method_anchor(method)}", tooltip=method.title)
 
 
-def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
+def footnote(
+    grid: Grid, level: float, *, intervals: bool, ranked: bool, is_paper: bool = False
+) -> str:
     """Return the notes of a table."""
     relations = {
         entry.relation_to_best for method in grid.methods for entry in grid.row(method) if entry
     }
     sentences = ["Arrow: direction of better values. Bold: best value of a column."]
+    if is_paper:
+        sentences.append("Underlined: second best.")
     sentences.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
     if "not told apart" in relations:
         alpha = format_percent(round(1 - level, 10))

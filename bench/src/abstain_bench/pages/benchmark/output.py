@@ -247,6 +247,13 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     return [target / name for name in content]
 
 
+def _latex_float(board: Leaderboard, metric: str, label: str) -> str:
+    """Format one metric as a LaTeX float with a caption and a label."""
+    table, notes = grids.paper(board, metric, intervals=False)
+    task = f" on {board.results.task}" if board.results.task else ""
+    return latex.latex_float(table, f"{table.title}{task}. {doc.plain_text(notes.text)}", label)
+
+
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
     """Return the contents of the files of `write_tables` by name."""
     board = Leaderboard(results)
@@ -263,7 +270,7 @@ def table_files(results: BenchmarkResults) -> dict[str, bytes]:
             files |= result_files(frame, name)
     for metric in results_.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        files[f"table-{name}.tex"] = _latex(board, metric).encode()
+        files[f"table-{name}.tex"] = _latex_float(board, metric, f"benchmark-{name}").encode()
         files[f"table-{name}.md"] = _markdown(board, metric).encode()
     return files
 

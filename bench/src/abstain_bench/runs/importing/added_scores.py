@@ -61,52 +61,54 @@ def add_scores(
     lower_is_safer: bool = False,
     replace: bool = False,
 ) -> AddedScores:
-    """Add confidences that were computed elsewhere, to be ranked with the methods of a folder.
+    """Add confidences that were computed elsewhere to a folder of runs.
+
+    Each column of confidences becomes a method that is ranked with the methods of the folder.
 
     Parameters
     ----------
     folder : str or Path
         Folder of runs.
     path : str or Path
-        A file that `abstain.tables.read_predictions` can read, with one row per image. The columns
-        `run`, `exposure` and `row` identify the image, as in a file of `export`. All other columns
-        of numbers are confidences, each of one method. If a column `prediction` differs from the
-        predictions of the runs, the method is evaluated with the predictions of the file.
+        A file with one row per image, in a format that `abstain.tables.read_predictions` can read.
+        The columns `run`, `exposure` and `row` identify the image, as in a file of `export`. If
+        the file has a column `prediction` that differs from the predictions of the runs, the added
+        methods are evaluated with the predictions of the file.
     name : str, optional
-        Name of the method; by default that of the column. With several columns, it is a prefix of
-        their names.
+        Name of the method. By default, the name of the column is used. If the file has several
+        columns of confidences, `name` is a prefix of the names of the methods.
     title : str, optional
-        Name for people; by default the name.
+        Title of the method in reports. By default, the title is the name.
     columns : sequence of str, optional
-        Columns of confidences; by default all columns of numbers except those above and the columns
-        label, logit_0, logit_1, ...
+        Columns of confidences. By default, these are all columns of numbers except `run`,
+        `exposure`, `row`, `prediction`, `label`, `logit_0`, `logit_1`, ...
     lower_is_safer : bool, default=False
-        Whether the columns contain uncertainties, whose sign is then changed.
+        Whether the columns contain uncertainties. The function then negates them.
     replace : bool, default=False
         Whether to replace a method that was added under the same name.
 
     Returns
     -------
     AddedScores
-        The added methods, which `Store.added_methods` also contains, and notes.
+        The added methods and notes. `Store.added_methods` also contains the methods.
 
     Raises
     ------
     InputError
-        If the folder contains no runs; the file lacks images, exposures, seeds, or the validation
-        rows for selecting among several settings; images occur twice; labels differ; or the name
-        is in use.
+        If the folder contains no runs or the name is in use. If the file lacks images, exposures or
+        seeds, contains an image twice, or has labels that differ from those of the folder. If the
+        file contains several settings without the validation rows that select among them.
     UnknownNameError
         If a run, exposure or column does not exist.
     DomainError
-        If confidences are not finite, or rows or classes are invalid.
+        If a confidence is not finite, or a row number or a class is invalid.
     FileFormatError
         If the file is damaged or its format is unknown. No file is unpickled.
 
     Notes
     -----
-    As for any other method, the confidences of the exposure "validation" select among the settings
-    in the file, for each metric. An interrupted call adds nothing.
+    For each metric, the confidences of the exposure "validation" select among the settings in the
+    file, as for all other methods. An interrupted call adds no method.
 
     Examples
     --------
@@ -122,7 +124,7 @@ def add_scores(
     index = match_rows(store, table)
     runs, notes = covered_runs(store, index.rows_by_exposure, table.source)
     writer = _ScoreWriter(store, index, runs, Path(path), lower_is_safer)
-    # All checks come before the first file is written.
+    # Run all checks before the first file is written.
     writer.check_labels()
     values = {column: index.confidences(column) for column in method_by_column}
     notes += unused_column_notes(table, method_by_column)
@@ -162,10 +164,11 @@ def remove_scores(folder: str | Path, name: str) -> AddedMethod:
 def covered_runs(
     store: Store, pairs: Collection[tuple[str, str]], source: str
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the completely scored runs in the order of the folder, and notes.
+    """Return the tested runs that a file scores, in the order of the folder, and notes.
 
-    `pairs` contains the run and the exposure of all rows. Raises InputError if exposures of a run,
-    seeds of a setting, or validation rows for selecting among settings are missing.
+    `pairs` contains each run and exposure of the file. The function raises InputError if the file
+    lacks an exposure of a run or a seed of a setting. It also raises InputError if the file lacks
+    the validation rows that select among several settings.
     """
     exposures_by_run: dict[str, set[str]] = {}
     for name, exposure in pairs:
@@ -187,7 +190,10 @@ def covered_runs(
 def _check_untested_runs(
     exposures_by_run: Mapping[str, set[str]], tested: Collection[str], source: str
 ) -> list[str]:
-    """Reject test rows of untested runs; return a note on their validation rows."""
+    """Return a note on the validation rows of untested runs.
+
+    Raises InputError if the file contains test rows of an untested run.
+    """
     untested = [name for name in exposures_by_run if name not in tested]
     for name in untested:
         if surplus := sorted(exposures_by_run[name] - {VALIDATION}):
@@ -205,6 +211,7 @@ def _check_untested_runs(
 
 
 def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> None:
+    """Raise an error if a file lacks an exposure of a run."""
     missing = [exposure.key for exposure in store.exposures if exposure.key not in scored]
     if missing:
         raise InputError(
@@ -214,6 +221,7 @@ def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> N
 
 
 def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
+    """Raise an error if a file lacks a tested seed of a setting that it scores."""
     settings = {(run.arm, run.setting) for run in runs}
     scored = {run.name for run in runs}
     missing = [
@@ -231,7 +239,11 @@ def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
 def _check_validation_rows(
     runs: tuple[Run, ...], exposures_by_run: Mapping[str, set[str]], source: str
 ) -> list[str]:
-    """Reject missing validation rows that are required; return a note if there are none."""
+    """Return a note if a file scores no validation rows.
+
+    Raises InputError if only some runs lack validation rows, or if the file scores several settings
+    and a run lacks validation rows.
+    """
     missing = [run.name for run in runs if VALIDATION not in exposures_by_run[run.name]]
     if not missing:
         return []
@@ -257,7 +269,7 @@ def _check_validation_rows(
 
 @dataclass(frozen=True, eq=False)
 class _ScoreWriter:
-    """Writes the score files of added methods for the completely scored runs."""
+    """Writes the score files of added methods for the runs that a file scores."""
 
     store: Store
     index: RowIndex
@@ -267,7 +279,10 @@ class _ScoreWriter:
 
     @cached_property
     def custom_prediction(self) -> IntArray | None:
-        """The predictions of the file by row; None if they equal those of the runs."""
+        """The predictions of the file by row.
+
+        The value is None if the file has no predictions or they equal the predictions of the runs.
+        """
         if "prediction" not in self.index.table.kind_by_column:
             return None
         prediction = self.index.class_codes("prediction", self.store.classes)
@@ -278,11 +293,14 @@ class _ScoreWriter:
         return None if is_equal else prediction
 
     def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
-        """Write the scores of one method, which become valid when the list names it."""
-        values = -values if self.lower_is_safer else values
+        """Write the score files of one method.
+
+        The files become valid when the list of added methods contains the method.
+        """
+        confidences = -values if self.lower_is_safer else values
         stored: dict[str, str] = {}
         values_by_run: dict[str, dict[str, float | None]] = {}
-        n = 0
+        n_images = 0
         keys = [VALIDATION, *(exposure.key for exposure in self.store.exposures)]
         for number, run in enumerate(self.runs):
             run_keys = [key for key in keys if (run.name, key) in self.index.rows_by_exposure]
@@ -292,9 +310,10 @@ class _ScoreWriter:
                 rows = self.index.rows_by_exposure[run.name, key]
                 if self.custom_prediction is not None:
                     base = replace(base, prediction=self.custom_prediction[rows])
-                scores.append(replace(base, mean_prediction=None, confidence={name: values[rows]}))
+                confidence = {name: confidences[rows]}
+                scores.append(replace(base, mean_prediction=None, confidence=confidence))
             stored[run.name] = write_scores(self.store.folder, f"{ADDED}/{name}-{number}", scores)
-            n += sum(part.n for part in scores)
+            n_images += sum(part.n for part in scores)
             if run_keys[0] == VALIDATION:
                 metrics = reported_metrics(self.store)
                 values_by_run[run.name] = validation_values(scores[0], {name: False}, metrics)[name]
@@ -305,7 +324,7 @@ class _ScoreWriter:
             file=self.path.name,
             digest=input_sha256(self.path),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
-            n=n,
+            n=n_images,
             runs=tuple(run.name for run in self.runs),
             exposures=tuple(key for key in keys if key in scored_keys),
             classifier=self.custom_prediction is not None,
@@ -330,7 +349,7 @@ class _ScoreWriter:
 
     @cached_property
     def _run_scores(self) -> dict[tuple[str, str], RunScores]:
-        """The stored scores of each run and exposure of the file, without confidences."""
+        """The stored outputs of each run and exposure of the file, without confidences."""
         by_name = {run.name: run for run in self.runs}
         return {
             (run, key): replace(self.store.scores(by_name[run], key), confidence={}, reasons={})

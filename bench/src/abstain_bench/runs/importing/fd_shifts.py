@@ -1,6 +1,7 @@
-"""Reader of a folder of FD-Shifts results: the outputs of one network for each exposure.
+"""Reader of a folder of FD-Shifts results.
 
-For open-set networks, outputs for the classes that were not trained are removed.
+The folder contains the outputs of one network for each exposure. For open-set networks, the reader
+removes the outputs for held-out classes.
 """
 
 import re
@@ -34,9 +35,10 @@ _KINDS_WITH_NAME: Final = ("sub-class", "new-class", "far-new-class")
 
 @dataclass(frozen=True, eq=False)
 class ExposureOutputs:
-    """Outputs of a network for one exposure; the kind of the validation data is "validation".
+    """Outputs of a network for one exposure.
 
-    `external` contains the external confidences by the names of the reader.
+    Validation data are an exposure of the kind "validation". `external` maps the column names of
+    `abstain.tables.read_predictions` to external confidences.
     """
 
     facts: ExposureFacts
@@ -46,12 +48,13 @@ class ExposureOutputs:
 
 @dataclass(frozen=True, eq=False)
 class ResultsFolder:
-    """The contents of a folder of results, in the order of its data sets.
+    """The contents of a folder of results.
 
-    `classes` are the codes of the classes with an output. `train`, the outputs for the training
-    images, and `last_layer`, its weight and bias with one row per class, are available if the files
-    with training features and the last layer are. If `has_logit_level` is False, the logits of each
-    image are known up to a constant.
+    The exposures are in the order of the data sets in the folder. `classes` contains the codes of
+    the classes that have an output. `train` contains the outputs for the training images.
+    `last_layer` contains a weight and a bias, which have one row per class. `train` and
+    `last_layer` are None if the folder lacks the training features or the last layer. If
+    `has_logit_level` is False, the logits of each image are known up to a constant.
     """
 
     exposures: tuple[ExposureOutputs, ...]
@@ -63,10 +66,10 @@ class ResultsFolder:
 
 
 def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
-    """Return kind and name of each data set of a folder, in the order of its index.
+    """Return the kind and the name of the exposure of each data set in a folder.
 
-    An entry is "validation", "iid", "corruption", "-" to leave the data set out, or a kind with a
-    name such as "new-class:svhn".
+    An entry is "validation", "iid", "corruption", a kind with a name such as "new-class:svhn", or
+    "-". The entry "-" leaves the data set out.
     """
     if isinstance(exposures, str) or len(exposures) != len(sizes):
         got = repr(exposures) if isinstance(exposures, str) else f"{len(exposures)} entries"
@@ -101,11 +104,11 @@ def read_results(
     abstains: bool = False,
     stored_probabilities: bool = False,
 ) -> ResultsFolder:
-    """Read a folder of FD-Shifts results, without the data sets that are left out.
+    """Read a folder of FD-Shifts results without the data sets whose exposure is "-".
 
-    Networks with an output for abstention (`abstains`, DeepGamblers) have it as the last row of the
-    last layer; their stored logits are without it. With `stored_probabilities`, the folder contains
-    probabilities in place of logits; see `logits_of_probabilities`.
+    `abstains` is True for DeepGamblers networks, which have an output for abstention. The last row
+    of their last layer belongs to this output. Their stored logits do not contain it. If
+    `stored_probabilities` is True, the folder contains probabilities instead of logits.
     """
     if not path.is_dir():
         raise InputError(f"there is no folder {str(path)!r} of FD-Shifts results")
@@ -117,7 +120,7 @@ def read_results(
     order = sorted(reading, key=lambda split: int(split[0][1]))
     kinds_and_names = parse_exposures(exposures, [reading[split].n for split in order])
     outputs: list[ExposureOutputs] = []
-    # The note on external confidences is replaced by one on the methods that they are.
+    # `score_network` adds a note with the methods of external confidences instead.
     notes = [str(note) for note in reading.notes if note.kind != EXTERNAL_CONFIDENCE]
     to_logits = logits_of_probabilities if stored_probabilities else np.asarray
     first_index = 0
@@ -125,8 +128,10 @@ def read_results(
         predictions = reading[split]
         if kind != LEFT_OUT:
             exposure = _exposure_outputs(predictions, kind, name, first_index, to_logits)
-            is_stack = kind == "corruption"
-            outputs += _split_corruptions(exposure, notes) if is_stack else [exposure]
+            if kind == "corruption":
+                outputs += _split_corruptions(exposure, notes)
+            else:
+                outputs.append(exposure)
         # Images of different data sets have different indices.
         first_index += predictions.n
     array_folder = path if (path / "raw_logits.npz").is_file() else path / "test_results"
@@ -149,6 +154,7 @@ def _exposure_outputs(
     first_index: int,
     to_logits: Callable[[Any], Any],
 ) -> ExposureOutputs:
+    """Convert the predictions of a data set to the outputs of an exposure."""
     if predictions.logits is None:
         raise MissingInputError(
             "the folder holds probabilities (raw_output.npz) and no raw_logits.npz, which the "
@@ -157,7 +163,7 @@ def _exposure_outputs(
         )
     labels = np.asarray(predictions.labels, dtype=np.int64)
     if kind in {"new-class", "far-new-class"}:
-        # Labels of another data set are no classes of the network.
+        # The labels of another data set are not classes of the network.
         labels = np.full_like(labels, -1)
     outputs = network_outputs(
         to_logits(predictions.logits),
@@ -172,15 +178,16 @@ def _exposure_outputs(
 
 
 def logits_of_probabilities(probabilities: Any) -> Any:
-    """Return logits from a softmax over the classes and abstention, without that of abstention.
+    """Return the logarithms of the class probabilities of a softmax as logits.
 
-    The logarithm of a softmax equals the logits minus a constant per row, so scores that compare
-    the classes of an image are unaffected. Probabilities that were rounded to 0 are set to half of
-    the smallest positive number of their type.
+    The softmax includes an abstention output, whose probability is not stored. The logarithms equal
+    the logits minus a constant per row. Scores that compare the classes of an image are therefore
+    unaffected. If a probability was rounded to 0, half of the smallest positive number of its type
+    replaces it.
     """
     stored = np.asarray(probabilities)
     p = stored.astype(np.float64)
-    # Each of the K probabilities is rounded.
+    # The tolerance allows for the rounding of each of the K probabilities.
     tolerance = p.shape[1] * float(np.finfo(stored.dtype).eps)
     if p.min() < 0 or p.max() > 1 or p.sum(axis=1).max() > 1 + tolerance:
         raise InputError(
@@ -192,7 +199,10 @@ def logits_of_probabilities(probabilities: Any) -> Any:
 
 
 def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
-    """Split corrupted images, which are stacked as 15 corruptions x 5 severities x n."""
+    """Split corrupted images by corruption and severity.
+
+    The images are stacked as 15 corruptions x 5 severities x n images.
+    """
     n_blocks = len(_STACK_ORDER) * SEVERITIES
     n, remainder = divmod(stack.outputs.n, n_blocks)
     if remainder or not n:
@@ -211,7 +221,8 @@ def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[Exposur
     exposures = []
     for block in range(n_blocks):
         rows = np.arange(block * n, (block + 1) * n)
-        corruption, severity = _STACK_ORDER[block // SEVERITIES], block % SEVERITIES + 1
+        corruption = _STACK_ORDER[block // SEVERITIES]
+        severity = block % SEVERITIES + 1
         name = f"corruption-{corruption}"
         facts = ExposureFacts(
             f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity
@@ -222,15 +233,20 @@ def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[Exposur
 
 
 def _training_outputs(
-    folder: Path, parts: Sequence[ExposureOutputs], notes: list[str], abstains: bool
+    folder: Path, exposures: Sequence[ExposureOutputs], notes: list[str], abstains: bool
 ) -> tuple[Predictions | None, tuple[Any, Any] | None]:
-    """Return the outputs for the training images and the last layer; None if files are missing."""
-    paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
-    if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
+    """Return the outputs for the training images, and the weight and bias of the last layer.
+
+    Returns None for the outputs and for the last layer if a file or the features are missing.
+    """
+    features_path = folder / "train_features.npz"
+    last_layer_path = folder / "last_layer.npz"
+    tested = exposures[0].outputs
+    if not (features_path.is_file() and last_layer_path.is_file()) or tested.features is None:
         return None, None
-    table = _read_arrays(paths[0], 1)[0]
-    width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.n_classes
-    weight, bias = _read_last_layer(paths[1], classes, width, abstains)
+    (table,) = _read_arrays(features_path, 1)
+    width = tested.features.shape[1]
+    weight, bias = _read_last_layer(last_layer_path, tested.n_classes, width, abstains)
     if table.ndim != 2 or table.shape[1] != width + 1:
         raise FileFormatError(
             f"train_features.npz must have {width} features and a label; got {table.shape}"
@@ -238,18 +254,22 @@ def _training_outputs(
     features = table[:, :-1].astype(np.float32)
     logits = features @ weight.astype(np.float32).T + bias.astype(np.float32)
     labels = table[:, -1].astype(np.int64)
-    notes[:] = [note for note in notes if note not in {f"not used: {path.name}" for path in paths}]
+    for path in (features_path, last_layer_path):
+        # The reader notes that it does not use these files.
+        if f"not used: {path.name}" in notes:
+            notes.remove(f"not used: {path.name}")
     notes.append("features of training images from train_features.npz, with last_layer.npz")
     outputs = network_outputs(logits, labels, np.arange(len(labels)), features=features)
     return outputs, (weight, bias)
 
 
 def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
-    """Return weight and bias of the last layer, with one row per class."""
+    """Return the weight and the bias of the last layer, with one row per class."""
     weight, bias = _read_arrays(path, 2)
-    # Layers of DeepGamblers may have been cut to the classes, as their logits are.
-    for rows in (classes, classes + 1)[: 1 + abstains]:
-        if weight.shape == (rows, width) and bias.shape == (rows,):
+    # The stored layer of a DeepGamblers network may lack the row for abstention.
+    allowed_n_rows = (classes, classes + 1) if abstains else (classes,)
+    for n_rows in allowed_n_rows:
+        if weight.shape == (n_rows, width) and bias.shape == (n_rows,):
             return weight[:classes], bias[:classes]
     msg = (
         f"last_layer.npz must hold a weight ({classes}, {width}) and a bias ({classes},), a row "
@@ -261,7 +281,10 @@ def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tu
 
 
 def _read_arrays(path: Path, count: int) -> list[Any]:
-    """Return the arrays of an archive; raise FileFormatError if it has another number of them."""
+    """Return the arrays of an archive.
+
+    Raises FileFormatError if the archive does not contain `count` arrays.
+    """
     arrays = list(Archive(path).values())
     if len(arrays) != count:
         raise FileFormatError(f"{path.name} must hold {count} arrays; got {len(arrays)}")
@@ -269,18 +292,18 @@ def _read_arrays(path: Path, count: int) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------ open-set networks
-#: Name of the exposure to i.i.d. images of the held-out classes.
+#: Name of the exposure that contains the i.i.d. images of the held-out classes.
 _HELD_OUT: Final = "held-out-classes"
 _HELD_OUT_FACTS: Final = ExposureFacts(_HELD_OUT, _HELD_OUT, _HELD_OUT, "new-class")
 
 
 def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
-    """Return the results of an open-set network without the classes that it was not trained on.
+    """Remove the held-out classes from the results of an open-set network.
 
-    The outputs for these classes are removed. I.i.d. images of these classes become an exposure
-    "held-out-classes" to new classes; validation and shifted images of these classes are removed.
-    Raises InputError if the codes are invalid, fewer than two classes remain, training images have
-    these classes, or no i.i.d. image has.
+    The function removes the outputs for these classes. The i.i.d. images of these classes become
+    the exposure "held-out-classes" of the kind "new-class". Validation images and shifted images of
+    these classes are removed. The function raises InputError if a code is invalid, if fewer than
+    two classes remain, if a training image has such a class, or if no i.i.d. image has one.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
     if results.train is not None:
@@ -291,7 +314,8 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
                 "training images in train_features.npz have"
             )
     retained = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
-    exposures, n_removed = [], 0
+    exposures = []
+    n_removed = 0
     for exposure in results.exposures:
         is_known = ~np.isin(exposure.outputs.labels, held_out_codes)
         if not is_known.any():
@@ -342,7 +366,10 @@ def held_out_flag(codes: Iterable[int]) -> str:
 
 
 def untrained_class_notes(results: ResultsFolder) -> Iterator[str]:
-    """Yield a note on classes that are tested but not trained, if the training images are known."""
+    """Yield a note if i.i.d. test images have classes that no training image has.
+
+    Without outputs for training images, the function yields nothing.
+    """
     if results.train is None:
         return
     labels = next(e for e in results.exposures if e.facts.kind == "iid").outputs.labels
@@ -355,7 +382,10 @@ def untrained_class_notes(results: ResultsFolder) -> Iterator[str]:
 
 
 def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
-    """Return the sorted codes of the held-out classes; raise InputError for invalid codes."""
+    """Return the sorted codes of the held-out classes.
+
+    Raises InputError if a code is invalid or repeated, or if fewer than two classes remain.
+    """
     invalid = [code for code in held_out if type(code) is not int or not 0 <= code < n_classes]
     if invalid or len(set(held_out)) != len(held_out):
         got = repr(invalid[0]) if invalid else f"{_join(held_out)}, one of them twice"
@@ -376,7 +406,7 @@ def _select_rows_and_classes(
 
 
 def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> Predictions:
-    """Return some rows with the outputs for some classes, which get new codes."""
+    """Select rows and classes of the outputs, and renumber the classes from 0."""
     subset = outputs.subset(rows)
     samples = subset.logit_samples
     return replace(
@@ -392,23 +422,27 @@ def _join(codes: Sequence[int]) -> str:
     return ", ".join(map(str, codes))
 
 
-#: Paths of the configuration relative to a folder of results, and its maximum size.
+#: Possible paths of the configuration relative to a folder of results.
 _CONFIGS: Final = ("../hydra/config.yaml", "hydra/config.yaml", "config.yaml")
+#: Maximum size of a configuration.
 _MAX_BYTES: Final = 1 << 20
-#: Held-out classes as FD-Shifts writes them: in brackets, or one class per line.
+#: Matches the held-out classes in brackets or one per line. FD-Shifts writes both forms.
 _OUT_CLASSES: Final = re.compile(
     r"^ *out_classes: *(?:\[([\d\s,]*)\]|((?:\n *- *\d+)+))", flags=re.MULTILINE
 )
-#: The more deeply indented lines below `network:`.
-_NETWORK: Final = re.compile(r"^( *)network: *\n((?:\1 +\S.*(?:\n|\Z))+)", flags=re.MULTILINE)
-_ENTRY: Final = r"^ *{}: *['\"]?([\w.+-]+)['\"]? *$"
+#: Matches the lines below `network:` that have a deeper indentation.
+_NETWORK: Final = re.compile(
+    r"^( *)network: *\n(?P<entries>(?:\1 +\S.*(?:\n|\Z))+)", flags=re.MULTILINE
+)
+_ENTRY: Final = r"^ *{}: *['\"]?(?P<value>[\w.+-]+)['\"]? *$"
 _EMPTY: Final = {"", "null"}
 
 
 def configured_held_out(folder: Path) -> tuple[int, ...]:
-    """Return the classes that the configuration of a folder holds out, in increasing order.
+    """Return the sorted codes of the classes that the configuration of a folder holds out.
 
-    The result is empty if there is no configuration or it names no such classes.
+    The result is empty if the folder has no configuration or no configuration names held-out
+    classes.
     """
     for text in _configurations(folder):
         match = _OUT_CLASSES.search(text)
@@ -419,17 +453,19 @@ def configured_held_out(folder: Path) -> tuple[int, ...]:
 
 
 def configured_model(folder: Path) -> str:
-    """Return the backbone that the configuration of a folder names; empty if it names none.
+    """Return the name of the backbone in the configuration of a folder, or an empty string.
 
-    FD-Shifts names the backbone of most networks in `model.network.backbone`, and that of its plain
-    vision transformer in `model.network.name`.
+    For most networks, FD-Shifts writes the backbone to `model.network.backbone`. For its plain
+    vision transformer, it writes the backbone to `model.network.name`.
     """
     for text in _configurations(folder):
         network = _NETWORK.search(text)
-        for key in ("backbone", "name") if network else ():
-            entry = re.search(_ENTRY.format(key), network[2] if network else "", re.MULTILINE)
-            if entry is not None and entry[1] not in _EMPTY:
-                return entry[1]
+        if network is None:
+            continue
+        for key in ("backbone", "name"):
+            entry = re.search(_ENTRY.format(key), network["entries"], re.MULTILINE)
+            if entry is not None and entry["value"] not in _EMPTY:
+                return entry["value"]
     return ""
 
 
@@ -440,17 +476,17 @@ def _configurations(folder: Path) -> Iterator[str]:
             yield path.read_text(encoding="utf-8", errors="replace")
 
 
-#: What identifies the model of a run, most reliable first: the name that the user gave, that of the
-#: configuration, the number of features.
+#: Facts that identify the model of a run, from the most to the least reliable.
 _MODEL_FACTS: Final = ("model", "configured_model", "n_features")
 
 
 def check_same_model(store: Store, run: Run) -> list[str]:
-    """Reject a run whose model differs from that of the runs of a folder.
+    """Raise an error if the model of a run differs from the model of the runs in a folder.
 
     Settings and seeds of a method are compared within one model only, as in table 1 of Jaeger et
-    al. (2023). A model is compared by the first fact that both runs have: the name that the user
-    gave, the backbone in the configuration, or the number of features.
+    al. (2023). Two runs are compared by the first of three facts that both runs have. These facts
+    are the name in `model`, the backbone in the configuration, and the number of features. The
+    function returns a note if a run of the folder has no fact in common with `run`.
     """
     unknown = []
     for stored in store.stored_runs:
@@ -462,7 +498,8 @@ def check_same_model(store: Store, run: Run) -> list[str]:
             unknown.append(other.name)
             continue
         fact = common[0]
-        value, expected = _model_fact(run, fact), _model_fact(other, fact)
+        value = _model_fact(run, fact)
+        expected = _model_fact(other, fact)
         if value != expected:
             text = "{} features" if fact == "n_features" else "the model {!r}"
             raise InputError(
@@ -481,4 +518,6 @@ def check_same_model(store: Store, run: Run) -> list[str]:
 
 
 def _model_fact(run: Run, name: str) -> str:
-    return str((run.model if name == "model" else run.facts.get(name)) or "")
+    """Return a fact of a run as text. The text is empty if the run does not have the fact."""
+    value = run.model if name == "model" else run.facts.get(name)
+    return str(value or "")

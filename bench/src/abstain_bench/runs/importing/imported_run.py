@@ -40,7 +40,7 @@ from abstain_bench.runs.store import (
     write_scores,
 )
 
-#: Objectives by the names of FD-Shifts for networks and external confidences.
+#: Objectives by the names that FD-Shifts gives to networks and external confidences.
 _OBJECTIVE_BY_FD_SHIFTS_NAME: Final = {
     "vit": "cross-entropy",
     "tcp": "confidnet",
@@ -48,7 +48,7 @@ _OBJECTIVE_BY_FD_SHIFTS_NAME: Final = {
 }
 #: The objective of networks with an output for abstention.
 _ABSTAINING_OBJECTIVE: Final = "deep-gamblers"
-#: Value of the manifest's fact "imported" for folders that an import created.
+#: Value of the fact "imported" in the manifest of a folder that an import created.
 _IMPORT_ORIGIN: Final = "FD-Shifts"
 
 
@@ -61,11 +61,11 @@ class ImportedRun:
     run : Run
         The imported run.
     methods : tuple of str
-        Methods with scores for it.
+        Methods whose scores the run contains.
     exposures : tuple of ExposureFacts
         Exposures of the folder of runs.
     reasons : mapping from str to str
-        Reasons why other methods of such networks have no scores.
+        The reason for each other method of the objective that has no scores.
     notes : tuple of str
         Remarks on the import.
     """
@@ -105,27 +105,32 @@ def import_fd_shifts(
     seed : int
         Seed of the network.
     exposures : sequence of str
-        Exposure of each data set of the folder, in the order of their indices: "validation", "iid",
-        "corruption" (stacked as 15 corruptions x 5 severities), "sub-class:NAME",
-        "new-class:NAME", "far-new-class:NAME", or "-" to leave it out. FD-Shifts tests in this
-        order: validation (with ``val_tuning``), i.i.d., noise, in-class and new-class studies.
+        Exposure of each data set of the folder, in the order of their indices. An entry is
+        "validation", "iid", "corruption" (stacked as 15 corruptions x 5 severities),
+        "sub-class:NAME", "new-class:NAME", "far-new-class:NAME", or "-" to leave the data set out.
+        FD-Shifts tests the data sets in the order validation (with ``val_tuning``), i.i.d., noise,
+        in-class and new-class studies.
     setting : str, optional
-        Label of the setting among others of the arm, such as "dropout1-reward2.2".
+        Label that distinguishes this setting of the arm from other settings, such as
+        "dropout1-reward2.2".
     model : str, optional
-        Backbone. All runs of a folder must have the same model. Without a name, the backbone in the
-        configuration of the folder or the number of features is compared.
+        Name of the backbone. All runs of a folder must have the same model. Without a name, the
+        function compares the backbones in the configurations, or else the numbers of features.
     objective : str, optional
-        Objective in `abstain.training.OBJECTIVES`, if `arm` is another name.
+        Objective in `abstain.training.OBJECTIVES`. It is required if `arm` is not the name of an
+        objective.
     held_out : sequence of int, optional
-        For an open-set network: codes of the classes that it was not trained on (``out_classes`` of
-        FD-Shifts). The outputs for these classes are removed. I.i.d. images of these classes become
-        the exposure "held-out-classes" to new classes; other images of these classes are removed.
+        Codes of the classes that an open-set network was not trained on (``out_classes`` of
+        FD-Shifts). The function removes the outputs for these classes. The i.i.d. images of these
+        classes become the exposure "held-out-classes" of the kind "new-class". All other images of
+        these classes are removed.
     stored_probabilities : bool, default=False
-        Whether raw_logits.npz contains probabilities, as versions of FD-Shifts before November 2023
-        stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
-        the energy cannot be computed from them. Passes with dropout are logits in all versions.
+        Whether raw_logits.npz contains probabilities. Versions of FD-Shifts before November 2023
+        stored probabilities for DeepGamblers. The logarithms of the probabilities then replace the
+        logits. The maximum logit and the energy cannot be computed from the logarithms. For passes
+        with dropout, all versions store logits.
     replaces : bool, default=False
-        Whether to replace a run that was imported under the same name.
+        Whether to replace an imported run with the same name.
 
     Returns
     -------
@@ -135,28 +140,35 @@ def import_fd_shifts(
     Raises
     ------
     InputError
-        If the folder contains no results; `stored_probabilities` is set for another network than
-        DeepGamblers or a folder without probabilities; `exposures` or `held_out` do not match the
-        results or their configuration; a run of this name exists; or the folder of runs has other
-        exposures, classes, images or another model.
+        If the folder contains no results, or a run of this name exists. If `stored_probabilities`
+        is set, but the network is not DeepGamblers or the folder contains no probabilities. If
+        `exposures` or `held_out` do not match the results or the configuration. If the folder of
+        runs has other exposures, classes or images, or another model.
     MissingInputError
-        If the folder contains probabilities only.
+        If the folder contains probabilities but no logits.
     FileFormatError
         If a file is damaged. No file is unpickled.
 
     Notes
     -----
-    The outputs of a ConfidNet folder are those of its classifier, which was trained with
-    cross-entropy, so the methods of such networks score it too. The last layer of DeepGamblers has
-    a row for abstention, which is removed, because FD-Shifts stores no logits for it.
+    A ConfidNet folder contains the outputs of the classifier, which was trained with cross-entropy.
+    Therefore the methods of cross-entropy networks also score this folder. The function removes the
+    row for abstention from the last layer of DeepGamblers, because FD-Shifts stores no logits for
+    abstention.
 
-    Each network has all scores that FD-Shifts computes for it, and the other methods of its
-    objective. They are computed from the logits and features, except for external confidences. For
-    ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries"), these are the methods
-    "confidnet", "dg_res" and "devries"; their means over passes are "mcd_confidnet", "dg_res_mcd"
-    and "mcd_devries"; the means minus the standard deviations are "confidnet_waic", "dg_res_waic"
-    and "devries_waic". They remain probabilities, which rank as their log-odds do. Logits in
-    float16 are converted; differences that float16 cannot represent are lost.
+    Each run has the scores that FD-Shifts computes for the network, and the other methods of the
+    objective. The scores are computed from the logits and features. The external confidences are
+    imported without a computation. They are probabilities, which rank the images as their log-odds
+    do. The methods of external confidences are:
+
+    - "confidnet", "dg_res" and "devries" for ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries &
+      Taylor ("devries"),
+    - "mcd_confidnet", "dg_res_mcd" and "mcd_devries" for the means over the passes with dropout,
+    - "confidnet_waic", "dg_res_waic" and "devries_waic" for these means minus the standard
+      deviations over the passes.
+
+    Logits in float16 are converted to float32. Differences between logits that float16 cannot
+    represent are lost.
 
     Examples
     --------
@@ -183,14 +195,15 @@ def import_fd_shifts(
     if not logits_path.is_file():
         logits_path = path / "test_results" / logits_path.name
     features = contents.exposures[0].outputs.features
-    # These identify the network and its model.
+    # These facts identify the network and its model.
     network_facts = {
         "digest": input_sha256(logits_path),
         "configured_model": configured_model(path),
         "n_features": None if features is None else features.shape[1],
     }
     run = replace(run, facts=network_facts)
-    folder, store = Path(out), None
+    folder = Path(out)
+    store = None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, with_added=False)
         _check_run_name(store, run, replaces)
@@ -215,6 +228,7 @@ def import_fd_shifts(
 
 
 def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
+    """Return a run with checked arm, setting and seed, and the name that these define."""
     for name, text in {"arm": arm, "setting": setting}.items():
         is_optional = name == "setting" and text == ""
         if not is_optional and not ARM_NAME.fullmatch(text):
@@ -229,7 +243,7 @@ def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
 
 
 def _resolve_objective(name: str) -> str:
-    """Return the objective with this name of the benchmark or of FD-Shifts."""
+    """Return the objective of the benchmark for a name of the benchmark or of FD-Shifts."""
     available = tuple(dict.fromkeys(method.objective for method in METHODS.values()))
     objective = _OBJECTIVE_BY_FD_SHIFTS_NAME.get(name, name)
     if objective not in available:
@@ -242,7 +256,10 @@ def _resolve_objective(name: str) -> str:
 
 
 def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int]) -> ResultsFolder:
-    """Return the results without the held-out classes, which must match the configuration."""
+    """Remove the held-out classes from the results.
+
+    Raises InputError if the configuration of the folder names other classes.
+    """
     configured = configured_held_out(path)
     if configured and set(configured) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
@@ -256,7 +273,8 @@ def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int])
 
 
 def _check_same_classes(store: Store, results: ResultsFolder) -> None:
-    """Reject a network with other classes; folders with trained runs have names for classes."""
+    """Raise an error if the classes of the results differ from those of an imported folder."""
+    # A folder with trained runs has names of classes, which cannot be compared with codes.
     has_codes = store.facts.get("imported") == _IMPORT_ORIGIN
     if has_codes and store.classes != results.classes:
         raise InputError(
@@ -267,6 +285,7 @@ def _check_same_classes(store: Store, results: ResultsFolder) -> None:
 
 
 def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
+    """Raise an error if a store contains a run of this name that may not be replaced."""
     existing = next((other for other in store.runs if other.name == run.name), None)
     if existing is None:
         return
@@ -284,10 +303,14 @@ def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
 def _write_run(
     folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None
 ) -> StoredRun:
-    """Write the score files of a run, which become valid when the manifest names them."""
+    """Write the score files of a run.
+
+    The files become valid when the manifest contains their names.
+    """
     validation = [part for part in scores if part.exposure == VALIDATION]
     tested = [part for part in scores if part.exposure != VALIDATION]
-    validation_file = test_file = ""
+    validation_file = ""
+    test_file = ""
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
     if validation:
         validation_file = write_scores(folder, f"{IMPORTED}/validate-{run.name}", validation)
@@ -301,7 +324,7 @@ def _write_run(
 def _update_manifest(
     folder: Path, store: Store | None, stored: StoredRun, results: ResultsFolder
 ) -> None:
-    """Write the manifest with a run, and delete files that it no longer names."""
+    """Add a run to the manifest, and delete files that the manifest no longer names."""
     if store is not None:
         others = [other for other in store.stored_runs if other.run.name != stored.run.name]
         write_manifest(
@@ -328,17 +351,17 @@ def _update_manifest(
     )
 
 
-#: Scores that depend on the level of the logits, which is unknown for logits from probabilities.
+#: Methods that depend on the level of the logits. Probabilities do not determine this level.
 LEVEL_SCORES: Final = frozenset({"dg_mls", "dg_energy"})
 
 
 def score_network(
     results: ResultsFolder, objective: str
 ) -> tuple[list[RunScores], dict[str, str], list[str]]:
-    """Score every exposure with every method that can be computed for all of them.
+    """Score every exposure with the methods that can be computed for all exposures.
 
-    Returns the scores, the reasons why other methods have none, and notes on the external
-    confidences.
+    Returns the scores of each exposure, the reason for each method without scores, and notes on the
+    external confidences.
     """
     external_columns, notes = _match_external_confidences(results, objective)
     is_in_unit_interval = all(
@@ -357,29 +380,30 @@ def score_network(
     weight, bias = results.last_layer or (None, None)
     data = FitData(results.train, validation, weight, bias)
     fitted = fit_all([m for m in methods if m.name not in external_columns], data)
-    scored = []
-    for exposure in results.exposures:
-        scores = fitted.score(exposure.outputs)
+    fitted_scores = [fitted.score(exposure.outputs) for exposure in results.exposures]
+    for scores in fitted_scores:
         reasons |= scores.reasons
+    # A method without a score for one exposure is left out of all exposures.
+    names = [method.name for method in methods if method.name not in reasons]
+    scores_by_exposure = []
+    for exposure, scores in zip(results.exposures, fitted_scores, strict=True):
         external = {name: exposure.external[c] for name, c in external_columns.items()}
         available = {**scores, **external}
-        confidence = {m.name: available[m.name] for m in methods if m.name not in scores.reasons}
+        confidence = {name: available[name] for name in names}
         key = exposure.facts.key
-        scored.append(RunScores.from_outputs(key, exposure.outputs, confidence, {}))
-    common = [m for m in scored[0].confidence if all(m in s.confidence for s in scored)]
-    scored = [
-        replace(s, confidence={m: s.confidence[m] for m in common}, reasons=reasons) for s in scored
-    ]
-    return scored, reasons, notes
+        scores_by_exposure.append(
+            RunScores.from_outputs(key, exposure.outputs, confidence, reasons)
+        )
+    return scores_by_exposure, reasons, notes
 
 
 def _applicable_methods(
     results: ResultsFolder, objective: str, validation: Predictions | None
 ) -> tuple[list[Method], dict[str, str]]:
-    """Return the applicable methods, and the reasons why others are not."""
+    """Return the applicable methods, and the reason for each other method of the objective."""
     reasons: dict[str, str] = {}
     methods = []
-    # The initial classifier of a network was trained with its own objective.
+    # Methods of the objective that trained the initial classifier also apply.
     objectives = filter(None, (objective, INITIAL_OBJECTIVES.get(objective)))
     for method in methods_of(objectives, missing={"ensemble"}, all_scores=True):
         if "train" in method.fitted_splits and results.train is None:
@@ -399,7 +423,7 @@ def _applicable_methods(
 def _match_external_confidences(
     results: ResultsFolder, objective: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the column of external confidences by method, and notes on their use."""
+    """Return the column of external confidences of each method, and a note on each column."""
     method_by_column = {
         column: method.name
         for score, column in EXTERNAL_COLUMNS.items()
@@ -411,23 +435,25 @@ def _match_external_confidences(
     for column in EXTERNAL_COLUMNS.values():
         if column not in results.exposures[0].external:
             continue
+        prefix = f"the external confidences {column!r} are"
         if not all(column in exposure.external for exposure in results.exposures):
-            reason = "not available for all exposures"
+            notes.append(f"{prefix} not used: not available for all exposures")
         elif column not in method_by_column:
-            reason = "no method of such networks"
+            notes.append(f"{prefix} not used: no method of such networks")
         else:
             method = method_by_column[column]
             column_by_method[method] = column
-            notes.append(f"the external confidences {column!r} are the method {method!r}")
-            continue
-        notes.append(f"the external confidences {column!r} are not used: {reason}")
+            notes.append(f"{prefix} the method {method!r}")
     return column_by_method, notes
 
 
 def _align_with_store(
     store: Store, exposures: Sequence[ExposureOutputs]
 ) -> tuple[ExposureOutputs, ...]:
-    """Return exposures in the order of a store, with its source indices; reject other images."""
+    """Return the exposures in the order of a store, with the source indices of the store.
+
+    Raises InputError if the exposures or their images differ from those of the store.
+    """
     by_key = {exposure.facts.key: exposure for exposure in exposures}
     required = [exposure.key for exposure in store.exposures]
     tested = [key for key in by_key if key != VALIDATION]
@@ -440,7 +466,8 @@ def _align_with_store(
         )
     aligned = []
     for key in ([VALIDATION] if VALIDATION in by_key else []) + required:
-        stored, exposure = store.first_scores(key, logits=True), by_key[key]
+        stored = store.first_scores(key, logits=True)
+        exposure = by_key[key]
         if stored is None:
             aligned.append(exposure)
             continue
@@ -451,6 +478,7 @@ def _align_with_store(
 
 
 def _check_same_images(key: str, outputs: Predictions, stored: RunScores) -> None:
+    """Raise an error if the number of images, the number of classes or a label differs."""
     n_classes = outputs.n_classes if stored.logits is None else stored.logits.shape[1]
     if outputs.n != stored.n or outputs.n_classes != n_classes:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Tables with one row per image: the export of runs, and files with scores to be added.
+"""Tables with one row per image, for exported runs and for added scores.
 
 The columns run, exposure and row identify the image of a row.
 """
@@ -34,7 +34,10 @@ RunAndExposure = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Row numbers of a table by run and exposure, in the order of the images."""
+    """Row numbers of a table by run and exposure.
+
+    The row numbers of a run and an exposure are in the order of the images.
+    """
 
     table: DataTable
     rows_by_exposure: Mapping[RunAndExposure, IntArray]
@@ -60,11 +63,10 @@ class RowIndex:
         return values
 
     def class_codes(self, name: str, classes: Sequence[str]) -> IntArray:
-        """Return a column of classes as codes; the column may contain codes or names."""
+        """Return the class codes of a column, which may contain codes or names of classes."""
         column = self._column(name)
         if column.is_text:
-            code_by_class = {name: code for code, name in enumerate(classes)}
-            return _encode_names(column, code_by_class, "class", self.table)
+            return _encode_names(column, classes, "class", self.table)
         values = np.asarray(column.values)
         lowest = -1 if name == "label" else 0
         rule = (
@@ -80,7 +82,7 @@ class RowIndex:
         return values.astype(np.int64)
 
     def describe_row(self, row: int) -> str:
-        """Describe the image of a row."""
+        """Return a phrase with the run, the exposure and the number of the image in a row."""
         for (run, exposure), rows in self.rows_by_exposure.items():
             position = np.flatnonzero(rows == row)
             if position.size:
@@ -93,7 +95,11 @@ class RowIndex:
 
 
 def match_rows(store: Store, table: DataTable) -> RowIndex:
-    """Match the rows of a table with the images of a store; each image must occur once."""
+    """Match the rows of a table with the images of a store.
+
+    If the table contains a run and an exposure, it must contain each of their images in exactly one
+    row.
+    """
     for name in INDEX_COLUMNS:
         if name not in table.kind_by_column:
             raise UnknownNameError(
@@ -101,42 +107,69 @@ def match_rows(store: Store, table: DataTable) -> RowIndex:
                 "confidences identifies images by the columns `run`, `exposure` and `row`"
             )
     columns = table.load(INDEX_COLUMNS)
-    run_codes = {run.name: code for code, run in enumerate(store.runs)}
+    run_names = [run.name for run in store.runs]
     keys = [VALIDATION, *(exposure.key for exposure in store.exposures)]
-    exposure_codes = {key: code for code, key in enumerate(keys)}
-    run = _encode_names(columns["run"].as_text(), run_codes, "run", table)
-    exposure = _encode_names(columns["exposure"].as_text(), exposure_codes, "exposure", table)
-    # 0 for exposures that no run has.
+    run_codes = _encode_names(columns["run"].as_text(), run_names, "run", table)
+    exposure_codes = _encode_names(columns["exposure"].as_text(), keys, "exposure", table)
     n_images = np.zeros(len(keys), dtype=np.int64)
-    for code in np.unique(exposure):
+    for code in np.unique(exposure_codes):
         scores = store.first_scores(keys[code])
+        # An exposure that no run has contains no images.
         n_images[code] = 0 if scores is None else scores.n
-    row = _read_row_numbers(columns["row"], table, n_images, keys, exposure)
-    # One code per pair of run and exposure.
-    pair = run * len(keys) + exposure
-    pair_names = [(run_name, key) for run_name in run_codes for key in keys]
-    order = np.lexsort((row, pair))
-    _check_no_duplicates(table, order, pair, row, pair_names)
-    pairs, starts = np.unique(pair[order], return_index=True)
+    images = _read_image_numbers(columns["row"], table, n_images, keys, exposure_codes)
     rows_by_exposure: dict[RunAndExposure, IntArray] = {}
-    for code, rows in zip(pairs, np.split(order, starts[1:]), strict=True):
-        run_name, key = pair_names[code]
-        n_required = int(n_images[code % len(keys)])
-        if len(rows) < n_required:
-            missing = np.setdiff1d(np.arange(n_required), row[rows])
-            raise InputError(
-                f"{table.source}: every image must be there; of the exposure {key!r} of the run "
-                f"{run_name!r}, {missing.size:,} of {n_required:,} are missing, the first is row "
-                f"{missing[0]}"
-            )
-        rows_by_exposure[run_name, key] = rows
+    for rows in _split_by_exposure(run_codes, exposure_codes, images):
+        run_name = run_names[run_codes[rows[0]]]
+        exposure_code = exposure_codes[rows[0]]
+        pair = (run_name, keys[exposure_code])
+        _check_each_image_once(table.source, pair, rows, images[rows], int(n_images[exposure_code]))
+        rows_by_exposure[pair] = rows
     return RowIndex(table, rows_by_exposure)
 
 
+def _split_by_exposure(
+    run_codes: IntArray, exposure_codes: IntArray, images: IntArray
+) -> list[IntArray]:
+    """Return the row numbers of each pair of run and exposure, sorted by image."""
+    order = np.lexsort((images, exposure_codes, run_codes))
+    run_changes = np.diff(run_codes[order]) != 0
+    exposure_changes = np.diff(exposure_codes[order]) != 0
+    starts = np.flatnonzero(run_changes | exposure_changes) + 1
+    return np.split(order, starts)
+
+
+def _check_each_image_once(
+    source: str, pair: RunAndExposure, rows: IntArray, images: IntArray, n_images: int
+) -> None:
+    """Raise an error if the rows of a run and an exposure repeat an image or lack one.
+
+    `images` contains the image numbers of `rows` in ascending order.
+    """
+    run, exposure = pair
+    is_repeated = images[1:] == images[:-1]
+    if is_repeated.any():
+        position = int(np.flatnonzero(is_repeated)[0])
+        raise InputError(
+            f"{source}: each image must occur once; row {images[position]} of the exposure "
+            f"{exposure!r} of the run {run!r} is in the rows {rows[position]} and "
+            f"{rows[position + 1]} of the file"
+        )
+    if images.size < n_images:
+        missing = np.setdiff1d(np.arange(n_images), images)
+        raise InputError(
+            f"{source}: every image must be there; of the exposure {exposure!r} of the run "
+            f"{run!r}, {missing.size:,} of {n_images:,} are missing, the first is row {missing[0]}"
+        )
+
+
 def _encode_names(
-    column: DataColumn, code_by_name: Mapping[str, int], kind: str, table: DataTable
+    column: DataColumn, names: Sequence[str], kind: str, table: DataTable
 ) -> IntArray:
-    """Return the code of each name in a column; raise UnknownNameError for other names."""
+    """Return the index in `names` of each name in a column.
+
+    Raises UnknownNameError if the column contains a name that is not in `names`.
+    """
+    code_by_name = {name: code for code, name in enumerate(names)}
     distinct_codes, distinct_names = column.distinct()
     known_codes = [code_by_name.get(str(name), -1) for name in distinct_names]
     codes: IntArray = np.array(known_codes, dtype=np.int64)[distinct_codes]
@@ -151,18 +184,23 @@ def _encode_names(
     return codes
 
 
-def _read_row_numbers(
-    column: DataColumn, table: DataTable, n_images: IntArray, keys: list[str], exposure: IntArray
+def _read_image_numbers(
+    column: DataColumn,
+    table: DataTable,
+    n_images: IntArray,
+    keys: list[str],
+    exposure_codes: IntArray,
 ) -> IntArray:
+    """Return the number of the image in each row, counted from 0 within its exposure."""
     if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
             f"{table.source}: 'row' must hold whole numbers from 0; got {column.dtype_name}"
         )
     values: IntArray = np.asarray(column.values).astype(np.int64)
-    invalid = (values < 0) | (values >= n_images[exposure])
+    invalid = (values < 0) | (values >= n_images[exposure_codes])
     if invalid.any():
         row = int(np.flatnonzero(invalid)[0])
-        code = exposure[row]
+        code = exposure_codes[row]
         raise DomainError(
             f"{table.source}: 'row' counts the images of an exposure from 0; {keys[code]!r} has "
             f"{n_images[code]:,}, and got {values[row]} in row {row} of the file"
@@ -170,32 +208,20 @@ def _read_row_numbers(
     return values
 
 
-def _check_no_duplicates(
-    table: DataTable, order: IntArray, pair: IntArray, row: IntArray, names: list[RunAndExposure]
-) -> None:
-    is_duplicate = (np.diff(pair[order]) == 0) & (np.diff(row[order]) == 0)
-    if is_duplicate.any():
-        position = int(np.flatnonzero(is_duplicate)[0])
-        first_row, second_row = sorted((int(order[position]), int(order[position + 1])))
-        run, exposure = names[pair[first_row]]
-        raise InputError(
-            f"{table.source}: each image must occur once; row {row[first_row]} of the exposure "
-            f"{exposure!r} of the run {run!r} is in the rows {first_row} and {second_row} of the "
-            "file"
-        )
-
-
-#: Columns without confidences, in addition to the logits of `export`.
+#: Columns of a file of `export` that contain no confidences, without its columns of logits.
 _NON_SCORE_COLUMNS: Final = (*INDEX_COLUMNS, "label", "prediction")
 _LOGIT_COLUMN = re.compile(r"logit_\d+")
 #: Maximum number of names in a message.
 MAX_LISTED: Final = 8
-#: Valid names of methods, which become part of file names.
+#: Pattern of the names of added methods, which become part of file names.
 _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
 def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
-    """Return the name of the method by column of confidences."""
+    """Return a mapping from each column of confidences to the name of its method.
+
+    Without `columns`, all columns of numbers except the columns of `export` are confidences.
+    """
     requested = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in requested:
         if column not in table.kind_by_column:
@@ -224,7 +250,7 @@ def _may_be_score(column: str) -> bool:
 
 
 def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], replace: bool) -> None:
-    """Raise an error for an invalid name of a method, or one that is in use."""
+    """Raise an error if the name of a new method is invalid or in use."""
     if not _METHOD_NAME.fullmatch(name):
         raise InputError(
             "the name of a method must have up to 60 letters, digits, dots, hyphens, underscores "
@@ -242,14 +268,17 @@ def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], rep
 
 
 def method_title(title: str, column: str, name: str, n_columns: int) -> str:
-    """Return the title of a method, which includes the column if there are several."""
+    """Return the title of a method, which includes its column if there are several columns.
+
+    If `title` is empty, the title is the name of the method.
+    """
     if not title:
         return name
     return title if n_columns == 1 else f"{title}, {column}"
 
 
 def unused_column_notes(table: DataTable, method_by_column: dict[str, str]) -> list[str]:
-    """Return a note on the columns that are not used, if there are any."""
+    """Return one note with the unused columns of numbers, or no note if all are used."""
     unused = [c for c in table.names if c not in method_by_column and _may_be_score(c)]
     return [f"not used: {', '.join(map(repr, unused))}"] if unused else []
 
@@ -278,22 +307,25 @@ class Exported:
 
 
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
-    """Write the outputs of runs for every image as Parquet, to compute a confidence score from.
+    """Write the outputs of runs for every image as Parquet.
+
+    You can compute a confidence score from the file and add the score with `add_scores`.
 
     Parameters
     ----------
     store : Store
         The folder of runs.
     run : Run, str or None
-        One run or its name; None for all tested runs.
+        The run or its name. None exports all tested runs.
     path : str or Path
         Path of the file, with the suffix ".parquet". An existing file is replaced.
 
     Returns
     -------
     Exported
-        Description of the file. It has the columns run, exposure ("validation" first), row, label
-        (-1 for an image of no known class), prediction, and the logits as logit_0, logit_1, ...
+        Description of the file. Its columns are run, exposure, row, label, prediction, and the
+        logits logit_0, logit_1, ... The first exposure is "validation". The label of an image of an
+        unknown class is -1.
 
     Raises
     ------
@@ -336,7 +368,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
 
 
 def _export_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return the outputs of one run for every image as a table."""
+    """Return a table with the outputs of one run for every image."""
     import polars as pl
 
     stored = next(stored for stored in store.stored_runs if stored.run.name == run.name)
@@ -359,8 +391,9 @@ def _export_run(store: Store, run: Run) -> "pl.DataFrame":
 
 
 def _select_runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
+    """Return the requested run of a store, or all tested runs if `run` is None."""
     if run is None:
-        # Networks of added methods do not belong to the folder.
+        # The networks of added methods are not runs of the benchmark.
         added = {method.name for method in store.added_methods if method.classifier}
         return tuple(tested for tested in store.tested_runs if tested.arm not in added)
     name = run if isinstance(run, str) else run.name

@@ -1,8 +1,9 @@
-"""Resumable jobs: each is done once, and its results are identified by its specification.
+"""Resumable jobs, whose results are identified by their specification.
 
-The key of a job is a hash of its specification, so a changed setting is a new job and a finished
-job is not repeated. A job writes its receipt, a JSON file with hashes of its other files, last. A
-job that was killed, or whose files are missing or changed, is done again.
+The key of a job is a hash of its specification. A changed setting therefore defines a new job, and
+a finished job is not repeated. After its output files, a job writes its receipt, which is a JSON
+file with the hashes of the output files. A job runs again if it was killed, or if its files are
+missing or changed.
 """
 
 from abstain_bench.runs.jobs.engine import ENGINES as ENGINES

@@ -1,6 +1,6 @@
-"""`run_jobs`: run the jobs that are not done yet, each after those it needs, and their devices.
+"""Execution of jobs in processes or on a dask cluster, and assignment of devices.
 
-If several processes run jobs and one dies, the jobs of the others continue or are repeated.
+If one of several processes dies, the jobs of the other processes continue or are repeated.
 """
 
 import multiprocessing
@@ -59,7 +59,10 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def device_kind(devices: Sequence[str]) -> str:
-    """Return the kind of devices, such as "cuda". Results depend on the kind only."""
+    """Return the kind of the devices, such as "cuda".
+
+    Results depend on the kind of the device but not on its index.
+    """
     kinds = sorted({name.partition(":")[0] for name in devices})
     if len(kinds) != 1:
         raise InputError(
@@ -69,12 +72,12 @@ def device_kind(devices: Sequence[str]) -> str:
 
 
 def check_devices_available(devices: Iterable[str]) -> None:
-    """Raise an error for devices that cannot be used."""
+    """Raise an error if torch cannot use one of the devices."""
     from abstain_bench._torch import torch
 
     for name in devices:
         try:
-            # A device without data ("meta") cannot return a value.
+            # The device "meta" has no data, so `item` raises an error.
             torch.zeros(1, device=torch.device(name)).item()
         except (RuntimeError, AssertionError, TypeError) as error:
             first_line = (str(error).splitlines() or [""])[0]
@@ -82,10 +85,11 @@ def check_devices_available(devices: Iterable[str]) -> None:
 
 
 def device_of_this_process(devices: Sequence[str]) -> str:
-    """Return the device of the current process; the processes use the devices in turn.
+    """Return the device of the current process.
 
-    A process that replaces one that died uses its device. Outside of `run_jobs`, it is the first
-    device.
+    The processes are assigned to the devices in turn. A process that replaces a dead worker of a
+    dask cluster uses the device of this worker. Outside of `run_jobs`, the function returns the
+    first device.
 
     Examples
     --------
@@ -97,12 +101,12 @@ def device_of_this_process(devices: Sequence[str]) -> str:
 
 
 def set_process_index(number: int) -> None:
-    """Set the index of this process among those that share the devices."""
+    """Set the index of this process among the processes that share the devices."""
     global _process_index  # noqa: PLW0603  the index belongs to the process
     _process_index = number
 
 
-#: Where jobs can run.
+#: Executors of jobs.
 ENGINES = ("processes", "dask")
 
 
@@ -119,14 +123,16 @@ def run_jobs(
     total: int = 0,
     pool: "WorkerPool | None" = None,
 ) -> list[Outcome]:
-    """Run the jobs that are not done yet, each after those it needs.
+    """Run the jobs that are not done yet.
+
+    A job starts when all jobs that it needs are done.
 
     Notes
     -----
-    A job whose process is killed is started once more. On your own cluster, its scheduler decides
-    how often it is started (``distributed.scheduler.allowed-failures``). Ctrl-C ends the processes
-    that this call started. Jobs on your own workers run to their end, and the next call finds their
-    files.
+    If the process of a job is killed, the job starts once more. On a running cluster, the option
+    ``distributed.scheduler.allowed-failures`` of the scheduler limits the number of starts. Ctrl-C
+    ends the processes that this call started. Jobs on the workers of a running cluster continue to
+    their end, and the next call uses their files.
 
     Examples
     --------
@@ -149,7 +155,7 @@ def run_jobs(
     table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
     run = partial(run_job, work=work, folder=folder)
     if engine == "dask" and table.waiting:
-        # A worker may have another working directory.
+        # The path is absolute, because a worker may have another working directory.
         run_on_cluster(table, work, folder.resolve(), processes, address)
     if processes == 1:
         while (job := table.next_job()) is not None:
@@ -164,9 +170,10 @@ def run_jobs(
 
 
 class WorkerPool:
-    """Processes that run jobs of one or several rounds, so that each imports and loads once.
+    """Processes that run the jobs of one or several calls of `run_jobs`.
 
-    The processes start with the first job and end with the context.
+    Each process imports modules and loads a task once. The processes start with the first job and
+    end when the ``with`` block ends.
 
     Parameters
     ----------
@@ -179,7 +186,7 @@ class WorkerPool:
         self.pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Return the pool; the processes start later."""
+        """Return the pool, whose processes start with the first job."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -187,10 +194,13 @@ class WorkerPool:
         self._shut_down()
 
     def run(self, table: JobTable, run: JobRunner) -> None:
-        """Run jobs until none can start, or until a process dies, which ends the pool."""
+        """Run jobs until no job can start.
+
+        If a process dies, the function ends all processes and returns.
+        """
         running: dict[Future[Outcome], Job] = {}
         if self.pool is None:
-            # Spawned and not forked: a fork copies the threads of torch in an undefined state.
+            # A forked process would inherit the state of the threads of torch, which is undefined.
             context = multiprocessing.get_context("spawn")
             n_started = context.Value("i", 0)
             self.pool = ProcessPoolExecutor(
@@ -207,7 +217,7 @@ class WorkerPool:
                 table.handle_process_death(job)
             self._shut_down()
         except BaseException:
-            # Unfinished jobs leave no results. Shutting down waits for the processes.
+            # Unfinished jobs have no results. The shutdown waits until the killed processes end.
             for process in list((self.pool._processes or {}).values()):  # noqa: SLF001
                 process.kill()
             self._shut_down()
@@ -220,14 +230,15 @@ class WorkerPool:
         run: JobRunner,
         running: dict[Future[Outcome], Job],
     ) -> bool:
-        """Submit jobs until all processes are busy; return whether any job is running.
+        """Submit jobs until all processes are busy, and return whether any job is running.
 
-        No more jobs are submitted than can run, so that a death interrupts known jobs only.
+        The function submits at most one job per process. If a process dies, the interrupted jobs
+        are therefore the jobs in `running`.
         """
         while len(running) < self.processes and (job := table.next_job()) is not None:
             if table.must_run_alone(job, running.values()):
                 break
-            # Submit before the start is recorded: this raises if a process has just died.
+            # If a process has died, `submit` raises an error before the start is recorded.
             with _delay_ctrl_c():
                 future = pool.submit(run, job)
             table.start(job)
@@ -242,7 +253,7 @@ class WorkerPool:
 
 @contextmanager
 def _delay_ctrl_c() -> Iterator[None]:
-    """Block Ctrl-C while a process starts, until the process ignores it."""
+    """Block Ctrl-C while a process starts, because the process does not ignore it yet."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -254,7 +265,10 @@ def _delay_ctrl_c() -> Iterator[None]:
 
 
 def _initialize_process(n_started: Any) -> None:
-    """Ignore Ctrl-C in this process, number it, and end it with its parent."""
+    """Prepare a process of the pool.
+
+    The process ignores Ctrl-C, gets an index, and ends when its parent process ends.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with n_started.get_lock():
         set_process_index(n_started.value)
@@ -263,36 +277,40 @@ def _initialize_process(n_started: Any) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process ends, and exit."""
+    """Wait until the parent process ends, then exit."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])
         os._exit(1)
 
 
-#: Seconds to wait for a worker if there is none.
+#: Maximum number of seconds to wait for the first worker.
 _WORKER_TIMEOUT = 60
 
 #: Seconds between two checks for new workers.
 _POLL_INTERVAL = 5
 
-#: Allows one job per process: the generator and threads of torch belong to the process.
+#: Limits each process to one job, because all threads of a process share the random generator and
+#: the thread settings of torch.
 _PROCESS_LOCK = Lock()
 
 
 def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, address: str) -> None:
-    """Run jobs on a running cluster, or on a local one, until none can start."""
+    """Run jobs on a dask cluster until no job can start.
+
+    Without an address, the function starts a local cluster.
+    """
     with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
         if address:
             _check_shared_folder(client, folder)
-        # A local cluster gives a job up at the first death of its worker; the table restarts it.
+        # A local cluster does not restart a job whose worker died, so the table restarts it.
         run = partial(run_job, work=work, folder=folder)
         dispatcher = _JobDispatcher(table, run, client, may_restart=not address)
         try:
             while dispatcher.submit_jobs():
                 dispatcher.collect()
         except BaseException:
-            # The client may be closed already; the original error matters.
+            # An error of a closed client must not replace the original error.
             with suppress(Exception):
                 client.cancel(list(dispatcher.running), force=True)
             raise
@@ -302,16 +320,19 @@ class _JobDispatcher:
     """Submits jobs to a cluster, at most one per worker."""
 
     def __init__(self, table: JobTable, do: JobRunner, client: Any, *, may_restart: bool) -> None:
-        self.table, self.do, self.client, self.may_restart = table, do, client, may_restart
+        self.table = table
+        self.do = do
+        self.client = client
+        self.may_restart = may_restart
         self.running: dict[Any, Job] = {}
         self.finished: SimpleQueue[Any] = SimpleQueue()
         self.worker_indices: dict[str, int] = {}
 
     def submit_jobs(self) -> bool:
-        """Submit jobs until all workers are busy; return whether any job is running."""
+        """Submit jobs until all workers are busy, and return whether any job is running."""
         workers = self._workers()
         while len(self.running) < len(workers) and (job := self.table.next_job()) is not None:
-            # With a unique key, because dask would return the result of an earlier submission.
+            # The key is unique, because dask returns the earlier result for a repeated key.
             name = f"{job.stem}-{secrets.token_hex(4)}"
             future = self.client.submit(
                 _run_on_worker, self.do, job, self.worker_indices, key=name, pure=False, retries=0
@@ -328,6 +349,7 @@ class _JobDispatcher:
             self._end(future, self.running.pop(future))
 
     def _end(self, future: Any, job: Job) -> None:
+        """Record the outcome of a job whose future has ended."""
         if future.status == "finished":
             self.table.finish(future.result())
         elif future.status != "error":
@@ -335,11 +357,11 @@ class _JobDispatcher:
         elif isinstance(error := future.exception(), import_distributed().KilledWorker):
             self.table.handle_process_death(job, may_restart=self.may_restart)
         else:
-            # Jobs catch their own errors, so the worker could not receive or load the job.
+            # `run_job` catches the errors of a job, so the worker could not load the job.
             raise error
 
     def _workers(self) -> list[str]:
-        """Return the addresses of the workers; wait for a worker if there is none."""
+        """Return the addresses of the workers, after waiting for the first worker."""
         try:
             addresses = list(self.client.nthreads())
             if not addresses:
@@ -355,7 +377,10 @@ class _JobDispatcher:
 
 
 def assign_worker_indices(addresses: list[str], previous: dict[str, int]) -> dict[str, int]:
-    """Return an index per worker, from 0 on each machine; new workers take the lowest free one."""
+    """Return the index of each worker among the workers on its machine.
+
+    A worker keeps its previous index. A new worker gets the lowest unused index of its machine.
+    """
     indices = {address: previous[address] for address in addresses if address in previous}
     for address in addresses:
         if address not in indices:
@@ -370,14 +395,17 @@ def _host(address: str) -> str:
 
 
 def _run_on_worker(do: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
-    """Run a job, one at a time in each process even if a worker has several threads."""
+    """Run a job on a worker.
+
+    The lock prevents a worker with several threads from running several jobs at the same time.
+    """
     with _PROCESS_LOCK:
         set_process_index(worker_indices.get(import_distributed().get_worker().address, 0))
         return do(job)
 
 
 def _check_shared_folder(client: Any, folder: Path) -> None:
-    """Raise an error if a worker does not see the folder of this process."""
+    """Raise an error if a worker cannot access the folder of this process."""
     token = folder / f".{secrets.token_hex(8)}.tmp"
     write_atomically(token, b"")
     try:
@@ -394,5 +422,8 @@ def _check_shared_folder(client: Any, folder: Path) -> None:
 
 
 def _file_exists(path: str) -> bool:
-    """Return whether a file exists. A worker without abstain cannot load this function."""
+    """Return whether a file exists.
+
+    A worker on which abstain is not installed cannot load this function and returns an error.
+    """
     return Path(path).is_file()

@@ -1,6 +1,7 @@
-"""Progress of running jobs: each job updates a small file, at most once per second.
+"""Progress of running jobs.
 
-Any process that sees the folder can read it.
+Each job updates a small file at most once per second. Any process with access to the folder can
+read this file.
 """
 
 import json
@@ -14,7 +15,7 @@ from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import PROGRESS_SUFFIX, Job
 
-#: Seconds without an update after which the process of a progress file counts as dead.
+#: Number of seconds without an update after which the process of a job is considered dead.
 _STALE: Final = 120.0
 
 
@@ -27,14 +28,14 @@ class JobProgress:
     name : str
         Name of the job.
     unit : str
-        Unit of its steps: "epoch", or "part" of the images.
+        Unit of the steps, which is "epoch" or "part". A part is a set of images.
     done : float
-        Number of finished steps, with the finished share of the current one.
+        Number of finished steps, plus the finished share of the current step.
     total : int
         Number of steps.
     seconds_left : float
-        Estimated seconds until the end at the present speed; NaN if unknown.
-        Seconds that the rest takes at the speed so far; NaN where nothing is known of it.
+        Estimated number of seconds until the job ends, at the mean speed so far. It is NaN if the
+        speed is unknown.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class JobProgress:
 
     @property
     def description(self) -> str:
-        """The current step as text."""
+        """The unit, the number of the current step, and the number of steps."""
         return f"{self.unit} {min(int(self.done) + 1, self.total)} of {self.total}"
 
 
@@ -63,9 +64,9 @@ class ProgressWriter:
     job : Job
         The running job.
     folder : Path
-        Folder with its files.
+        Folder with the files of the job.
     unit : str
-        Unit of its steps.
+        Unit of the steps.
     total : int
         Number of steps.
     interval : float, default=1.0
@@ -87,17 +88,20 @@ class ProgressWriter:
     def __init__(
         self, job: Job, folder: Path, unit: str, total: int, *, interval: float = 1.0
     ) -> None:
-        self.name, self.path = job.name, job.path(folder, PROGRESS_SUFFIX)
-        self.unit, self.total, self.interval = unit, total, interval
+        self.name = job.name
+        self.path = job.path(folder, PROGRESS_SUFFIX)
+        self.unit = unit
+        self.total = total
+        self.interval = interval
         self._n_finished_steps = 0
         self._first_update: tuple[float, float] | None = None
         self._next_time = 0.0
 
     def __call__(self, done: float) -> None:
-        """Update the number of finished steps, including the share of the current one."""
+        """Update the number of finished steps, which includes the share of the current step."""
         now = time.monotonic()
         if self._first_update is None:
-            # A resumed training starts with finished steps, which must not count for the speed.
+            # A resumed training starts with finished steps, which are excluded from the speed.
             self._first_update = (now, done)
         if now < self._next_time:
             return
@@ -111,18 +115,22 @@ class ProgressWriter:
             "total": self.total,
             "left": (self.total - done) / speed if speed > 0 else None,
         }
-        # A missing or damaged progress file must not make the job fail.
+        # The job must not fail because its progress file cannot be written.
         with suppress(OSError):
             self.path.write_text(json.dumps(content), encoding="utf-8")
 
     def add_share(self, share: float) -> None:
-        """Update the finished share of the current step; 1.0 starts the next step."""
+        """Update the finished share of the current step.
+
+        A share of 1.0 finishes the current step.
+        """
         self(self._n_finished_steps + share)
-        self._n_finished_steps += share >= 1
+        if share >= 1:
+            self._n_finished_steps += 1
 
 
 def read_job_progress(folder: Path) -> list[JobProgress]:
-    """Return the progress of the running jobs of a folder, ordered by name.
+    """Return the progress of the running jobs of a folder, sorted by name.
 
     Examples
     --------
@@ -133,15 +141,20 @@ def read_job_progress(folder: Path) -> list[JobProgress]:
     """
     progress = []
     for path in folder.glob(f"*{PROGRESS_SUFFIX}"):
-        # The file may be deleted or incomplete.
+        # The job may delete its file, or may just be writing it.
         with suppress(InputError, OSError, KeyError, TypeError, ValueError):
             age = max(0.0, time.time() - path.stat().st_mtime)
             content = read_json_object(path)
             seconds_left = float("nan")
             if content["left"] is not None:
                 seconds_left = max(0.0, float(content["left"]) - age)
-            done, total = float(content["done"]), int(content["total"])
+            job_progress = JobProgress(
+                name=str(content["name"]),
+                unit=str(content["unit"]),
+                done=float(content["done"]),
+                total=int(content["total"]),
+                seconds_left=seconds_left,
+            )
             if age < _STALE:
-                name, unit = str(content["name"]), str(content["unit"])
-                progress.append(JobProgress(name, unit, done, total, seconds_left))
+                progress.append(job_progress)
     return sorted(progress, key=lambda job: job.name)

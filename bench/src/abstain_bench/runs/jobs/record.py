@@ -1,6 +1,6 @@
-"""Records of jobs: `Job`, `Outcome` and `Receipt`, and the table of all jobs of a run.
+"""`Job`, `Outcome` and `Receipt`, and the table of all jobs of a run.
 
-A receipt is written last and contains the hashes of the other files of its job.
+A receipt contains the hashes of the output files of its job and is written after these files.
 """
 
 import hashlib
@@ -25,29 +25,30 @@ _KEY_LENGTH_IN_NAMES = 12
 #: Suffix of the file with the progress of a running job.
 PROGRESS_SUFFIX: Final = ".now"
 
-#: Suffixes of files that are no output of a job: receipt, log, unfinished state, progress.
+#: Suffixes of the files of a job that are not outputs. These are the receipt, the log, the
+#: checkpoint and the progress file.
 _NON_OUTPUT_SUFFIXES = (".json", ".log", ".part", PROGRESS_SUFFIX)
 
-#: How often a job is started if its process dies.
+#: Maximum number of starts of a job whose process dies.
 _MAX_STARTS = 2
 
 
 @dataclass(frozen=True)
 class Job:
-    """A unit of work, specified by plain values.
+    """A unit of work that is specified by plain values.
 
     Attributes
     ----------
     name : str
-        Name for people and file names: letters, digits, dots and hyphens.
+        Name in messages and file names. It consists of letters, digits, dots and hyphens.
     spec : mapping
-        Everything that the result depends on, as JSON values.
+        JSON values that determine the result, together with the needed jobs.
     needs : tuple of Job
-        Jobs whose files this job reads. Their keys are part of its key.
+        Jobs whose files this job reads. The keys of these jobs are part of the key of this job.
     warm_up_file : str
-        Name of a file with a warm-up that several jobs share, or empty. The first job writes it and
-        the last one deletes it. It saves time and does not change the results, so it is not part of
-        the key.
+        Name of a file with a warm-up that several jobs share, or empty. The first of these jobs
+        writes the file, and it is deleted after the last of them. The file saves time and does not
+        change the results, so it is not part of the key.
 
     Examples
     --------
@@ -64,38 +65,38 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """Hash of the specification and of the keys of the needed jobs."""
+        """Hash of the specification and the keys of the needed jobs."""
         content = {"spec": self.spec, "needs": [job.key for job in self.needs]}
         text = json.dumps(content, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def stem(self) -> str:
-        """Common beginning of the names of its files."""
+        """Prefix of the names of the files of the job."""
         return f"{self.name}-{self.key[:_KEY_LENGTH_IN_NAMES]}"
 
     def path(self, folder: Path, suffix: str) -> Path:
-        """Return the path of its file with this suffix."""
+        """Return the path of the file of the job with a suffix."""
         return folder / f"{self.stem}{suffix}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended, or that it has started.
+    """Status and results of a job.
 
     Attributes
     ----------
     job : Job
         The job.
     status : str
-        "done"; "kept" if it was done before; "failed"; or "left out" if a needed job failed.
+        "done", "kept" if the job was done before, "failed", or "left out" if a needed job failed.
         Callbacks also receive "begun" when a job starts.
     seconds : float
-        Duration, also of a job that was done before.
+        Duration of the job. If the status is "kept", this is the duration in the receipt.
     error : str
-        Reason of a failure, in one line.
+        Reason of a failure in one line.
     facts : mapping
-        Results from its receipt.
+        Results in the receipt of the job.
     """
 
     job: Job
@@ -110,32 +111,34 @@ class Outcome:
         return self.status in {"done", "kept"}
 
 
-#: Does a job in a folder: writes its files there atomically and returns its facts.
+#: Function that executes a job. It writes the files of the job to a folder atomically and returns
+#: the facts of the job.
 Work = Callable[[Job, Path], Mapping[str, Any]]
-#: Does a job and returns its outcome.
+#: Function that executes a job and returns its outcome.
 JobRunner = Callable[[Job], Outcome]
-#: Callback for each start and end of a job, with the number of finished jobs and of all jobs.
+#: Callback that is called when a job starts and when it ends. Its arguments are the outcome, the
+#: number of finished jobs, and the number of all jobs.
 OnOutcome = Callable[[Outcome, int, int], None]
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The receipt of a finished job: its results, and everything that they depend on.
+    """The receipt of a finished job, with its results, its specification and hashes of its files.
 
     Attributes
     ----------
     name, key : str
         Name and key of the job.
     seconds : float
-        Duration.
+        Duration of the job.
     facts : mapping
-        Results.
+        Results of the job.
     mark : str
-        Hash of the facts; empty in receipts of earlier versions.
+        Hash of the facts. It is empty in receipts of earlier versions.
     files : mapping from str to str
-        Hashes of the output files, by suffix.
+        Hash of each output file by the suffix of the file.
     spec, needs : mapping and tuple of str
-        Specification of the job, and the keys of the jobs it needs.
+        Specification of the job, and keys of the jobs that it needs.
     """
 
     name: str
@@ -154,15 +157,18 @@ class Receipt:
 
     @classmethod
     def read(cls, path: Path) -> "Receipt":
-        """Read a receipt; raise InputError if it is invalid, incomplete or was changed."""
+        """Read a receipt from a file.
+
+        Raises InputError if the receipt is invalid or incomplete, or if its facts were changed.
+        """
         # Earlier versions did not write these two fields.
         content = {"mark": "", "needs": [], **read_json_object(path)}
         return records.from_fields(cls, content, "a receipt")
 
 
 def run_job(job: Job, work: Work, folder: Path) -> Outcome:
-    """Do one job and write its receipt, or the log of its failure."""
-    # A worker that died may have finished the job before.
+    """Execute a job, and write its receipt, or a log if the job fails."""
+    # A worker may have finished the job before it died.
     if (stored := stored_outcome(job, folder)) is not None:
         return stored
     start = perf_counter()
@@ -194,8 +200,10 @@ def run_job(job: Job, work: Work, folder: Path) -> Outcome:
 
 
 def stored_outcome(job: Job, folder: Path) -> Outcome | None:
-    """Return the outcome of a job that was done before; None without a valid receipt."""
-    # A changed receipt also gives None: the job is done again.
+    """Return the outcome of a job that was done before.
+
+    The result is None if the job has no receipt, or if the receipt or an output file was changed.
+    """
     with suppress(InputError, OSError):
         receipt = Receipt.read(job.path(folder, ".json"))
         if receipt.key == job.key and receipt.files == _hash_output_files(job, folder):
@@ -206,7 +214,8 @@ def stored_outcome(job: Job, folder: Path) -> Outcome | None:
 def read_receipts(folder: Path) -> dict[str, Receipt]:
     """Return the receipts of all finished jobs by the stem of their files, newest first.
 
-    A job counts as finished if its files exist and are not empty; their content is not checked.
+    A job is finished if all files in its receipt exist and are not empty. The function does not
+    check the contents of the files.
     """
     dated_receipts = []
     for path in folder.glob("*.json"):
@@ -225,7 +234,7 @@ def _hash_facts(facts: Mapping[str, Any]) -> str:
 
 
 def _hash_output_files(job: Job, folder: Path) -> dict[str, str]:
-    """Return the hashes of the output files of a job, by suffix."""
+    """Return the hash of each output file of a job by the suffix of the file."""
     prefix = f"{job.stem}."
     path_by_suffix = {
         path.suffix: path for path in folder.iterdir() if path.name.startswith(prefix)
@@ -243,15 +252,16 @@ class JobTable:
     Parameters
     ----------
     jobs : iterable of Job
-        All jobs, each after those it needs.
+        All jobs. A job must come after the jobs that it needs.
     folder : Path
         Folder with the files of the jobs.
     on_outcome : callable, optional
-        Callback for each start and end of a job.
+        Callback that is called when a job starts and when it ends.
     earlier : sequence of Outcome
-        Outcomes of the jobs of earlier rounds.
+        Outcomes of the jobs in earlier calls of `run_jobs`.
     total : int
-        Number of jobs of all rounds, for the callback; 0 for those of this and earlier rounds.
+        Number of all jobs for the callback. If it is 0, the number of jobs in this call and in
+        earlier calls is used.
     """
 
     def __init__(
@@ -263,15 +273,16 @@ class JobTable:
         earlier: Sequence[Outcome] = (),
         total: int = 0,
     ) -> None:
-        self.folder, self.on_outcome = folder, on_outcome
+        self.folder = folder
+        self.on_outcome = on_outcome
         self.earlier = {outcome.job.stem: outcome for outcome in earlier}
-        # By stem, because two jobs with equal keys but different names write different files.
+        # Jobs are identified by stems, because two jobs with one key may have different names.
         self.jobs = {job.stem: job for job in jobs}
         self.outcome_by_stem: dict[str, Outcome] = {}
         self.n_starts: dict[str, int] = {}
         self.interrupted: set[str] = set()
         self.total = total or len(self.earlier) + len(self.jobs)
-        # Needed jobs that were done before and are not in the table.
+        # Jobs that are needed but are not in the table must have been done before.
         needs = {needed.stem: needed for job in self.jobs.values() for needed in job.needs}
         stored_needs = {
             stem: stored_outcome(needs[stem], folder)
@@ -289,9 +300,10 @@ class JobTable:
         self.waiting = [job for job in self.jobs.values() if job.stem not in self.outcome_by_stem]
 
     def next_job(self) -> Job | None:
-        """Return a job that can start, or None; jobs whose needs failed are finished as left out.
+        """Return a job that can start, or None if no job can start.
 
-        Jobs that can use a warm-up that a running job is about to write come last.
+        Jobs whose needed jobs failed get the status "left out". If a running job will write the
+        warm-up of a job, this job is returned only if no other job can start.
         """
         last_resort = None
         for job in list(self.waiting):
@@ -311,7 +323,7 @@ class JobTable:
         return last_resort
 
     def _is_warm_up_being_computed(self, job: Job) -> bool:
-        """Return whether a running job is about to write the warm-up that this job can use."""
+        """Return whether a running job will write the warm-up that a job can use."""
         if not job.warm_up_file or (self.folder / job.warm_up_file).is_file():
             return False
         waiting = {waiting_job.stem for waiting_job in self.waiting}
@@ -328,7 +340,10 @@ class JobTable:
         self._report(Outcome(job, "begun"))
 
     def finish(self, outcome: Outcome) -> None:
-        """Record the outcome of a job; delete a shared warm-up after its last job."""
+        """Record the outcome of a job.
+
+        After the last job that uses a warm-up, the function deletes the file of the warm-up.
+        """
         job = outcome.job
         self.outcome_by_stem[job.stem] = outcome
         if job.warm_up_file:
@@ -343,9 +358,11 @@ class JobTable:
             self.on_outcome(outcome, n_finished, self.total)
 
     def handle_process_death(self, job: Job, *, may_restart: bool = True) -> None:
-        """Put a job whose process died back into the queue, unless it was started too often."""
-        # If several processes are affected, the one that died is unknown. The job may also have
-        # finished just before.
+        """Return a job whose process died to the waiting jobs.
+
+        If the job was started too often or `may_restart` is False, the job fails.
+        """
+        # The death of any process interrupts all jobs, and a job may have finished just before.
         if (stored := stored_outcome(job, self.folder)) is not None:
             self.finish(stored)
         elif may_restart and self.n_starts[job.stem] < _MAX_STARTS:
@@ -355,13 +372,14 @@ class JobTable:
             self.finish(Outcome(job, "failed", error="its process was killed (out of memory?)"))
 
     def must_run_alone(self, job: Job, running: Iterable[Job]) -> bool:
-        """Return whether a job must wait for the running ones, because one was interrupted before.
+        """Return whether a job must wait until all running jobs have ended.
 
-        The process of an interrupted job may itself have died, and could interrupt the others.
+        This is the case if the job or a running job was interrupted by the death of a process. The
+        interrupted job may have caused the death, and could interrupt other jobs again.
         """
         running_stems = [other.stem for other in running]
         return bool(running_stems) and not self.interrupted.isdisjoint([job.stem, *running_stems])
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes in the order of the jobs."""
+        """Return the outcome of each job in the order of the jobs."""
         return [self.outcome_by_stem[stem] for stem in self.jobs]

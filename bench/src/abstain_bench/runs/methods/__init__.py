@@ -1,6 +1,6 @@
-"""Methods: scores of `abstain.confidence` on networks with different training objectives.
+"""Methods, which combine a score of `abstain.confidence` with a training objective.
 
-`METHODS` is the catalogue; `score_all` computes several methods for the outputs of one network.
+`METHODS` is the catalogue. `score_all` computes several methods for the outputs of one network.
 """
 
 from abstain_bench.runs.methods.catalogue import ENTRIES

@@ -1,6 +1,7 @@
-"""The catalogue of methods in the order of tables, by family, with the 22 scores of FD-Shifts.
+"""The methods by family, in the order of tables.
 
-Trained networks have the scores of FD-Shifts on request, imported networks always.
+The methods include the 22 scores of FD-Shifts. For trained networks, the scores of FD-Shifts that
+are not default methods are computed only on request. For imported networks, all are computed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,12 +23,12 @@ _CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
 _PLAIN: Final = "cross-entropy"
 _FEATURES: Final = frozenset({"features"})
 _LAST_LAYER: Final = _FEATURES | {"last_layer"}
-#: Percentile at which FD-Shifts clips features, and the number of training samples that it compares
-#: features with.
+#: Percentile at which FD-Shifts clips features.
 _PERCENTILE: Final = 99
+#: Number of training samples among which FD-Shifts searches the nearest neighbors.
 _NEIGHBORS: Final = 1000
 
-#: Methods for networks trained with cross-entropy, by the name of the score in FD-Shifts.
+#: Methods for networks that are trained with cross-entropy, by the name of the score in FD-Shifts.
 _METHOD_BY_FD_SHIFTS_NAME: Final[Mapping[str, str]] = {
     "det_mcp": "msr",
     "det_pe": "pe",
@@ -49,24 +50,24 @@ _METHOD_BY_FD_SHIFTS_NAME: Final[Mapping[str, str]] = {
     "react_temp_mls": "react_99_temp_msr",
     "react_energy_mls": "react_99_energy",
 }
-#: The same for the confidence that a network learns, by objective.
+#: Methods that use the learned confidence of a network, by objective and name in FD-Shifts.
 _EXTERNAL_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "confidnet": {"ext": "confidnet", "ext_mcd": "mcd_confidnet", "ext_waic": "confidnet_waic"},
     "deep-gamblers": {"ext": "dg_res", "ext_mcd": "dg_res_mcd", "ext_waic": "dg_res_waic"},
     "devries": {"ext": "devries", "ext_mcd": "mcd_devries", "ext_waic": "devries_waic"},
 }
-#: Objectives whose networks have their own classifier: prefixes of the names and titles of its
-#: scores, and the end of their descriptions.
+#: Objectives that train a classifier together with the confidence. The values are the prefix of
+#: method names, the prefix of method titles, and the end of the descriptions.
 _PREFIXES: Final[Mapping[str, tuple[str, str, str]]] = {
     "deep-gamblers": ("dg_", "DeepGamblers", "; of the classes without abstention"),
     "devries": ("devries_", "DeVries & Taylor", ""),
 }
-#: Beginnings of titles that are proper names.
+#: Proper names at the beginning of titles, which remain capitalized after a prefix.
 _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
 
 
 def fd_shifts_scores(objective: str) -> dict[str, str]:
-    """Return the methods for the scores of FD-Shifts, for networks of an objective.
+    """Return the method for each score of FD-Shifts that applies to networks of an objective.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
 
 
 def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
-    """Yield the methods of FD-Shifts that the catalogue does not have yet."""
+    """Yield the methods of FD-Shifts that are not in `existing`."""
     by_name = {method.name: method for method in existing}
     plain = by_name | {method.name: method for method in _feature_methods()}
     yield from (method for name, method in plain.items() if name not in by_name)
@@ -107,8 +108,10 @@ _fd_shifts_method = partial(Method, objective=_PLAIN, is_default=False)
 
 
 def _feature_methods() -> Iterator[Method]:
-    """Yield the scores of features, with the options of FD-Shifts."""
-    knn, vim, react = FITTED["knn"], FITTED["vim"], FITTED["react"]
+    """Yield the scores of features with the options of FD-Shifts."""
+    knn = FITTED["knn"]
+    vim = FITTED["vim"]
+    react = FITTED["react"]
     yield _fd_shifts_method(
         "knn_1000",
         "Distance to the 50th neighbor among 1,000",
@@ -127,7 +130,8 @@ def _feature_methods() -> Iterator[Method]:
         fitted_on="train",
         meaning=f"{vim.meaning}; relative to the mean of the training features",
     )
-    react_title, react_source = f"ReAct at {_PERCENTILE}%", f"{react.source}; as in {_CODE}"
+    react_title = f"ReAct at {_PERCENTILE}%"
+    react_source = f"{react.source}; as in {_CODE}"
     logits = "of the logits of features that are clipped at the 99th percentile"
     for base, title in (
         ("msr", "maximum softmax response"),
@@ -155,7 +159,7 @@ def _feature_methods() -> Iterator[Method]:
 
 
 def _with_objective(method: Method, objective: str) -> Method:
-    """Return a method for networks of another objective."""
+    """Return a cross-entropy method as a method for networks of another objective."""
     prefix, title, ending = _PREFIXES[objective]
     score_title = method.title
     if not score_title.startswith(_PROPER):
@@ -172,7 +176,10 @@ def _with_objective(method: Method, objective: str) -> Method:
 
 
 def _waic(method: Method) -> Method:
-    """Return the mean of a learned confidence over passes minus its standard deviation."""
+    """Return a method that subtracts a standard deviation from the mean learned confidence.
+
+    The mean and the standard deviation are over the passes with dropout.
+    """
     return replace(
         method,
         name=f"{method.name}_waic",
@@ -188,7 +195,7 @@ def _waic(method: Method) -> Method:
 
 # ----------------------------------------------------------------- logits of a plain classifier
 _GUO = "temperature: Guo et al. (2017), https://arxiv.org/abs/1706.04599"
-#: Names the maximum softmax response of tempered logits "TEMP-MLS".
+#: This paper names the maximum softmax response after temperature scaling "TEMP-MLS".
 _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 
 
@@ -201,7 +208,7 @@ def _logit_method(name: str) -> Method:
 
 
 def _alias(method: Method, name: str, title: str, source: str) -> Method:
-    """Return a method under another name."""
+    """Return an alias of a method, which has the same scores and another name."""
     meaning = f"another name of `{method.name}`: {method.meaning}"
     return replace(
         method, name=name, title=title, source=source, meaning=meaning, same_as=method.name
@@ -333,7 +340,7 @@ _LEARNED = (
 )
 
 # ----------------------------------------------- features of the last layer of a plain classifier
-# Without shrinkage, features that are 0 for all training images (ReLU) give a singular covariance.
+# A ReLU can be 0 for all training images. Without shrinkage, the covariance is then singular.
 _SHRINKAGE: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 
 
@@ -354,7 +361,7 @@ def _feature_method(
 
 
 def _reshaped_feature_method(kind: str) -> Method:
-    """Return a score of features that are modified per sample before the last layer."""
+    """Return a method that modifies the features of each sample before the last layer."""
     return replace(
         _feature_method(kind, last_layer=True),
         score=lambda data: LastLayerScore(kind, data.weight, data.bias),
@@ -365,7 +372,7 @@ def _reshaped_feature_method(kind: str) -> Method:
 def _mahalanobis_variant(
     name: str, title: str, meaning: str, source: str = "", **options: Any
 ) -> Method:
-    """Return the Mahalanobis distance with other options."""
+    """Return a method that computes the Mahalanobis distance with other options."""
     plain = _feature_method("mahalanobis", **options)
     return replace(
         plain,

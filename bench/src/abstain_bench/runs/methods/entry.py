@@ -1,4 +1,4 @@
-"""`Method`: a confidence score for networks of one training objective; fitting and scoring.
+"""`Method`, a confidence score for networks of one training objective, and its computation.
 
 If a method cannot be fitted or computed, the other methods are unaffected.
 """
@@ -24,8 +24,8 @@ from abstain.typing import Array, FloatArray
 
 ValueT = TypeVar("ValueT")
 
-#: Inputs that a method can need, by the names of `abstain.confidence.ScoreNeed` where they exist,
-#: with the text for a missing one.
+#: Inputs that a method can need, with their descriptions in messages. Inputs that also exist in
+#: `abstain.confidence.ScoreNeed` have the same names.
 NEEDS: dict[str, str] = {
     "features": "the inputs of the last layer (`features`)",
     "samples": "passes with dropout on (`samples`)",
@@ -34,20 +34,20 @@ NEEDS: dict[str, str] = {
     "ensemble": "outputs of several networks (`ensemble_outputs`)",
 }
 
-#: Splits that a method can be fitted on; the empty text means none.
+#: Splits that a method can be fitted on. An empty string means that nothing is fitted.
 FITTED_ON = ("", "train", "validation", "train and validation")
 
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Outputs of one network that methods are fitted on; never those of test images.
+    """Outputs of one network for the training and validation images, to fit methods on.
 
     Attributes
     ----------
     train : abstain.Predictions, optional
-        For the images that the network was trained on.
+        Outputs for the images that the network was trained on.
     validation : abstain.Predictions, optional
-        For i.i.d. images that it was not trained on.
+        Outputs for i.i.d. images that the network was not trained on.
     weight : ndarray of shape (K, d), optional
         Weight of the last layer.
     bias : ndarray of shape (K,), optional
@@ -60,7 +60,7 @@ class FitData:
     bias: Array | None = None
 
     def split(self, name: str) -> Predictions:
-        """Return the outputs of "train" or "validation", for the images of known classes.
+        """Return the training or validation outputs for images of known classes.
 
         Raises
         ------
@@ -81,35 +81,35 @@ class Method:
     Attributes
     ----------
     name : str
-        Name for scripts and tables.
+        Name in scripts and tables.
     title : str
-        Name for people.
+        Title in reports.
     source : str
-        Paper or code that defines it.
+        Paper or code that defines the method.
     objective : str
-        Training objective of the networks, a name in `abstain.training.OBJECTIVES`.
+        Training objective of the networks, as a name in `abstain.training.OBJECTIVES`.
     needs : frozenset of str
-        Required inputs, names in `NEEDS`. Class logits are always available.
+        Required inputs, as names in `NEEDS`. Class logits are always available.
     score : str or callable
-        Name of a score for `abstain.confidence.score`: one of `SCORES`, or a column of learned
-        confidences. Or a function that fits a score: from `FitData` to a `ScoreState`.
+        Name of a score for `abstain.confidence.score`, or a function that fits a score. The name is
+        in `SCORES` or is a column of learned confidences. The function takes `FitData` and returns
+        a `ScoreState`.
     fitted_on : str
-        Splits on which `score` is fitted: "train", "validation" or "train and validation"; empty if
-        nothing is fitted.
+        Splits on which `score` is fitted, which are "train", "validation" or "train and
+        validation". It is empty if nothing is fitted.
     meaning : str
-        Description of the confidence in a few words.
+        Short description of the confidence.
     same_as : str
-        Name of the method with the same scores, if papers use two names; empty for most. Such a
-        method is computed only if it is requested.
+        Name of another method with the same scores, if papers use two names, or empty. A method
+        with this attribute is computed only if it is requested.
     is_default : bool
-        Whether trained networks are scored by it by default. Imported networks are scored by every
-        method of their objective.
-        networks are scored by every method of their objective.
+        Whether trained networks are scored with the method by default. Imported networks are scored
+        with every method of their objective.
 
     Raises
     ------
-        If a need or split does not exist, or a method of ensembles is fitted.
-        A need or a split that does not exist, or a method of ensembles that is fitted.
+    InputError
+        If a need or a split does not exist, or if a method of ensembles is fitted.
     """
 
     name: str
@@ -131,9 +131,8 @@ class Method:
                 raise InputError(
                     f"`needs` of the method {self.name!r} must be of {listed}; got {need!r}"
                 )
-
         if self.fitted_on and "ensemble" in self.needs:
-            # The only outputs of an ensemble are those that it is evaluated on.
+            # An ensemble has no outputs besides those on which it is evaluated.
             raise InputError(
                 f"a method of ensembles must not be fitted; {self.name!r} is, on "
                 f"{self.fitted_on!r}. Leave `fitted_on` empty"
@@ -141,16 +140,19 @@ class Method:
 
     @property
     def uses_mean_prediction(self) -> bool:
-        """Whether its confidences refer to the mean prediction of dropout passes or networks."""
+        """Whether the confidences refer to the mean prediction of passes or networks."""
         return not self.needs.isdisjoint({"samples", "ensemble"})
 
     @property
     def fitted_splits(self) -> tuple[str, ...]:
-        """The splits on which it is fitted."""
+        """The splits on which the method is fitted."""
         return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
 
     def missing_to_fit(self, data: FitData) -> str:
-        """Return which inputs are missing to fit it, or an empty string."""
+        """Return a message on the inputs that are missing to fit the method.
+
+        The message is empty if no input is missing.
+        """
         missing = []
         if "last_layer" in self.needs and (data.weight is None or data.bias is None):
             missing.append(NEEDS["last_layer"])
@@ -163,32 +165,42 @@ class Method:
         return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
 
     def missing_to_score(self, outputs: Predictions) -> str:
-        """Return which inputs are missing to score outputs, or an empty string."""
-        has = {
+        """Return a message on the inputs that are missing to score outputs.
+
+        The message is empty if no input is missing.
+        """
+        is_available = {
             "features": outputs.features is not None,
             "samples": outputs.has_samples,
             "learned": bool(outputs.confidence),
             "last_layer": True,
-            # Members of an ensemble are stored as samples, and have no common features.
+            # `ensemble_outputs` stores the logits of the members as samples and no features.
             "ensemble": outputs.has_samples and outputs.features is None,
         }
-        missing = [NEEDS[need] for need in NEEDS if need in self.needs and not has[need]]
+        missing = [
+            description
+            for need, description in NEEDS.items()
+            if need in self.needs and not is_available[need]
+        ]
         return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
 
 
-#: Every method, in the order of tables.
+#: All methods in the order of tables.
 METHODS: Catalogue[Method] = Catalogue("method", list_command="list scores")
 
 
 def update_method_names(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
-    """Return a mapping by method with current names; earlier versions wrote names with hyphens."""
+    """Replace the method names of earlier versions, which contain hyphens, in the keys."""
     return {match_spelling(name, METHODS): value for name, value in values.items()}
 
 
 def methods_of(
     objectives: Iterable[str], *, missing: Collection[str] = (), all_scores: bool = False
 ) -> tuple[Method, ...]:
-    """Return the methods for networks with these training objectives, without aliases.
+    """Return the methods for networks with the given training objectives, except aliases.
+
+    Methods that need an input in `missing` are left out. With `all_scores`, the result also
+    contains the methods that are not computed by default.
 
     Examples
     --------
@@ -208,14 +220,14 @@ def methods_of(
 
 
 class Scores(dict[str, FloatArray]):
-    """Confidences by the name of the method, NaN for methods that failed.
+    """Confidences by the name of the method. A failed method has NaN for all images.
 
     Attributes
     ----------
     reasons : dict of str to str
-        Reasons of failures, by method.
+        Reason for the failure of each failed method.
     seconds : dict of str to float
-        Duration by method.
+        Duration of the computation of each method.
     """
 
     def __init__(self) -> None:
@@ -226,18 +238,18 @@ class Scores(dict[str, FloatArray]):
 
 @dataclass(frozen=True, eq=False)
 class FittedMethods:
-    """Methods that were fitted together and can score any number of outputs.
+    """Methods that are fitted on the same outputs.
 
     Attributes
     ----------
     methods : tuple of Method
-        All methods, in order.
+        All methods, which include the methods that could not be fitted.
     scores : mapping of str to str or ScoreState
-        Name of a score, or the fitted score, by method; without methods that could not be fitted.
+        Name of a score or the fitted score of each method that could be fitted.
     reasons : mapping of str to str
-        Reasons why methods could not be fitted.
+        Reason for each method that could not be fitted.
     seconds : mapping of str to float
-        Duration of fitting by method.
+        Duration of fitting of each method.
     """
 
     methods: tuple[Method, ...]
@@ -246,20 +258,20 @@ class FittedMethods:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Predictions) -> Scores:
-        """Return the confidences of the images by method, with the reasons for NaN."""
+        """Compute the confidences of the images with each method."""
         result = Scores()
         for method in self.methods:
-            reason, start = self.reasons.get(method.name, ""), perf_counter()
+            reason = self.reasons.get(method.name, "")
             if not reason:
+                start = perf_counter()
                 try:
                     result[method.name] = self._confidence(method, outputs)
-                    continue
                 except Exception as error:  # noqa: BLE001  the other methods are computed
                     reason = _failure_reason(error)
-                finally:
-                    result.seconds[method.name] = perf_counter() - start
-            result[method.name] = np.full(outputs.n, np.nan)
-            result.reasons[method.name] = reason
+                result.seconds[method.name] = perf_counter() - start
+            if reason:
+                result[method.name] = np.full(outputs.n, np.nan)
+                result.reasons[method.name] = reason
         return result
 
     def _confidence(self, method: Method, outputs: Predictions) -> FloatArray:
@@ -301,7 +313,7 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
 
 
 def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictions) -> Scores:
-    """Fit several methods and score images with each.
+    """Fit several methods, and score images with each method.
 
     Parameters
     ----------
@@ -310,21 +322,23 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
     data : FitData
         Outputs that the methods are fitted on.
     outputs : abstain.Predictions
-        Outputs of the same network for the n images to be scored, as `network_outputs` makes them;
-        labels are not used.
+        Outputs of the same network for the n images to be scored, in the form that
+        `network_outputs` returns. The labels are not used.
 
     Returns
     -------
     Scores
-        Float64 arrays (n,) by method. A method that lacks an input or fails has NaN, and its reason
-        in ``.reasons``.
+        Float64 array of shape (n,) for each method. If a method lacks an input or fails, its array
+        contains NaN, and ``.reasons`` contains the reason.
 
     Raises
     ------
     UnknownNameError
         If a method does not exist.
+
+    See Also
     --------
-    fit_all : Fit once and score several outputs.
+    fit_all : Fit the methods once to score several outputs.
 
     Examples
     --------
@@ -341,6 +355,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
 
 
 def _failure_reason(error: Exception) -> str:
+    """Return the first line of the message, after the type of errors of other packages."""
     lines = str(error).splitlines()
     if isinstance(error, AbstainError) and lines:
         return lines[0]
@@ -351,7 +366,7 @@ FitFunction: TypeAlias = Callable[[FitData], ScoreState]
 
 
 def fit_temperature(data: FitData) -> ScoreState:
-    """Fit the temperature of the softmax response on validation images by maximum likelihood."""
+    """Fit the temperature of the logits on validation images by maximum likelihood."""
     return fit_score("temperature", data.split("validation"), objective=LIKELIHOOD)
 
 
@@ -363,7 +378,10 @@ def fit_pnorm(data: FitData) -> ScoreState:
 def fitted_on_train(
     kind: str, *, last_layer: bool = False, n_first: int | None = None, **options: Any
 ) -> FitFunction:
-    """Return a function that fits a score of `FITTED` on all or the first training images."""
+    """Return a function that fits a score of `FITTED` on training images.
+
+    The score is fitted on the first `n_first` images, or on all images if `n_first` is None.
+    """
 
     def fit(data: FitData) -> ScoreState:
         train = data.split("train")
@@ -377,32 +395,36 @@ def fitted_on_train(
 
 @dataclass(frozen=True, eq=False)
 class LastLayerScore:
-    """A score of `FITTED` whose only parameters are those of the last layer."""
+    """A score of `FITTED` whose only parameters are the weight and the bias of the last layer."""
 
     name: str
     weight: Array | None
     bias: Array | None
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Check the last layer against the logits and compute the confidences (n,)."""
+        """Check that the last layer matches the logits, and compute confidences of shape (n,)."""
         last_layer = (self.weight, self.bias)
         return fit_score(self.name, predictions, last_layer=last_layer).score(predictions)
 
 
 def fitted_react_with_temperature(percentile: float) -> FitFunction:
-    """Return a function that fits ReAct on training images and its temperature on validation."""
+    """Return a function that fits ReAct with a temperature.
+
+    The function fits ReAct on training images. It then fits the temperature of the resulting logits
+    on validation images.
+    """
 
     def fit(data: FitData) -> ScoreState:
-        train, validation = data.split("train"), data.split("validation")
+        train = data.split("train")
+        validation = data.split("validation")
         options: dict[str, Any] = {
             "base": "msr",
             "percentile": percentile,
             "last_layer": (data.weight, data.bias),
         }
         plain: Any = fit_score("react", train, **options)
-        logits = compute_logits(
-            plain.reshape(features_as_double(validation)), plain.weight, plain.bias
-        )
+        clipped_features = plain.reshape(features_as_double(validation))
+        logits = compute_logits(clipped_features, plain.weight, plain.bias)
         rectified = Predictions(logits=logits, labels=validation.labels)
         tempered: Any = fit_score("temperature", rectified, objective=LIKELIHOOD)
         return fit_score("react", train, temperature=tempered.temperature, **options)

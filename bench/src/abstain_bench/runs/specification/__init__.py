@@ -1,7 +1,8 @@
-"""The specification of a benchmark: its configuration, and the jobs that it consists of.
+"""The specification of a benchmark, which consists of its configuration and its jobs.
 
-Reading a specification does not require torch. New configurations (`default_config`, `read_config`,
-`update_config`) are checked, which loads torch if it is installed.
+Reading the specification of an existing benchmark does not require torch. The functions
+`default_config`, `read_config` and `update_config` check a new configuration, and load torch for
+this purpose if it is installed.
 """
 
 from abstain_bench.runs.recipe import Recipe as Recipe

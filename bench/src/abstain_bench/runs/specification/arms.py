@@ -1,6 +1,6 @@
-"""`Arm`: the networks that are trained with one training objective, and their settings.
+"""`Arm`, which contains the settings of networks that are trained with one objective.
 
-Only `check_arm` requires torch, because it builds the objective.
+Only `check_arm` requires torch, because it creates the objective.
 """
 
 import math
@@ -21,51 +21,54 @@ from abstain._foundation.records import (
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.recipe import Recipe
 
-#: Name of the arm of the ensembles over all seeds; no network is trained for it.
+#: Name of the arm of the ensembles over all seeds. No network is trained for this arm.
 ENSEMBLE: Final = "ensemble"
 
 #: Objectives whose first phase is the complete training of another objective.
 INITIAL_OBJECTIVES: Final[Mapping[str, str]] = {"confidnet": "cross-entropy"}
-#: The later phases of these objectives: the option for the phase's share of the training, and its
-#: default.
+#: Later phases of these objectives. For each phase, the values are the option with the share of the
+#: phase in the training, and the default of this option.
 LATER_PHASES: Final[Mapping[str, Mapping[str, tuple[str, float]]]] = {
     "confidnet": {"confidence": ("confidence_share", 0.45), "fine-tune": ("fine_tune", 0.0)}
 }
 
-#: Objectives that begin with a warm-up: its default share, and the options that have no effect
-#: before it ends. Settings that differ only in these options share the warm-up.
+#: Objectives that begin with a warm-up. The values are the default share of the warm-up, and the
+#: options that have no effect during the warm-up. Settings that differ only in these options share
+#: the warm-up.
 WARM_UPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
     "deep-gamblers": (1 / 3, ("reward",))
 }
 
-#: The objective with a reward for abstaining, the name of the option, its default and its lower
-#: limit. `bench/tests/runs/test_rewards.py` compares them with those of the objective.
+#: The objective with a reward for abstaining, the name of its option, and the default and the lower
+#: limit of the option. `bench/tests/runs/test_rewards.py` compares these values with the objective.
 _DEEP_GAMBLERS: Final = "deep-gamblers"
 _REWARD_OPTION: Final = "reward"
 _DEFAULT_REWARD: Final = 2.2
 _MIN_REWARD: Final = 1.0
 
-#: Valid names of arms. The name becomes part of file names.
+#: Pattern of the names of arms, which become part of file names.
 ARM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
-#: Maximum number of settings of an arm; each is trained with every seed.
+#: Maximum number of settings of an arm. Each setting is trained with every seed.
 _MAX_SETTINGS = 100
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One choice of the hyperparameters of an arm; validation data select among the settings.
+    """A combination of hyperparameters of an arm.
+
+    Validation data select one setting of an arm for each method and metric.
 
     Attributes
     ----------
     dropout : float
-        Dropout probability; 0 for no dropout.
+        Dropout probability, or 0 for no dropout.
     options : mapping
         Options of the objective that differ from their defaults.
     grid_values : mapping
-        The values that distinguish the setting from the other settings of its arm.
+        Hyperparameters that distinguish the setting from the other settings of the arm.
     recipe_changes : mapping
-        Fields of the recipe that differ from those of the arm.
+        Fields of the recipe that differ from the recipe of the arm.
     """
 
     dropout: float
@@ -75,44 +78,44 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """Text that identifies the setting, for file names and tables: "dropout0.3-reward2.2"."""
+        """Label in file names and tables, such as "dropout0.3-reward2.2"."""
         return "-".join(f"{name}{format_value(value)}" for name, value in self.grid_values.items())
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text for file names."""
+    """Convert a value to text for file names."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def grid_combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return all combinations of the values of a grid; the last name varies fastest."""
+    """Return all combinations of the values of a grid. The last name varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Networks that are trained with one training objective, and the settings to select from.
+    """Networks that are trained with one training objective, with settings to select from.
 
     Attributes
     ----------
     name : str
-        Name for files and tables: letters, digits, dots, hyphens and underscores.
+        Name in files and tables. It consists of letters, digits, dots, hyphens and underscores.
     objective : str
         Name of the training objective in `abstain.training.OBJECTIVES`.
     recipe : Recipe
         Length, learning rate and other parameters of the training.
     dropout : tuple of float
-        Dropout rates to try.
+        Dropout probabilities to try.
     options : mapping
-        Options of the objective that all settings share.
+        Options of the objective that are equal in all settings.
     option_grid : mapping from str to tuple
-        Values to try, by option of the objective.
+        Values to try for each option of the objective.
     stage_lengths : mapping from str to int
-        Length of later phases of the objective, by name, in addition to that of the recipe. Empty
-        if the objective divides the length of the recipe among its phases. In steps if the recipe
-        defines steps, otherwise in epochs.
+        Length of each later phase of the objective, in addition to the length of the recipe. The
+        unit is steps if the recipe defines steps, and epochs otherwise. The mapping is empty if the
+        objective divides the length of the recipe among its phases.
     recipe_grid : mapping from str to tuple
-        Values to try, by field of the recipe.
+        Values to try for each field of the recipe.
 
     Examples
     --------
@@ -161,19 +164,22 @@ class Arm:
             )
         if self.recipe_grid:
             for setting in self.settings:
-                # Raises an error for unknown fields and invalid values.
+                # `recipe_of` raises an error if a field is unknown or a value is invalid.
                 self.recipe_of(setting)
 
     @property
     def rewards(self) -> tuple[Any, ...]:
-        """Rewards for abstaining of all settings; empty for objectives without a reward."""
+        """Rewards for abstaining in all settings.
+
+        The tuple is empty if the objective has no reward.
+        """
         if self.objective != _DEEP_GAMBLERS:
             return ()
         default = (self.options.get(_REWARD_OPTION, _DEFAULT_REWARD),)
         return tuple(self.option_grid.get(_REWARD_OPTION, default))
 
     def _check_rewards(self) -> None:
-        """Reject rewards that no network can be trained with, before any job is planned."""
+        """Raise an error if a reward is not a number above 1, before any job is planned."""
         for reward in self.rewards:
             is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
             if not is_number or not _MIN_REWARD < reward < math.inf:
@@ -182,7 +188,7 @@ class Arm:
                 )
 
     def recipe_of(self, setting: Setting) -> Recipe:
-        """Return the recipe of a setting."""
+        """Return the recipe of the arm with the changes of a setting."""
         path = f"`arms.{self.name}.try.recipe`"
         names = [f.name for f in fields(Recipe)]
         for name in setting.recipe_changes:
@@ -197,10 +203,13 @@ class Arm:
             raise InputError(f"{path}: {error}") from None
 
     def classifier_length(self, setting: Setting) -> int:
-        """Return the length of the first phase, which is the training of another objective."""
+        """Return the length of the first phase, which trains a classifier with another objective.
+
+        The objective of the arm must have later phases.
+        """
         length = self.recipe_of(setting).length
         if self.stage_lengths:
-            # The later phases are additional.
+            # The length of the recipe does not include the later phases.
             return length
         phases = LATER_PHASES[self.objective].values()
         shares = [setting.options.get(option, default) for option, default in phases]
@@ -211,7 +220,10 @@ class Arm:
         return min(max(round(first_share * length), 1), length - len(nonzero_shares))
 
     def warm_up_setting(self, setting: Setting) -> Setting | None:
-        """Return the part of a setting that affects its warm-up; None if there is no warm-up."""
+        """Return a setting with the hyperparameters that affect the warm-up.
+
+        The result is None if the training has no warm-up.
+        """
         default_share, later_options = WARM_UPS.get(self.objective, (0.0, ()))
         if not (self.stage_lengths or setting.options.get("warm_up", default_share)):
             return None
@@ -219,7 +231,7 @@ class Arm:
         return Setting(setting.dropout, options, recipe_changes=setting.recipe_changes)
 
     def _check_name(self) -> None:
-        # Any type is possible, because the name may come from a file.
+        # A name from a file may have any type.
         name: Any = self.name
         if not isinstance(name, str) or not ARM_NAME.fullmatch(name):
             raise InputError(
@@ -233,7 +245,7 @@ class Arm:
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """All combinations of dropout rates, options and fields of the recipe to try."""
+        """All combinations of the dropout probabilities, options and recipe fields to try."""
         settings = []
         for dropout in self.dropout:
             for options in grid_combinations(self.option_grid):
@@ -245,7 +257,7 @@ class Arm:
         return tuple(settings)
 
 
-#: Names of fields in files, if they differ.
+#: Fields whose names in files differ from their names in `Arm`.
 _KEYS_IN_FILES: Final = {
     "objective": "kind",
     "option_grid": "try",
@@ -255,7 +267,9 @@ _KEYS_IN_FILES: Final = {
 
 
 def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
-    """Describe rewards above the number of classes: such a network learns not to abstain.
+    """Return a note for each arm with a reward above the number of classes.
+
+    With a reward above the number of classes, a network learns to never abstain.
 
     Examples
     --------
@@ -279,15 +293,15 @@ def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
 
 
 def check_arm(arm: Arm) -> None:
-    """Reject an unknown objective, unknown options, and lengths that the objective cannot have."""
+    """Raise an error if the objective, an option or a length of an arm is invalid."""
     from abstain.training import OBJECTIVES
 
     objective = OBJECTIVES[arm.objective]
     for setting in arm.settings:
         recipe = arm.recipe_of(setting)
         share_options, total_length = objective.shares_of_stages(recipe.length, arm.stage_lengths)
-        # The total must be a valid length of a recipe.
-        total_length = recipe.with_length(total_length).length
+        # `with_length` raises an error if a recipe cannot have the total length.
+        recipe.with_length(total_length)
         conflicts = sorted(set(objective.stages.values()) & set(setting.options))
         if arm.stage_lengths and conflicts:
             path = f"arms.{arm.name}"

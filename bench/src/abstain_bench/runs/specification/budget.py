@@ -1,4 +1,4 @@
-"""`Budget`: the estimated cost of a benchmark, before it is run and without its data."""
+"""`Budget` estimates the cost of a benchmark without running it and without its data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,11 +33,15 @@ class NetworkSize:
     parameters: int
 
     def products_at(self, side: int) -> float:
-        """Return the products for another image side; they are proportional to the area."""
+        """Return the number of products for another height and width.
+
+        The number of products is proportional to the area of the image.
+        """
         return self.products * (side / self.side) ** 2
 
 
-#: Size of each model, attention included (`bench/tests/runs/test_budget.py` counts the layers).
+#: Size of each model. The products include attention. `bench/tests/runs/test_budget.py` counts the
+#: products and parameters of the layers.
 NETWORK_SIZES: Final[Mapping[str, NetworkSize]] = MappingProxyType(
     {
         "small-conv": NetworkSize(32, 2_506_752, 23_408),
@@ -52,20 +56,24 @@ NETWORK_SIZES: Final[Mapping[str, NetworkSize]] = MappingProxyType(
         "preresnet-164": NetworkSize(32, 247_644_160, 1_700_688),
         "wrn-28-10": NetworkSize(32, 5_243_322_368, 36_472_784),
         "resnet50": NetworkSize(224, 4_087_136_256, 23_508_032),
-        # 12 blocks with 577 tokens of width 768 for images of 384 x 384 pixels.
+        # The model has 12 blocks. An image of 384 x 384 pixels has 577 tokens of width 768.
         "vit-b16": NetworkSize(384, 55_483_582_464, 86_090_496),
     }
 )
 
 #: Default throughput of a GPU, in 10^12 operations per second.
 TERAFLOPS: Final = 10.0
-#: Cost of an optimizer step in forward passes: one forward, and a backward pass that costs two.
+#: Cost of an optimizer step as a number of forward passes. A step consists of a forward pass and a
+#: backward pass, which costs as much as two forward passes.
 _PASSES_PER_STEP: Final = 3.0
-#: Operations per multiply-add; bytes of a weight or logit; bytes of a confidence score.
+#: Number of operations per multiply-add.
 _OPERATIONS_PER_PRODUCT: Final = 2
+#: Size in bytes of a weight or a logit.
 _WEIGHT_BYTES: Final = 4
+#: Size in bytes of a confidence.
 _SCORE_BYTES: Final = 8
-#: Columns of a score file besides the methods: label, source index, two predictions.
+#: Number of columns of a score file that are not confidences. These columns contain the label, the
+#: source index and two predictions.
 _N_OTHER_COLUMNS: Final = 4
 
 
@@ -78,15 +86,15 @@ class BudgetRow:
     stage : str
         "train", "validate" or "test".
     arm : str
-        The arm of the networks.
+        Arm of the networks.
     jobs : int
         Maximum number of jobs.
     passes : float
-        Number of forward passes of one image; an optimizer step counts three per image.
+        Number of forward passes of one image. An optimizer step counts as three passes per image.
     hours : float or None
-        Hours on one GPU; None if the size of the model is unknown.
+        Number of hours on one GPU. It is None if the size of the model is unknown.
     size : float
-        Bytes of the files that the jobs write.
+        Size in bytes of the files that the jobs write.
     """
 
     stage: str
@@ -104,14 +112,14 @@ class Budget:
     Attributes
     ----------
     rows : tuple of BudgetRow
-        Cost by stage and arm. Test jobs include all settings, because the selected settings are
+        Cost by stage and arm. The test jobs include all settings, because the selected settings are
         not known in advance.
     counts : ImageCounts
         Numbers of images that the estimate assumes.
     teraflops : float
         Assumed throughput of the GPU, in 10^12 operations per second.
     memory : float
-        Bytes of the images in each process: the training images and the largest exposure.
+        Size in bytes of the training images and the largest exposure, which each process loads.
     """
 
     rows: tuple[BudgetRow, ...]
@@ -126,18 +134,18 @@ class Budget:
 
     @property
     def hours(self) -> float | None:
-        """Total hours on one GPU; None if those of some rows are unknown."""
+        """Total number of hours on one GPU, or None if the hours of a row are unknown."""
         hours = [row.hours for row in self.rows if row.hours is not None]
         return sum(hours) if len(hours) == len(self.rows) else None
 
     @property
     def size(self) -> float:
-        """Total bytes of all files."""
+        """Total size of all files in bytes."""
         return sum(row.size for row in self.rows)
 
 
 def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLOPS) -> Budget:
-    """Estimate the jobs of a configuration, the hours on one GPU and the size of the files.
+    """Estimate the number of jobs, the hours on one GPU and the size of the files.
 
     Examples
     --------
@@ -151,7 +159,7 @@ def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLO
     70
     """
     spec = Specification(config, tuple(counts.exposures))
-    # The selected settings are not known yet, so the budget includes the test jobs of all settings.
+    # Validation data have not selected settings yet, so all settings have test jobs.
     settings = {(planned.run.arm, planned.run.setting) for planned in spec.all_runs}
     all_jobs = [*spec.jobs_before_selection(), *spec.test_jobs(settings)]
     jobs = {job.stem: job for job in all_jobs}.values()
@@ -172,6 +180,7 @@ def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLO
 
 
 def _stage_and_arm(job: Job) -> tuple[str, str]:
+    """Return the stage and the arm of a job."""
     stage = stage_of(job)
     if job.name.startswith(ENSEMBLE):
         return stage, ENSEMBLE
@@ -180,22 +189,27 @@ def _stage_and_arm(job: Job) -> tuple[str, str]:
 
 
 class _JobCosts:
-    """Computes the passes and bytes of jobs; a warm-up that several jobs share counts once."""
+    """Computes the number of passes and the size of the files of jobs.
+
+    A warm-up that several jobs share counts once.
+    """
 
     def __init__(self, config: Config, counts: ImageCounts, teraflops: float) -> None:
-        self.config, self.counts, self.teraflops = config, counts, teraflops
+        self.config = config
+        self.counts = counts
+        self.teraflops = teraflops
         self.network = NETWORK_SIZES.get(config.model)
         self.counted_warm_ups: set[str] = set()
 
     def passes_and_size(self, job: Job) -> tuple[float, float]:
-        """Return the number of passes of a job, and the bytes of its files."""
+        """Return the number of passes of a job, and the size of its files in bytes."""
         if stage_of(job) == "train":
             return self._training_passes_and_size(job)
         is_test = "exposures" in job.spec
         n_images = sum(self.counts.exposures.values()) if is_test else self.counts.validation
         size = n_images * self._bytes_per_image(len(job.spec["methods"]))
         if job.name.startswith(ENSEMBLE):
-            # Ensembles use the stored outputs of their networks.
+            # An ensemble needs no passes, because the outputs of its networks are stored.
             return 0.0, size
         passes = n_images * (1 + job.spec["samples"])
         methods = [METHODS[name] for name in job.spec["methods"]]
@@ -206,7 +220,10 @@ class _JobCosts:
         return passes * self._n_backbones(job.needs[0]), size
 
     def hours(self, passes: float) -> float | None:
-        """Return the hours that passes take on one GPU; None if the model's size is unknown."""
+        """Return the number of hours that passes take on one GPU.
+
+        The result is None if the size of the model is unknown.
+        """
         if self.network is None:
             return None
         variation = self.config.variation or {}
@@ -215,10 +232,13 @@ class _JobCosts:
         return operations / (self.teraflops * 1e12) / 3600
 
     def _training_passes_and_size(self, job: Job) -> tuple[float, float]:
-        recipe, stage_lengths = Recipe(**job.spec["recipe"]), job.spec.get("stages", {})
-        # Lengths are in steps or in epochs.
+        """Return the number of passes of a training job, and the size of its file in bytes."""
+        recipe = Recipe(**job.spec["recipe"])
+        stage_lengths = job.spec.get("stages", {})
+        # Lengths are numbers of steps if the recipe defines steps, else numbers of epochs.
         images_per_unit = recipe.batch_size if recipe.steps else self.counts.train
         if job.needs:
+            # Another job trains the classifier. The confidence stage does not train the backbone.
             passes_by_stage = {"confidence": 1.0, "fine-tune": 1.0 + _PASSES_PER_STEP}
             passes = sum(
                 passes_by_stage[name] * length * images_per_unit
@@ -234,10 +254,10 @@ class _JobCosts:
         return passes, float(_WEIGHT_BYTES * n_parameters * self._n_backbones(job))
 
     def _n_backbones(self, training: Job) -> int:
-        """Return 2 if a network has a second backbone for its confidence, otherwise 1."""
+        """Return 2 if a network has a second backbone for the confidence, otherwise 1."""
         return 2 if "fine-tune" in training.spec.get("stages", {}) else 1
 
     def _bytes_per_image(self, n_methods: int) -> float:
-        """Return the bytes of one image in a score file."""
+        """Return the size in bytes of the values of one image in a score file."""
         n_columns = _N_OTHER_COLUMNS + n_methods
         return _SCORE_BYTES * n_columns + _WEIGHT_BYTES * self.counts.classes

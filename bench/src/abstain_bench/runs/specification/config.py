@@ -1,7 +1,7 @@
-"""`Config`: a complete benchmark as a record, and the default arms and methods of a task.
+"""`Config`, the complete configuration of a benchmark, and the defaults for a task.
 
-Nothing here requires torch. `check_config` looks up models and objectives; a configuration that is
-read from a manifest was checked when its run began.
+This module does not require torch. `check_config` checks the model and the objectives if torch is
+installed. A configuration in a manifest was checked when its benchmark began.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,42 +37,45 @@ class Config:
     Attributes
     ----------
     task : str
-        Name in `TASKS`: the images, and the exposures that the classifiers are tested on.
+        Name in `TASKS`. The task defines the images and the exposures.
     arms : tuple of Arm
         Training objectives with their settings.
     seeds : tuple of int
-        Seeds of the networks; every setting of every arm is trained with each seed.
+        Seeds of the networks. Every setting of every arm is trained with each seed.
     model : str
         Name in `MODELS`.
     methods : tuple of str
-        Names in `METHODS`. An arm must have the objective of each method.
+        Names in `METHODS`. For each method, an arm must have the objective of the method.
     metrics : tuple of str
-        Reported metrics, names in `abstain.metrics.METRICS`. For each metric and method, validation
-        data select the best setting.
+        Names of the reported metrics in `abstain.metrics.METRICS`. For each metric and method,
+        validation data select the best setting.
     samples : int
-        Number of forward passes with dropout: 0, or at least 2.
+        Number of forward passes with dropout, which is 0 or at least 2.
     corruptions : tuple of str
-        Corruptions of the corruption shift; empty for none.
+        Corruptions of the exposures with corrupted images. It may be empty.
     severities : tuple of int
         Severities of the corruptions, 1 to 5.
     folder : str
-        Folder with the files of the data set. It is not part of the keys of jobs.
+        Folder with the files of the data set. The keys of jobs do not depend on it.
     precision : {"32-true", "16-mixed", "bf16-mixed"}
         Precision of training. The outputs of trained networks are computed in float32.
     data : Sizes, optional
-        Number and size of the images taken from the files; by default those of the task.
+        Number and size of the images that are read from the files. By default, the sizes of the
+        task are used.
     variation : mapping, optional
-        Augmentation of the training images, with its name; by default that of the task.
+        Name and options of the augmentation of training images. By default, the augmentation of the
+        task is used.
     weights : str
-        File with initial weights of all networks; empty for random initialization. Keys of jobs
-        contain a hash of the file and not its path.
+        Path of a file with the initial weights of all networks. If it is empty, the initialization
+        is random. The keys of jobs depend on a hash of the file but not on its path.
     side : int
-        Height and width to which images are resized before the model; 0 for their own size.
+        Height and width to which images are resized before the model. With 0, images are not
+        resized.
 
     Raises
     ------
     InputError
-        If a number is out of range, or a value or an arm occurs twice.
+        If a number is out of range, or if a value or the name of an arm occurs twice.
     """
 
     task: NonBlankText
@@ -111,7 +114,7 @@ class Config:
             raise InputError("`samples` must be 0 or at least 2; got 1")
 
     def methods_of(self, arm: Arm) -> tuple[Method, ...]:
-        """Return the methods that score single networks of an arm."""
+        """Return the methods that score individual networks of an arm."""
         return tuple(
             method
             for method in self._available_methods
@@ -120,19 +123,19 @@ class Config:
 
     @property
     def ensemble_methods(self) -> tuple[Method, ...]:
-        """The methods that score the ensembles of the networks of all seeds."""
+        """The methods that score ensembles of the networks of all seeds."""
         return tuple(method for method in self._available_methods if "ensemble" in method.needs)
 
     @property
     def _available_methods(self) -> list[Method]:
-        # A stored run may name methods that only the program that wrote it has.
+        # A stored configuration may contain methods that only another version of the package has.
         return [METHODS[name] for name in self.methods if name in METHODS]
 
 
 def check_config(config: Config) -> None:
-    """Raise an error for unknown names, and for arms that cannot be trained.
+    """Raise an error if a name is unknown or an arm cannot be trained.
 
-    Without torch, models and objectives are not checked.
+    If torch is not installed, the model and the objectives are not checked.
     """
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:
@@ -166,16 +169,17 @@ def check_config(config: Config) -> None:
 #: Number of networks per setting.
 N_SEEDS: Final = 5
 
-#: Training objectives; each gives its name to an arm. The dropout rates are 0 and that of the task;
-#: DeepGamblers also tries the rewards of the task (Jaeger et al. 2023, appendix E).
+#: Training objectives of the default arms, which have the names of the objectives. Each arm tries
+#: the dropout probabilities 0 and that of the task. The arm of DeepGamblers also tries the rewards
+#: of the task (Jaeger et al. 2023, appendix E).
 _OBJECTIVES: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
 
-#: Deviating fields of an arm, and of its recipe, by task and arm. They were selected on validation
-#: data.
+#: Fields of an arm and of its recipe that replace the defaults, by task and arm. Their values were
+#: selected on validation data.
 _TASK_OVERRIDES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "glyphs": {
         "confidnet": {"options": {"learning_rate": 1e-3}},
-        # Hints slow the training of the classifier down, so it takes more epochs.
+        # Hints slow down the training of the classifier, so the training has more epochs.
         "devries": {"recipe": {"epochs": 24}, "options": {"budget": 0.1}},
     },
     "digits": {
@@ -187,14 +191,18 @@ _TASK_OVERRIDES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 def default_arms(
     task: Task, recipe: Recipe, objectives: Sequence[str] = _OBJECTIVES
 ) -> tuple[Arm, ...]:
-    """Return one arm per objective with the settings of a task and a recipe."""
+    """Return an arm for each objective, with the settings of a task and a recipe."""
     return tuple(_default_arm(objective, task, recipe) for objective in objectives)
 
 
 def default_methods(
     objectives: Iterable[str], samples: int, seeds: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return all methods whose objective, dropout passes and ensembles are available."""
+    """Return all methods for the given objectives whose inputs are available.
+
+    Methods that need passes with dropout require `samples` above 0. Methods of ensembles require at
+    least two seeds.
+    """
     missing = set() if samples else {"samples"}
     if len(seeds) < 2:
         missing.add("ensemble")
@@ -202,23 +210,24 @@ def default_methods(
 
 
 def scale_stages(stages: Mapping[str, int], factor: float) -> dict[str, int]:
-    """Multiply the lengths of stages by a factor; each is at least 1."""
+    """Multiply the length of each stage by a factor, and round it to an integer of at least 1."""
     return {name: max(1, round(length * factor)) for name, length in stages.items()}
 
 
 def _default_arm(objective: str, task: Task, recipe: Recipe) -> Arm:
+    """Return the arm of an objective with the settings of a task and a recipe."""
     overrides = _TASK_OVERRIDES.get(task.name, {}).get(objective, {})
-    recipe = replace(recipe, **overrides.get("recipe", {}))
+    arm_recipe = replace(recipe, **overrides.get("recipe", {}))
     stage_lengths: dict[str, int] = {}
     if objective in INITIAL_OBJECTIVES:
-        # The classifier is that of another arm; the confidence branch is trained in addition.
+        # Another arm trains the classifier. The lengths of the later phases are additional.
         lengths = zip(LATER_PHASES[objective], task.branch, strict=True)
         nonzero_lengths = {phase: length for phase, length in lengths if length}
-        stage_lengths = scale_stages(nonzero_lengths, recipe.epochs / task.recipe.epochs)
+        stage_lengths = scale_stages(nonzero_lengths, arm_recipe.epochs / task.recipe.epochs)
     return Arm(
         objective,
         objective,
-        recipe,
+        arm_recipe,
         dropout=tuple(dict.fromkeys((0.0, task.dropout))),
         options=overrides.get("options", {}),
         option_grid={"reward": task.rewards} if objective == "deep-gamblers" else {},

@@ -1,10 +1,9 @@
-"""`Specification`: the jobs of a benchmark, and everything that each job depends on.
+"""`Specification` defines the jobs of a benchmark and the inputs of each job.
 
-- ``train`` trains one network. If its objective begins with the training of a plain classifier, it
-  starts from the network of that job.
-- ``validate`` scores the validation images with this network, by every method. The scores select
-  the settings.
-- ``test`` scores the exposures, for selected settings only.
+- ``train`` trains one network. If the objective begins with the training of a classifier, another
+  job trains this classifier, and the training starts from its network.
+- ``validate`` scores the validation images with every method. The scores select the settings.
+- ``test`` scores the exposures with the networks of the selected settings.
 - ``ensemble-validate`` and ``ensemble-test`` score the mean predictions of the networks of all
   seeds.
 """
@@ -26,12 +25,16 @@ from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import JOBS, Run, StoredRun
 from abstain_bench.runs.tasks import TASKS
 
-#: Part of the keys of jobs. Increase it when training or scoring changes for equal specifications.
+#: Version of the training, which is part of the keys of training jobs. Increase it if a change of
+#: the code changes the trained networks.
 TRAINING_VERSION: Final = 1
+#: Version of the scoring, which is part of the keys of validation and test jobs. Increase it if a
+#: change of the code changes the scores.
 SCORING_VERSION: Final = 3
 
-#: Suffixes of score files, and of files with a shared warm-up.
+#: Suffix of score files.
 SCORES_SUFFIX: Final = ".npz"
+#: Suffix of files with a shared warm-up.
 WARM_UP_SUFFIX: Final = ".start"
 
 
@@ -41,20 +44,23 @@ def stage_of(job: Job) -> str:
 
 
 def stage_of_name(name: str) -> str:
-    """Return the stage of the job with this name; ensembles have the same stages."""
+    """Return the stage of the job with this name.
+
+    Jobs of ensembles have the stages "validate" and "test".
+    """
     return name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A network or an ensemble, and the jobs that score it.
+    """A network or an ensemble, with the jobs that score it.
 
     Attributes
     ----------
     run : Run
         Name, arm, setting and seed.
     validate, test : Job
-        The jobs that score it on validation data and on the exposures.
+        Jobs that score the network or ensemble on validation data and on the exposures.
     """
 
     run: Run
@@ -73,15 +79,16 @@ class Specification:
     exposures : tuple of str
         Keys of the tested exposures.
     device : str
-        Kind of the device, because its arithmetic affects the results.
+        Kind of the device, which affects the results because its arithmetic differs.
     images_digest : str
-        Hash of the training and validation images; empty for images that the package contains.
+        Hash of the training and validation images. It is empty if the package contains the images.
     files_digest : str
-        Hash of the names and sizes of the files of the data set; empty if there is no folder.
+        Hash of the names and sizes of the files of the data set. It is empty if the task has no
+        folder.
     variation : mapping, optional
-        Augmentation of the task; by default that of its entry in `TASKS`.
+        Augmentation of the task. By default, the augmentation in `TASKS` is used.
     weights_digest : str
-        Hash of the file with initial weights; empty for random initialization.
+        Hash of the file with initial weights. It is empty if the initialization is random.
     """
 
     config: Config
@@ -94,7 +101,10 @@ class Specification:
 
     @cached_property
     def networks(self) -> tuple[PlannedRun, ...]:
-        """All networks, ordered by seed, so that complete results of a seed are available early."""
+        """All networks, sorted by seed.
+
+        The results of the first seed are therefore complete before the next seed begins.
+        """
         return tuple(
             self._plan_run(arm, setting, seed)
             for seed in self.config.seeds
@@ -104,9 +114,9 @@ class Specification:
 
     @cached_property
     def ensembles(self) -> tuple[PlannedRun, ...]:
-        """The ensembles of the networks of all seeds, by setting and seed.
+        """The ensembles of the networks of all seeds, with one run for each setting and seed.
 
-        The scores of an ensemble do not depend on the seed, but it has a run for each seed.
+        The scores of an ensemble do not depend on the seed.
         """
         methods = self.config.ensemble_methods
         if len(self.config.seeds) < 2 or not methods:
@@ -125,10 +135,10 @@ class Specification:
         return (*self.networks, *self.ensembles)
 
     def jobs_before_selection(self) -> list[Job]:
-        """Return the jobs that must end before settings can be selected, each once.
+        """Return the jobs that must end before the selection of settings, without repetitions.
 
-        Confidence branches on trained classifiers are short. They come last within a seed, so that
-        parallel processes finish at about the same time.
+        The training of a confidence branch on a trained classifier is short. These jobs come last
+        within a seed, so that parallel processes finish at about the same time.
         """
 
         def has_short_training(planned: PlannedRun) -> bool:
@@ -143,25 +153,26 @@ class Specification:
         return list({job.stem: job for job in jobs}.values())
 
     def test_jobs(self, selected: Iterable[tuple[str, str]]) -> list[Job]:
-        """Return the jobs that test the selected pairs (arm, setting), ensembles last.
+        """Return the jobs that test the selected pairs of arm and setting.
 
-        The members of a selected ensemble are tested too. Tests without dropout passes are short
-        and come last within a seed.
+        The members of a selected ensemble are also tested. Tests without dropout passes are short
+        and come last within a seed. The tests of ensembles come after all other tests.
         """
-        selected = set(selected)
-        ensembles = [e for e in self.ensembles if (ENSEMBLE, e.run.setting) in selected]
+        selected_settings = set(selected)
+        ensembles = [e for e in self.ensembles if (ENSEMBLE, e.run.setting) in selected_settings]
         member_keys = {job.key for ensemble in ensembles for job in ensemble.test.needs}
         tests = [
             planned.test
             for planned in self._runs_by_seed(lambda planned: not planned.test.spec["samples"])
-            if (planned.run.arm, planned.run.setting) in selected or planned.test.key in member_keys
+            if (planned.run.arm, planned.run.setting) in selected_settings
+            or planned.test.key in member_keys
         ]
         return [*tests, *(ensemble.test for ensemble in ensembles)]
 
     def stored_runs(self, outcome_of: Callable[[Job], Outcome | None]) -> list[StoredRun]:
-        """Return the validated networks and ensembles, with their existing files.
+        """Return the validated networks and ensembles, with the paths of their existing files.
 
-        `outcome_of` returns the outcome of a job, None for a job that is not done.
+        `outcome_of` returns the outcome of a job, or None if the job is not done.
         """
         stored = []
         for planned in self.all_runs:
@@ -180,15 +191,16 @@ class Specification:
         return stored
 
     def _runs_by_seed(self, is_short: Callable[[PlannedRun], bool]) -> list[PlannedRun]:
-        """Return the networks ordered by seed; within a seed, those with short jobs last."""
+        """Return the networks sorted by seed, with short jobs last within each seed."""
         seed_position = {seed: i for i, seed in enumerate(self.config.seeds)}
         return sorted(self.networks, key=lambda p: (seed_position[p.run.seed], is_short(p)))
 
     def _plan_run(self, arm: Arm, setting: Setting, seed: int) -> PlannedRun:
+        """Return the network of a setting and a seed, with its jobs."""
         name = f"{arm.name}-{setting.label}-seed{seed}"
         training = self._training_job(arm, setting, seed)
         methods = self.config.methods_of(arm)
-        # Without dropout all passes are equal.
+        # Without dropout, all passes would be equal.
         needs_samples = any("samples" in method.needs for method in methods)
         samples = self.config.samples if setting.dropout and needs_samples else 0
         spec = {
@@ -203,7 +215,10 @@ class Specification:
         return PlannedRun(run, validate, test)
 
     def _training_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains a network, after the classifier that it begins with."""
+        """Return the job that trains a network.
+
+        The job needs the training of the initial classifier if the objective begins with one.
+        """
         spec = self._training_spec(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.objective in INITIAL_OBJECTIVES:
@@ -215,7 +230,10 @@ class Specification:
         return Job(f"train-{name}", spec, warm_up_file=warm_up_file)
 
     def _warm_up_file(self, arm: Arm, setting: Setting, seed: int) -> str:
-        """Return the file of a warm-up that several settings share; empty if none do."""
+        """Return the name of the file of a warm-up that several settings share.
+
+        The name is empty if the setting has no warm-up or does not share it.
+        """
         warm_up = arm.warm_up_setting(setting)
         warm_ups = [arm.warm_up_setting(other) for other in arm.settings]
         if warm_up is None or warm_ups.count(warm_up) < 2:
@@ -224,10 +242,10 @@ class Specification:
         return f"{Job(name, self._training_spec(arm, warm_up, seed)).stem}{WARM_UP_SUFFIX}"
 
     def _classifier_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains the classifier that a network begins with.
+        """Return the job that trains the initial classifier of a network.
 
-        All networks with the same initial classifier share the job. If the arm of the classifier's
-        objective trains the same network, the job has the name that this arm uses.
+        All networks with the same initial classifier share this job. If another arm trains the same
+        classifier, the job has the name that this arm gives it.
         """
         objective = INITIAL_OBJECTIVES[arm.objective]
         recipe = arm.recipe_of(setting).with_length(arm.classifier_length(setting))
@@ -242,7 +260,8 @@ class Specification:
             if other.recipe_of(candidate) == recipe
         ]
         if matching_settings:
-            name, recipe_changes = objective, matching_settings[0].recipe_changes
+            name = objective
+            recipe_changes = matching_settings[0].recipe_changes
         else:
             name = f"{arm.name}-classifier" if classifier_arms else objective
             recipe_changes = setting.recipe_changes
@@ -251,10 +270,14 @@ class Specification:
 
     @property
     def _test_fields(self) -> dict[str, object]:
+        """Fields in the specification of test jobs that validation jobs do not have."""
         spec: dict[str, object] = {"exposures": list(self.exposures)}
-        return spec | ({"files": self.files_digest} if self.files_digest else {})
+        if self.files_digest:
+            spec["files"] = self.files_digest
+        return spec
 
     def _training_spec(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
+        """Return the specification of the job that trains a network."""
         variation = self.config.variation if self.variation is None else self.variation
         if variation is None:
             variation = TASKS[self.config.task].variation
@@ -282,7 +305,7 @@ class Specification:
         return spec | {name: field for name, field in optional_fields.items() if field}
 
     def _plan_ensemble_runs(self, arm: Arm, setting: Setting) -> list[PlannedRun]:
-        """Return the ensemble of the networks of a setting, once for each seed."""
+        """Return one run for each seed of the ensemble of a setting."""
         label = setting.label
         members = [
             network
@@ -311,6 +334,7 @@ class Specification:
 
 
 def _classifier_name(name: str, setting: Setting, seed: int) -> str:
+    """Return the name of a job that trains a classifier with a setting."""
     changes = setting.recipe_changes.items()
     recipe = "".join(f"-recipe.{field}{format_value(value)}" for field, value in changes)
     return f"{name}-dropout{format_value(setting.dropout)}{recipe}-seed{seed}"

@@ -1,7 +1,7 @@
-"""Conversion of configurations to plain values and TOML tables, and back.
+"""Conversion between configurations, plain values and TOML tables.
 
-A manifest stores the fields of a configuration as one mapping; a TOML file has them in tables.
-Tables are converted to the mapping, so that one function reads both.
+A manifest stores the fields of a configuration in one mapping. A TOML file stores them in tables.
+Before a TOML file is parsed, its tables are converted to the mapping.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +35,10 @@ _TABLES: Final = {
     "exposures": ("corruptions", "severities"),
     "model": ("name", "weights", "side"),
 }
-#: Fields that manifests omit at their defaults, because the first runs did not have them.
+#: Fields that a manifest omits if they have their defaults, because the first version of `Config`
+#: did not have them.
 _FIELDS_ADDED_LATER: Final = ("data", "variation", "weights", "side")
-#: All fields of `Config`, and the recipe that its arms share.
+#: All fields of `Config`, and the recipe that all arms share.
 _FIELDS: Final = (
     *_TABLES["benchmark"],
     *_TABLES["exposures"],
@@ -52,9 +53,9 @@ _ARM_FIELDS: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 
 
 def from_plain(fields_: Mapping[str, Any]) -> Config:
-    """Build a configuration from plain values, such as `to_plain` returns.
+    """Create a configuration from plain values, and check it.
 
-    Missing fields have the defaults of the task. The result is checked.
+    The values have the form that `to_plain` returns. Missing fields get the defaults of the task.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
     samples = check_value(fields_.get("samples", Config.samples), SampleCount, "samples")
     methods = fields_.get("methods")
     if not arms:
-        # Only arms that are trained must accept the recipe: others may need more epochs.
+        # The recipe may have too few epochs for an arm that is not trained.
         all_arms = default_arms(task, task.recipe)
         selected = all_arms if methods is None else arms_for_methods(methods, all_arms)
         arms = default_arms(task, recipe, [arm.objective for arm in selected])
@@ -108,7 +109,7 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
 
 
 def from_run(fields_: Mapping[str, Any]) -> Config:
-    """Build a configuration from the plain values in a manifest, without checks that need torch.
+    """Create a configuration from the plain values in a manifest, without checks that need torch.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def from_run(fields_: Mapping[str, Any]) -> Config:
 
 
 def to_plain(config: Config) -> dict[str, Any]:
-    """Return a configuration as plain values, for JSON.
+    """Convert a configuration to plain values that JSON can represent.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def to_plain(config: Config) -> dict[str, Any]:
 
 
 def to_toml_tables(config: Config) -> dict[str, Any]:
-    """Return a configuration as the tables of TOML.
+    """Convert a configuration to the tables of a TOML file.
 
     Examples
     --------
@@ -162,7 +163,8 @@ def to_toml_tables(config: Config) -> dict[str, Any]:
     >>> to_toml_tables(default_config("digits"))["model"]
     {'name': 'small-conv', 'weights': '', 'side': 0}
     """
-    plain, task = to_plain(config), TASKS[config.task]
+    plain = to_plain(config)
+    task = TASKS[config.task]
     tables: dict[str, Any] = {
         name: {key: plain[key] for key in _TABLES[name]} for name in ("benchmark", "exposures")
     }
@@ -177,7 +179,7 @@ def to_toml_tables(config: Config) -> dict[str, Any]:
 
 
 def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration from the tables of a TOML file."""
+    """Convert the tables of a TOML file to the fields of a configuration."""
     same_in_both = ("data", "variation", "recipe", "arms")
     check_field_names(tables, (*_TABLES, *same_in_both), "the configuration")
     fields_: dict[str, Any] = {}
@@ -191,8 +193,12 @@ def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields `data` and `variation`, None where they equal those of the task."""
-    data, variation = get_table(fields_, "data"), get_table(fields_, "variation")
+    """Return the fields `data` and `variation`.
+
+    A field is None if its value equals the value of the task.
+    """
+    data = get_table(fields_, "data")
+    variation = get_table(fields_, "variation")
     check_field_names(data, _DATA_FIELDS, "[data]")
     with prefix_errors("[data]"):
         sizes = Sizes(**data)
@@ -204,33 +210,37 @@ def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[st
 
 
 def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Arm:
-    """Build an arm from the table `[arms.<name>]`."""
+    """Create an arm from the table `[arms.<name>]`."""
     path = f"arms.{name}"
     check_field_names(fields_, _ARM_FIELDS, f"[{path}]")
-    option_grid = get_table(fields_, "try", path)
-    recipe_grid = get_table(option_grid, "recipe", f"{path}.try")
-    option_grid.pop("recipe", None)
+    grid = get_table(fields_, "try", path)
+    recipe_grid = get_table(grid, "recipe", f"{path}.try")
+    option_grid = {key: values for key, values in grid.items() if key != "recipe"}
     dropout = fields_.get("dropout", 0.0)
     rates = dropout if isinstance(dropout, list) else [dropout]
-    recipe = update_recipe(base_recipe, get_table(fields_, "recipe", path), f"[{path}.recipe]")
-    options, stage_lengths = get_table(fields_, "options", path), get_table(fields_, "stages", path)
-    option_grid = {key: as_tuple(x, f"{path}.try.{key}") for key, x in option_grid.items()}
-    recipe_grid = {key: as_tuple(x, f"{path}.try.recipe.{key}") for key, x in recipe_grid.items()}
+    arm_fields = {
+        # By default, the arm has the name of its objective.
+        "objective": fields_.get("kind", name),
+        "recipe": update_recipe(
+            base_recipe, get_table(fields_, "recipe", path), f"[{path}.recipe]"
+        ),
+        "dropout": tuple(float(rate) if type(rate) is int else rate for rate in rates),
+        "options": get_table(fields_, "options", path),
+        "stage_lengths": get_table(fields_, "stages", path),
+        "option_grid": _tuple_values(option_grid, f"{path}.try"),
+        "recipe_grid": _tuple_values(recipe_grid, f"{path}.try.recipe"),
+    }
     with prefix_errors(f"[{path}]"):
-        return Arm(
-            name,
-            # By default the arm has the name of its objective.
-            fields_.get("kind", name),
-            recipe,
-            tuple(float(rate) if type(rate) is int else rate for rate in rates),
-            options,
-            option_grid,
-            stage_lengths,
-            recipe_grid,
-        )
+        return Arm(name, **arm_fields)
+
+
+def _tuple_values(grid: Mapping[str, Any], path: str) -> dict[str, tuple[Any, ...]]:
+    """Convert the lists of a grid to tuples."""
+    return {key: as_tuple(values, f"{path}.{key}") for key, values in grid.items()}
 
 
 def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
+    """Convert an arm to plain values, without empty fields."""
     base = asdict(base_recipe)
     grid: dict[str, Any] = {name: list(values) for name, values in arm.option_grid.items()}
     if arm.recipe_grid:
@@ -247,7 +257,10 @@ def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
 
 
 def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Recipe:
-    """Return a recipe with changed fields; `path` names their table in errors."""
+    """Return a recipe with changed fields.
+
+    `path` is the name of the table with the changes in error messages.
+    """
     check_field_names(changes, _RECIPE_FIELDS, path)
     with prefix_errors(path):
         return replace(recipe, **changes)
@@ -267,17 +280,18 @@ def _list_to_tuple(field: Any) -> Any:
 
 
 def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Return the arms that some of the methods score; all arms if there is none."""
+    """Return the arms whose networks the methods score, or all arms if there are none."""
     names = [check_value(name, NonBlankText, "methods") for name in as_tuple(methods, "methods")]
     objectives = {METHODS[name].objective for name in names}
-    # With all arms, the check of the methods raises the error.
+    # If no arm is left, `check_config` raises an error for the methods.
     return tuple(arm for arm in arms if arm.objective in objectives) or tuple(arms)
 
 
 def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return the seeds of a list, or as many seeds as a number requests.
+    """Return the seeds of a list, or the number of seeds that an integer requests.
 
-    A number takes the `initial` seeds first, then the integers after the largest of them.
+    If `seeds` is an integer, the result begins with the `initial` seeds. Further seeds are the
+    integers after the largest initial seed.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         count = check_value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
@@ -287,14 +301,14 @@ def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def expand_folder(folder: Any) -> str:
-    """Return a folder as text with an expanded tilde; an empty text stays empty."""
+    """Return the path of a folder with an expanded tilde. An empty path remains empty."""
     if folder == "":
         return ""
     return str(Path(check_value(folder, NonBlankText, "folder")).expanduser())
 
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
-    """Return a list as a tuple; other types are rejected."""
+    """Convert a list to a tuple, and raise an error for other types."""
     if not isinstance(values, list | tuple):
         raise InputError(f"`{name}` must be a list; got {values!r}")
     return tuple(values)

@@ -1,7 +1,8 @@
-"""Protocols: the settings of a published benchmark, by task, as configurations.
+"""Protocols, which contain the settings of a published benchmark for each task.
 
-The settings are those of the code of FD-Shifts that was released with the paper (tag v0.1.0), and
-of the paper where the two differ. `docs/data.md` compares them and names the source files.
+One protocol has the settings in the code of FD-Shifts (tag v0.1.0), which was released with the
+paper. Another protocol has the settings in the paper. `docs/data.md` compares the two and names the
+source files.
 """
 
 import tomllib
@@ -14,8 +15,9 @@ from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError
 from abstain_bench.runs.tasks import Sizes
 
-#: The transformer of FD-Shifts, and the side of its input images.
+#: Name of the transformer of FD-Shifts.
 TRANSFORMER: Final = "vit-b16"
+#: Height and width of the input images of the transformer.
 _VIT_SIDE: Final = 384
 
 
@@ -28,29 +30,30 @@ class TaskFacts:
     model : str
         Name in `abstain_bench.networks.MODELS`.
     dropout : float
-        Dropout rate that is tried in addition to 0.
+        Dropout probability that is tried in addition to 0.
     rewards : tuple of float
         Rewards of DeepGamblers to try.
     epochs, batch_size : int
-        Epochs and batch size of the classifier.
+        Number of epochs and batch size of the classifier.
     learning_rate, weight_decay : float
         Initial learning rate and weight decay.
     gambler_epochs : tuple of int
-        Epochs of the warm-up of DeepGamblers, and of the training after it.
+        Numbers of epochs of the warm-up of DeepGamblers, and of the training after the warm-up.
     confidnet_epochs : tuple of int
-        Epochs of the confidence branch of ConfidNet, and of its fine-tuning.
+        Numbers of epochs of the confidence branch of ConfidNet, and of its fine-tuning.
     data : Sizes
-        Number and size of the images taken from the files.
+        Number and size of the images that are read from the files.
     variation : mapping
-        Augmentation of the training images, with its name.
+        Name and options of the augmentation of training images.
     n_runs : int
         Number of networks per setting.
     vit_steps, vit_warm_up_steps, vit_batch_size : int
-        Steps of the transformer, steps of the warm-up of DeepGamblers, and batch size.
+        Number of steps of the transformer, number of steps of the warm-up of DeepGamblers, and
+        batch size.
     vit_learning_rates : tuple of float
-        Learning rates of the transformer, as selected in table 7 of the paper.
+        Selected learning rates of the transformer in table 7 of the paper.
     vit_file_side : int
-        Height and width of the image files for the transformer; 0 for those of `data`.
+        Height and width of the image files for the transformer. With 0, the side of `data` is used.
     """
 
     model: str
@@ -79,9 +82,9 @@ class Protocol:
     Attributes
     ----------
     name : str
-        Name for scripts.
+        Name in scripts.
     title : str
-        Name for people.
+        Title in tables.
     meaning : str
         Description in one sentence.
     source : str
@@ -89,7 +92,8 @@ class Protocol:
     tasks : mapping from str to TaskFacts
         Settings by task.
     vit_learning_rates : tuple of float
-        Learning rates of the transformer to try, for all tasks; empty for those of each task.
+        Learning rates of the transformer to try for all tasks. If it is empty, the learning rates
+        of each task are used.
 
     Examples
     --------
@@ -107,7 +111,7 @@ class Protocol:
     vit_learning_rates: tuple[float, ...] = ()
 
     def facts_for(self, task: str) -> TaskFacts:
-        """Return the settings of a task."""
+        """Return the settings of a task, or raise an error if the protocol does not have it."""
         if task not in self.tasks:
             names = ", ".join(self.tasks)
             raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {names}")
@@ -117,12 +121,15 @@ class Protocol:
         """Return the configuration of a task as plain values."""
         facts = self.facts_for(task)
         if model == TRANSFORMER:
-            n_runs, config = min(facts.n_runs, _MAX_VIT_RUNS), self._vit_config(facts)
+            n_runs = min(facts.n_runs, _MAX_VIT_RUNS)
+            config = self._vit_config(facts)
         else:
-            n_runs, config = facts.n_runs, _convolutional_config(facts)
+            n_runs = facts.n_runs
+            config = _convolutional_config(facts)
         return {"task": task, "seeds": n_runs, "samples": _N_DROPOUT_PASSES, **config}
 
     def _vit_config(self, facts: TaskFacts) -> dict[str, Any]:
+        """Return the fields of a configuration that trains the transformer."""
         rates = list(self.vit_learning_rates or facts.vit_learning_rates)
         grid = {"recipe": {"learning_rate": rates}}
         dropout = [0.0, _VIT_DROPOUT]
@@ -130,7 +137,7 @@ class Protocol:
         data = replace(
             facts.data,
             side=facts.vit_file_side or facts.data.side,
-            # New classes are read in the size of TinyImageNet's files and resized once.
+            # Images of new classes are read with the side of TinyImageNet images and resized once.
             new_side=_TINY_IMAGENET_SIDE if has_default_side else 0,
         )
         return {
@@ -159,13 +166,16 @@ class Protocol:
 
 _N_DROPOUT_PASSES: Final = 50
 _VIT_DROPOUT: Final = 0.1
-#: FD-Shifts trains more convolutional networks on Camelyon17, because their results vary.
+#: FD-Shifts trains more than five convolutional networks on Camelyon17, because their results vary,
+#: but five transformers.
 _MAX_VIT_RUNS: Final = 5
-#: Steps in which the learning rate of the transformer increases; side of TinyImageNet's files.
+#: Number of initial steps in which the learning rate of the transformer increases.
 _VIT_RATE_WARM_UP_STEPS: Final = 500
+#: Height and width of the image files of TinyImageNet.
 _TINY_IMAGENET_SIDE: Final = 64
 
-#: Common settings: gradients are clipped, and the stages of ConfidNet have constant learning rates.
+#: Common fields of all recipes. Gradients are clipped, and the stages of ConfidNet have constant
+#: learning rates.
 _COMMON_RECIPE: Final = {
     "momentum": 0.9,
     "nesterov": False,
@@ -176,8 +186,10 @@ _COMMON_RECIPE: Final = {
 
 
 def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
+    """Return the fields of a configuration that trains a convolutional network."""
     rates = [0.0, facts.dropout]
-    warm_up, gamble = facts.gambler_epochs
+    n_warm_up_epochs, n_gambler_epochs = facts.gambler_epochs
+    n_branch_epochs, n_fine_tune_epochs = facts.confidnet_epochs
     return {
         "model": facts.model,
         "data": facts.data.to_dict(),
@@ -190,27 +202,25 @@ def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
             "weight_decay": facts.weight_decay,
         },
         "arms": {
-            # Its classifier is also that of ConfidNet.
+            # ConfidNet starts from the classifier of this arm.
             "cross-entropy": {"dropout": rates},
             "confidnet": {
                 "dropout": rates,
-                "stages": dict(
-                    zip(("confidence", "fine-tune"), facts.confidnet_epochs, strict=True)
-                ),
+                "stages": {"confidence": n_branch_epochs, "fine-tune": n_fine_tune_epochs},
             },
             "devries": {"dropout": rates, "recipe": {"nesterov": True}},
             "deep-gamblers": {
                 "dropout": rates,
                 "try": {"reward": list(facts.rewards)},
-                "stages": {"warm-up": warm_up},
-                "recipe": {"epochs": gamble},
+                "stages": {"warm-up": n_warm_up_epochs},
+                "recipe": {"epochs": n_gambler_epochs},
             },
         },
     }
 
 
 def _read_tasks() -> dict[str, TaskFacts]:
-    """Read the settings of the released code by task."""
+    """Read the settings of each task in the released code."""
     text = (resources.files(__package__) / "fd_shifts.toml").read_text(encoding="utf-8")
     facts_by_task: dict[str, TaskFacts] = {}
     for task, table in tomllib.loads(text).items():
@@ -219,11 +229,14 @@ def _read_tasks() -> dict[str, TaskFacts]:
         }
         if "data" in settings:
             settings["data"] = Sizes(**settings["data"])
-        base = settings.pop("based_on", None)
-        facts = TaskFacts(**settings) if base is None else replace(facts_by_task[base], **settings)
+        base_task = settings.pop("based_on", None)
+        if base_task is None:
+            facts = TaskFacts(**settings)
+        else:
+            facts = replace(facts_by_task[base_task], **settings)
         facts_by_task[task] = facts
         if task in {"svhn", "iwildcam"}:
-            # Each of the five runs of FD-Shifts holds out other classes; here these are five tasks.
+            # The five runs of FD-Shifts hold out different classes, so each run is a separate task.
             for i in range(1, 6):
                 facts_by_task[f"{task}-open-{i}"] = replace(facts, n_runs=1)
     return facts_by_task
@@ -234,7 +247,7 @@ _CODE: Final = _read_tasks()
 
 
 def _as_printed(facts: TaskFacts) -> TaskFacts:
-    """Return the settings with the numbers of the paper's tables where these differ."""
+    """Replace the settings whose values in the tables of the paper differ from the code."""
     if facts.model == "street-conv":
         return replace(facts, weight_decay=15e-4)
     if facts.model == "vgg13-fd-shifts":
@@ -243,12 +256,13 @@ def _as_printed(facts: TaskFacts) -> TaskFacts:
 
 
 def _with_tenth_of_corruptions(facts: TaskFacts) -> TaskFacts:
+    """Select a tenth of the corrupted images for tasks that use all of them."""
     if facts.data.corrupted != "all":
         return facts
     return replace(facts, data=replace(facts.data, corrupted="tenth"))
 
 
-#: Every protocol by name.
+#: All protocols by name.
 PROTOCOLS: Catalogue[Protocol] = Catalogue("protocol")
 _RELEASED: Final = Protocol(
     "fd-shifts",
@@ -263,7 +277,7 @@ _PRINTED: Final = Protocol(
     "FD-Shifts with the numbers of the paper where the code has others.",
     "Jaeger et al. 2023, tables 4 and 7, appendix E",
     {name: _as_printed(facts) for name, facts in _CODE.items()},
-    # The paper selects among these with one run each.
+    # The paper trains one run with each of these learning rates and selects among them.
     (0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4),
 )
 _WITH_FEWER_IMAGES: Final = Protocol(

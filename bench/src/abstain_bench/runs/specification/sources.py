@@ -1,4 +1,4 @@
-"""Configurations from a task, a protocol or a TOML file, and changes of a configuration."""
+"""Creation of configurations from a task, a protocol or a TOML file, and changes of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,23 +28,23 @@ from abstain_bench.runs.specification.protocols import PROTOCOLS
 
 
 def default_config(task: str, *, protocol: str = "", **changes: Any) -> Config:
-    """Return the default configuration of a task, with changed fields.
+    """Return the default configuration of a task with optional changes.
 
     Parameters
     ----------
     task : str
         Name in `TASKS`.
     protocol : str, optional
-        Name in `PROTOCOLS`: the published benchmark whose settings replace the defaults. With
-        "vit-b16" as `model`, the settings of its transformer.
+        Name of a published benchmark in `PROTOCOLS`, whose settings replace the defaults. If
+        `model` is "vit-b16", the settings of its transformer are used.
     **changes
         Changed fields, as in `update_config`.
 
     Returns
     -------
     Config
-        By default the four training objectives of the papers, all methods that score their
-        networks, and all exposures.
+        The configuration. By default, it has the four training objectives of the papers, all
+        methods that score their networks, and all exposures.
 
     Raises
     ------
@@ -72,17 +72,18 @@ def read_config(path: str | Path) -> Config:
     Parameters
     ----------
     path : str or Path
-        The file. Fields that it does not contain are as in `default_config`.
+        Path of the file. Fields that the file does not contain have the values of
+        `default_config`.
 
     Returns
     -------
     Config
-        The configuration of the file.
+        The configuration in the file.
 
     Raises
     ------
     InputError
-        If the file cannot be read or a field is invalid; the message names the field.
+        If the file cannot be read or a field is invalid. The message contains the field.
     FileFormatError
         If the file is not valid TOML.
 
@@ -113,11 +114,12 @@ def update_config(
     weights: str | Path | None = None,
     **fields: Any,
 ) -> Config:
-    """Return a configuration with changed fields; None leaves a field as it is.
+    """Return a configuration with changed fields.
 
-    `seeds` may be a number of seeds, and `arms` are names. All other fields of `Config` can be set
-    too. If `methods` is None, the methods follow the changed arms, passes and seeds. If only
-    `methods` is set, only the arms that these methods score are trained.
+    A field with the value None is not changed. `seeds` may be the number of seeds. `arms` contains
+    names of arms. `fields` may contain all other fields of `Config`. If `methods` is None, the
+    methods depend on the changed arms, passes and seeds. If `methods` is set and `arms` is None,
+    the configuration retains only the arms whose networks these methods score.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def update_config(
     elif arms is None:
         changes["arms"] = arms_for_methods(methods, config.arms)
     if epochs is not None:
-        # Last, because arms that are not trained may need more epochs.
+        # The arms are selected before, because arms that are not trained may need more epochs.
         changes["arms"] = _with_epochs(changes.get("arms", config.arms), epochs)
     changed_config = replace(config, **changes)
     _check_methods(changed_config)
@@ -152,7 +154,7 @@ def update_config(
 
 
 def _check_methods(config: Config) -> None:
-    """Reject unknown names, and methods whose inputs the benchmark does not compute."""
+    """Raise an error if a name is unknown, or if an input of a method is not computed."""
     check_config(config)
     missing = {}
     if not config.samples:
@@ -166,34 +168,45 @@ def _check_methods(config: Config) -> None:
 
 
 def _updated_methods(config: Config, changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the methods for changed arms, passes and seeds; all available if it had all before."""
-    before, after = (
-        default_methods([arm.objective for arm in c.arms], c.samples, c.seeds)
-        for c in (config, replace(config, **changes))
-    )
+    """Return the methods of a configuration with changed arms, passes or seeds.
+
+    If the configuration has all default methods, the result contains all default methods of the
+    changed configuration. Otherwise, the result contains the methods that remain available.
+    """
+    before = _default_methods(config)
+    after = _default_methods(replace(config, **changes))
     if set(config.methods) == set(before):
         return after
     return tuple(name for name in config.methods if name in after or name not in before)
 
 
+def _default_methods(config: Config) -> tuple[str, ...]:
+    return default_methods([arm.objective for arm in config.arms], config.samples, config.seeds)
+
+
 def _select_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
+    """Return the arms with the given names."""
     by_name = {arm.name: arm for arm in arms}
-    names = as_tuple(names, "arms")
-    for name in names:
+    requested = as_tuple(names, "arms")
+    for name in requested:
         if name not in by_name:
             raise UnknownNameError(
                 f"there is no arm {name!r}.{suggest(name, by_name)} The arms are: "
                 f"{', '.join(by_name)}"
             )
-    return tuple(by_name[name] for name in names)
+    return tuple(by_name[name] for name in requested)
 
 
 def _with_epochs(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
-    """Return the arms with a training of `epochs` epochs, also if their recipes define steps."""
+    """Return arms whose trainings have `epochs` epochs, and whose stages are scaled accordingly.
+
+    A recipe that defines steps then defines epochs instead.
+    """
     changed = []
     for arm in arms:
-        without_steps: dict[str, Any] = {"steps": 0, "warm_up_steps": 0} if arm.recipe.steps else {}
-        recipe = replace(arm.recipe, epochs=epochs, **without_steps)
+        recipe = replace(arm.recipe, epochs=epochs)
+        if recipe.steps:
+            recipe = replace(recipe, steps=0, warm_up_steps=0)
         stage_lengths = scale_stages(arm.stage_lengths, epochs / arm.recipe.length)
         changed.append(replace(arm, recipe=recipe, stage_lengths=stage_lengths))
     return tuple(changed)

@@ -1,6 +1,7 @@
-"""A folder of runs: what `abstain benchmark run` writes and reports read.
+"""Reading and writing of a folder of runs.
 
-Neither torch nor the data set is required.
+`abstain benchmark run` writes the folder, and reports read it. Reading requires neither torch nor
+the data set.
 """
 
 from abstain_bench.runs.store.manifest import ADDED as ADDED

@@ -1,4 +1,4 @@
-"""`Store`: the contents of a folder of runs, as listed in its manifest."""
+"""`Store` reads the contents of a folder of runs, which the manifest of the folder lists."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from abstain_bench.runs.store.runs import (
 
 #: The file that lists the contents of the folder.
 MANIFEST: Final = "manifest.json"
-#: Name under which a damaged manifest is kept.
+#: New name of a damaged manifest.
 _DAMAGED: Final = f"{MANIFEST}.damaged"
 #: Subfolder with the files of imported runs.
 IMPORTED: Final = "imported"
@@ -44,7 +44,7 @@ class ExposureFacts:
     Attributes
     ----------
     key, name, title, kind : str
-        Name for files, name for tables, name for people, and kind of shift.
+        Key in files, name in tables, title in reports, and kind of shift.
     corruption : str
         Name of the corruption, or empty.
     severity : int
@@ -68,11 +68,12 @@ class StoredRun:
     run : Run
         The run.
     validation_file : str
-        File with its scores on validation data; empty if there is none.
+        File with the scores on validation data. It is empty if the run has no such scores.
     test_file : str
-        File with its scores on the exposures; empty if no method selected its setting.
+        File with the scores on the exposures. It is empty if the run was not tested, because no
+        method selected its setting.
     validation_values : mapping
-        Values on validation data by method and metric; None for undefined values.
+        Values on validation data by method and metric. An undefined value is None.
     """
 
     run: Run
@@ -83,7 +84,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class _ManifestRow(Run):
-    """A run with its files as a flat record of the manifest."""
+    """The record of a run and its files in the manifest."""
 
     validation: str = field(kw_only=True)
     tested: str = field(kw_only=True)
@@ -94,6 +95,7 @@ class _ManifestRow(Run):
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> StoredRun:
+        """Convert the record of a run in the manifest to a stored run."""
         # Earlier versions did not write `model` and `facts`.
         record = records.from_fields(cls, {"model": "", "facts": {}, **row}, "a run")
         run = Run(*(getattr(record, f.name) for f in dataclass_fields(Run)))
@@ -114,9 +116,9 @@ class _Manifest:
 
 
 # ------------------------------------------------------------------------------- added scores
-#: Subfolder of a folder of runs with the added scores.
+#: Subfolder with the added scores.
 ADDED: Final = "added"
-#: The file that lists the added methods. Files that it does not list are ignored.
+#: File that lists the added methods. Score files that it does not list are ignored.
 _ADDED_FILE: Final = "added.json"
 
 _ADDED_KIND: Final = "abstain-benchmark-added"
@@ -125,30 +127,30 @@ _ADDED_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class AddedMethod:
-    """A method whose scores were added.
+    """A method whose scores were added to a folder of runs.
 
     Attributes
     ----------
     name : str
         Unique name of the method in the folder.
     title : str
-        Name for people.
+        Title in reports.
     file : str
-        Name of the file with the scores.
+        Name of the file that was added.
     digest : str
-        SHA-256 hash of that file.
+        SHA-256 hash of the file that was added.
     date : str
-        Time of the addition, in UTC.
+        Time of the addition in UTC.
     n : int
-        Number of confidence scores.
+        Number of confidences.
     runs, exposures : tuple of str
-        Scored runs, and scored exposures with "validation" if it was in the file.
+        Scored runs and scored exposures. The exposures may include "validation".
     classifier : bool
-        Whether the file has its own predictions, which are evaluated instead of those of the runs.
+        Whether the file contains predictions that replace the predictions of the runs.
     stored : mapping from str to str
-        Path of the stored scores by run, relative to the folder of runs.
+        Path of the stored scores of each run, relative to the folder of runs.
     validated : mapping
-        Values on validation data, by run and metric.
+        Values on validation data by run and metric.
     """
 
     name: str
@@ -189,7 +191,7 @@ class Additions:
 
     @classmethod
     def read(cls, folder: Path) -> "Additions":
-        """Read the list of added methods; empty if there is no such file."""
+        """Read the list of added methods. It is empty if the folder has no such file."""
         path = folder / ADDED / _ADDED_FILE
         if not path.is_file():
             return cls(folder)
@@ -205,20 +207,23 @@ class Additions:
 
     def write(self, methods: Iterable[AddedMethod]) -> None:
         """Replace the list of methods atomically, and delete score files that it does not list."""
-        methods = tuple(methods)
+        listed_methods = tuple(methods)
         content = {
             "kind": _ADDED_KIND,
             "version": _ADDED_VERSION,
-            "methods": [asdict(m) for m in methods],
+            "methods": [asdict(method) for method in listed_methods],
         }
         text = json.dumps(content, indent=1, allow_nan=False)
         make_folder(self.folder / ADDED)
         write_atomically(self.folder / ADDED / _ADDED_FILE, text.encode())
-        listed = (path for method in methods for path in method.stored.values())
-        delete_unlisted_files(self.folder, ADDED, listed)
+        paths = (path for method in listed_methods for path in method.stored.values())
+        delete_unlisted_files(self.folder, ADDED, paths)
 
     def validation_values(self, run: str) -> dict[str, Mapping[str, float | None]]:
-        """Return the values on validation data of the added methods that score a run."""
+        """Return the values of the added methods for a run on validation data.
+
+        Methods with separate predictions are not included.
+        """
         return {
             method.name: method.validated.get(run, {})
             for method in self.methods
@@ -226,7 +231,7 @@ class Additions:
         }
 
     def confidence(self, run: str, scores: RunScores) -> dict[str, FloatArray]:
-        """Return the added confidences for the scores of a run on one exposure."""
+        """Return the added confidences for a run and the exposure of `scores` by method."""
         key = scores.exposure
         confidence = {}
         for method in self.methods:
@@ -246,9 +251,9 @@ class Additions:
         return confidence
 
     def stored_networks(self, runs: Sequence[Run]) -> list[StoredRun]:
-        """Return the networks of methods with their own predictions.
+        """Return a network for each method with separate predictions and each run that it scores.
 
-        Such a network is a run with the name of the method as its arm.
+        The arm of the network is the name of the method.
         """
         run_by_name = {run.name: run for run in runs}
         networks = []
@@ -287,14 +292,14 @@ class Store:
     config : mapping
         The configuration as plain values.
     facts : mapping
-        Versions, device, precision, times.
+        Recorded facts, such as versions, device, precision and durations.
     classes : tuple of str
         Names of the known classes.
     exposures : tuple of ExposureFacts
-        Exposures in the order of the tables, i.i.d. first.
+        Exposures in the order of the tables. The i.i.d. exposure is the first.
     stored_runs : tuple of StoredRun
-        The runs, including ensembles and imported runs. Networks of added methods with their own
-        predictions come last.
+        The runs, which include ensembles and imported runs. The networks of added methods with
+        separate predictions come last.
     additions : Additions
         Added scores.
     """
@@ -309,9 +314,10 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | Path, *, with_added: bool = True) -> "Store":
-        """Read a folder that `abstain benchmark run` wrote.
+        """Read a folder of runs.
 
-        `with_added` includes the methods that `abstain benchmark add-scores` added.
+        If `with_added` is True, the result includes the methods that `abstain benchmark add-scores`
+        added.
         """
         folder = Path(folder)
         path = folder / MANIFEST
@@ -363,7 +369,7 @@ class Store:
 
     @property
     def added_methods(self) -> tuple[AddedMethod, ...]:
-        """The added methods, in the order in which they were added."""
+        """The added methods in the order of their addition."""
         return self.additions.methods
 
     def validation_values(self, run: Run) -> Mapping[str, Mapping[str, float | None]]:
@@ -390,9 +396,10 @@ class Store:
         return scores_by_key
 
     def first_scores(self, exposure: str, *, logits: bool = False) -> RunScores | None:
-        """Return the scores of the first run that has the exposure; None if no run has it."""
+        """Return the scores of the first run with the exposure, or None if no run has it."""
         for stored in self.stored_runs:
-            if stored.validation_file if exposure == VALIDATION else stored.test_file:
+            file = stored.validation_file if exposure == VALIDATION else stored.test_file
+            if file:
                 return self.scores(stored.run, exposure, logits=logits)
         return None
 
@@ -409,10 +416,10 @@ class Store:
 
 
 def is_manifest_unreadable(folder: Path) -> bool:
-    """Return whether a manifest exists that is not valid JSON: empty, zeros, or cut off.
+    """Return whether a folder has a manifest that is not valid JSON.
 
-    Such a file remains after a crash of the machine. A manifest of another kind or version, or one
-    with changed values, is readable in this sense.
+    After a crash of the machine, the file may be empty, incomplete or filled with zeros. A manifest
+    of another kind or version, or with changed values, is valid JSON and therefore readable.
     """
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -430,7 +437,7 @@ def is_manifest_unreadable(folder: Path) -> bool:
 
 
 def move_damaged_manifest(folder: Path) -> None:
-    """Rename an unreadable manifest; delete it if it is empty or contains only zeros."""
+    """Rename an unreadable manifest, or delete it if it is empty or contains only zeros."""
     path = folder / MANIFEST
     if path.read_bytes().strip(b"\0 \n"):
         path.replace(folder / _DAMAGED)
@@ -447,7 +454,7 @@ def write_manifest(
     exposures: Sequence[ExposureFacts],
     stored_runs: Sequence[StoredRun],
 ) -> None:
-    """Write the manifest that `Store.read` reads, atomically."""
+    """Write the manifest of a folder of runs atomically."""
     content = {
         "kind": _KIND,
         "version": _VERSION,
@@ -470,7 +477,10 @@ def write_manifest(
 
 
 def configured(config: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of a configuration or of its table "benchmark"; "" if it is missing."""
+    """Return an entry of a configuration or of its table "benchmark".
+
+    The result is an empty string if the entry is missing.
+    """
     table = config.get("benchmark")
     entry = table.get(name) if isinstance(table, Mapping) else None
     return entry or config.get(name, "")

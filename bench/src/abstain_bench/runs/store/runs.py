@@ -1,6 +1,7 @@
-"""`Run` and `RunScores`: a trained network, and its predictions and scores for an exposure.
+"""`Run`, a trained network, and `RunScores`, its predictions and confidences for an exposure.
 
-`ScoreFile` reads the archives that `pack_scores` makes. They contain plain arrays and no pickles.
+`ScoreFile` reads the archives that `pack_scores` creates. These contain arrays and no pickled
+objects.
 """
 
 import hashlib
@@ -22,14 +23,14 @@ from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
 from abstain_bench.runs.methods import update_method_names
 
-#: Key of the validation images in place of an exposure.
+#: Key of the validation images, which are stored like the images of an exposure.
 VALIDATION: Final = "validation"
 
-#: Arrays of each exposure in a score file. The names "places" and "averaged" are those of the
-#: first version: they hold the source indices and the mean prediction.
+#: Arrays of each exposure in a score file. "places" contains the source indices, and "averaged"
+#: contains the mean prediction. These two names are kept for compatibility with earlier files.
 _OPTIONAL_ARRAYS = ("averaged", "logits")
 _REQUIRED_ARRAYS = ("labels", "places", "prediction", "methods", "confidence", "reasons")
-#: Number of axes and valid dtype kinds of each array.
+#: Number of axes of each array, and the valid kinds of its dtype.
 _ARRAY_FORMATS = {
     "labels": (1, "iu"),
     "places": (1, "iu"),
@@ -40,7 +41,7 @@ _ARRAY_FORMATS = {
     "averaged": (1, "iuf"),
     "logits": (2, "f"),
 }
-#: Arrays whose first axis is not that of the samples.
+#: Arrays without an axis for the samples.
 _ARRAYS_WITHOUT_SAMPLE_AXIS = ("methods", "reasons")
 
 
@@ -51,17 +52,17 @@ class Run:
     Attributes
     ----------
     name : str
-        Unique name in its folder: "cross-entropy-dropout0.3-seed1".
+        Unique name in the folder, such as "cross-entropy-dropout0.3-seed1".
     arm : str
-        Name of its arm, or "ensemble".
+        Name of the arm, or "ensemble".
     setting : str
-        What distinguishes its setting: "dropout0.3". Empty if the arm has one setting.
+        Label of the setting, such as "dropout0.3". It is empty if the arm has one setting.
     seed : int
         Seed of the network. An ensemble has a run for every seed.
     model : str
-        Name of its backbone.
+        Name of the backbone.
     facts : mapping
-        Recorded facts, such as losses and seconds.
+        Recorded facts, such as losses and durations.
     """
 
     name: str
@@ -79,23 +80,24 @@ class RunScores:
     Attributes
     ----------
     exposure : str
-        Key of the exposure, such as "iid" or "corruption-fog-3"; "validation" for the validation
+        Key of the exposure, such as "iid" or "corruption-fog-3", or "validation" for the validation
         images.
     labels : int64 ndarray of shape (n,)
-        True classes; -1 for an image of no known class.
+        True classes; -1 for an image of an unknown class.
     source_indices : int64 ndarray of shape (n,)
-        Index of each image in its source. Copies of an image share it and are not independent.
+        Index of each image in its source. Copies of an image have the same index and are not
+        independent.
     prediction : int64 ndarray of shape (n,)
         Predicted classes.
     mean_prediction : int64 ndarray of shape (n,) or None
-        Classes predicted by the mean probabilities over dropout passes or networks; None without
-        these.
+        Classes with the largest mean probability over passes with dropout or networks. It is None
+        if the run has neither.
     confidence : mapping from str to float64 ndarray of shape (n,)
-        Confidence scores by method, without methods that failed.
+        Confidences by method, without the methods that failed.
     logits : float32 ndarray of shape (n, K) or None
         Class logits.
     reasons : mapping from str to str
-        Why methods have no scores.
+        Reason for each method without confidences.
     """
 
     exposure: str
@@ -115,7 +117,7 @@ class RunScores:
         confidence: Mapping[str, FloatArray],
         reasons: Mapping[str, str],
     ) -> "RunScores":
-        """Return the scores of an exposure from the outputs of a network and its confidences."""
+        """Create the scores of an exposure from the outputs and the confidences of a network."""
         mean_prediction = None
         if outputs.logit_samples is not None:
             mean = Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
@@ -137,7 +139,10 @@ class RunScores:
         return len(self.labels)
 
     def subset(self, rows: slice, exposure: str) -> "RunScores":
-        """Return a subset of the images, without logits, with the key of an exposure or study."""
+        """Return the scores of a subset of the images without logits.
+
+        `exposure` is the key of the exposure or the study that contains the subset.
+        """
         return RunScores(
             exposure,
             self.labels[rows],
@@ -149,16 +154,17 @@ class RunScores:
         )
 
     def prediction_for(self, uses_mean_prediction: bool) -> IntArray:
-        """Return the predictions that a method's confidence refers to."""
-        return (
-            self.mean_prediction
-            if uses_mean_prediction and self.mean_prediction is not None
-            else self.prediction
-        )
+        """Return the predicted classes.
+
+        If `uses_mean_prediction` is True, the function returns the mean prediction if it exists.
+        """
+        if uses_mean_prediction and self.mean_prediction is not None:
+            return self.mean_prediction
+        return self.prediction
 
 
 def pack_scores(parts: Iterable[RunScores]) -> bytes:
-    """Return the content of a file that `ScoreFile` reads.
+    """Pack the scores of several exposures into an archive that `ScoreFile` reads.
 
     Examples
     --------
@@ -176,7 +182,7 @@ def pack_scores(parts: Iterable[RunScores]) -> bytes:
             "places": part.source_indices,
             "prediction": part.prediction,
             "methods": np.array(list(part.confidence), dtype=np.str_),
-            # One row per method, so that a single method can be read.
+            # The array has one row per method.
             "confidence": np.array(list(part.confidence.values()), np.float64).reshape(-1, part.n),
             "reasons": np.array(json.dumps(dict(part.reasons))),
             "averaged": part.mean_prediction,
@@ -191,9 +197,10 @@ def pack_scores(parts: Iterable[RunScores]) -> bytes:
 
 
 def write_scores(folder: Path, stem: str, parts: Iterable[RunScores]) -> str:
-    """Write a score file into a folder of runs; return its path relative to the folder.
+    """Write a score file to a folder of runs, and return its path relative to the folder.
 
-    The name contains a hash of the content, so that the file that it replaces remains valid.
+    The name contains a hash of the content. The file therefore does not overwrite an earlier file
+    that the manifest still names.
     """
     content = pack_scores(parts)
     name = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
@@ -203,7 +210,7 @@ def write_scores(folder: Path, stem: str, parts: Iterable[RunScores]) -> str:
 
 
 def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -> None:
-    """Delete the score files of a subfolder that are not listed."""
+    """Delete the score files of a subfolder that are not in `listed`."""
     retained = set(listed)
     for path in (folder / subfolder).glob("*.npz"):
         if f"{subfolder}/{path.name}" not in retained:
@@ -211,17 +218,17 @@ def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -
 
 
 class ScoreFile:
-    """The scores of one run in a file; each exposure is read when it is requested.
+    """Reader of the scores of one run. An exposure is read when it is requested.
 
     Parameters
     ----------
     path : Path
-        A file with the content of `pack_scores`.
+        Path of a file with the content that `pack_scores` returns.
 
     Raises
     ------
     FileFormatError
-        If it is no such file, or damaged.
+        If the file is damaged or is not a score file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -229,7 +236,7 @@ class ScoreFile:
 
     @cached_property
     def exposures(self) -> tuple[str, ...]:
-        """Keys of the exposures, in stored order."""
+        """Keys of the exposures in the order of the file."""
         names = [name.rpartition("/")[0] for name in self._archive if name.endswith("/labels")]
         return tuple(names)
 
@@ -238,7 +245,7 @@ class ScoreFile:
         return self.read_all([exposure], logits=logits)[exposure]
 
     def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
-        """Return the scores of several exposures by key; the file is opened once."""
+        """Return the scores of several exposures by key, and open the file only once."""
         names = {exposure: self._array_names(exposure, logits=logits) for exposure in exposures}
         try:
             arrays = self._archive.read(name for group in names.values() for name in group)
@@ -268,7 +275,10 @@ class ScoreFile:
 
 
 def _build_run_scores(exposure: str, arrays: dict[str, Any]) -> RunScores:
-    """Build the scores of an exposure; raise ValueError if the arrays are inconsistent."""
+    """Create the scores of an exposure from the arrays of a file.
+
+    Raises ValueError if the arrays are inconsistent.
+    """
     sample_shape = arrays["labels"].shape[:1]
     for name, array in arrays.items():
         expected_ndim, valid_dtype_kinds = _ARRAY_FORMATS[name]
@@ -296,7 +306,7 @@ def _damaged_file_error(path: Path) -> FileFormatError:
         "added": "add its scores again, with `replace`",
         "imported": "import it again",
     }
-    # Files of jobs are in another folder.
+    # All other score files are files of jobs.
     default = "delete it, and `abstain benchmark run` computes it again"
     return FileFormatError(
         f"{str(path)!r} is absent, damaged, or no file of scores; "

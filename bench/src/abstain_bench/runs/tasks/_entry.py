@@ -1,4 +1,4 @@
-"""`Task` and `TaskImages`: entries of the catalogue of tasks, and shared loading functions."""
+"""`Task` and `TaskImages` for the catalogue of tasks, and functions that load images."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ Load = Callable[[], Images]
 
 @dataclass(frozen=True, eq=False)
 class TaskImages:
-    """The images of a task; training and validation images are read on first access.
+    """The images of a task. Training and validation images are read on first access.
 
     Attributes
     ----------
     load_train, load_validation : callable
         Functions that read the training images and the validation images.
     exposures : tuple of Exposure
-        Test data, i.i.d. first; nothing is selected on them.
+        Test data, which do not affect the selection. The i.i.d. exposure is the first.
     notes : tuple of str
-        Remarks on exposures that are left out or replaced because their files are missing.
+        Remarks on exposures that are left out or replaced, because their files are missing.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class TaskImages:
 
     @cached_property
     def validation(self) -> Images:
-        """The i.i.d. images that settings are selected on and scores are fitted on."""
+        """The i.i.d. images that select settings and that scores are fitted on."""
         return self.load_validation()
 
 
@@ -69,31 +69,32 @@ class Task:
     Attributes
     ----------
     name : str
-        Name for scripts.
+        Name in scripts.
     title : str
-        Name for people.
+        Title in reports.
     meaning : str
         Description in one sentence.
     source : str
         Source of the images.
     load : callable
-        Function from the folder of the files (None if none are needed) to the images. For tasks
-        with files, `Sizes` are an optional second argument.
+        Function that returns the images. Its argument is the folder of the files, or None if the
+        task needs no files. For tasks with files, `Sizes` is an optional second argument.
     model : str
         Name in `abstain_bench.networks.MODELS`.
     recipe : Recipe
-        Recipe of all training objectives.
+        Recipe for all training objectives.
     variation : mapping
-        Options of a variation of `abstain_bench.runs.training`, with its name; empty for none.
+        Name and options of a variation in `abstain_bench.runs.training`. It is empty if the images
+        are not varied.
     needs_folder : bool
         Whether the user must provide files.
     dropout : float
-        Dropout rate that is tried in addition to 0.
+        Dropout probability that is tried in addition to 0.
     rewards : tuple of float
         Rewards of DeepGamblers to try.
     branch : tuple of int
-        Epochs of ConfidNet's confidence branch on the trained classifier, and of its fine-tuning;
-        0 for none.
+        Number of epochs of the confidence branch of ConfidNet on the trained classifier, and number
+        of epochs of its fine-tuning. Both may be 0.
     """
 
     name: str
@@ -110,30 +111,36 @@ class Task:
     branch: tuple[int, int] = (200, 20)
 
     def load_images(self, folder: Path | None, sizes: "Sizes | None" = None) -> TaskImages:
-        """Return the images in a folder, with the number and size of `sizes`."""
+        """Load the images from a folder, with the number and size that `sizes` defines."""
         return self.load(folder) if sizes is None else self.load(folder, sizes)
 
 
-#: Every task by name.
+#: All tasks by name.
 TASKS: Catalogue[Task] = Catalogue("task")
 
 
 def corruption_exposures(load: Load) -> Iterator[Exposure]:
-    """Yield the exposures to the corruptions of `CORRUPTIONS`, applied to i.i.d. images."""
+    """Yield an exposure for each corruption in `CORRUPTIONS` and each severity.
+
+    The corruptions are applied to the i.i.d. images that `load` returns.
+    """
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
             yield Exposure(f"corruption-{name}", "corruption", load, name, severity)
 
 
 def constant_loader(images: Images) -> Load:
-    """Return a function that returns these images."""
+    """Return a function that returns the given images."""
     return lambda: images
 
 
 def images_in_memory(
     train: Images, validation: Images, tested: Images, *others: Exposure, notes: Sequence[str] = ()
 ) -> TaskImages:
-    """Return task images that are in memory; the i.i.d. test images are the first exposure."""
+    """Create task images from images in memory.
+
+    The i.i.d. test images `tested` are the first exposure.
+    """
     exposures = (Exposure("iid", "iid", constant_loader(tested)), *others)
     return TaskImages(constant_loader(train), constant_loader(validation), exposures, tuple(notes))
 
@@ -147,22 +154,24 @@ class Sizes:
     Attributes
     ----------
     records : mapping
-        Argument `records` of the reader, by data set; empty for official versions.
+        Argument `records` of the reader of each data set. It is empty for the official versions.
     validation : int
         Number of i.i.d. test images that become validation images.
     learned, tested : int
-        Maximum number of training images, and of images per exposure, of data sets with image
-        files, which are held in memory; 0 for all.
+        Maximum number of training images, and maximum number of images per exposure. The limits
+        apply to data sets with image files, which are held in memory. With 0, all images are used.
     side : int
         Height and width of images from files.
     chosen : {"official", "first"}
-        Source of the validation images, if the data set has an official validation set: that set,
-        or the first i.i.d. test images, as in FD-Shifts.
+        Source of the validation images if the data set has an official validation set. "official"
+        uses this set. "first" uses the first i.i.d. test images, as in FD-Shifts.
     corrupted : {"tested", "all", "tenth"}
-        Test images whose official corruptions are taken: the tested ones, all, or a tenth of all
-        (the first 100 of each 1,000 for CIFAR-10, the first 10 of each 100 for CIFAR-100).
+        Test images whose official corruptions are used. "tested" uses the images of the i.i.d.
+        exposure, and "all" uses all test images. "tenth" uses the first 100 of each 1,000 images
+        for CIFAR-10 and the first 10 of each 100 images for CIFAR-100.
     new_side : int
-        Height and width of images of new classes from files; 0 for that of the training images.
+        Height and width of images of new classes from files. With 0, it is the side of the training
+        images.
 
     Examples
     --------
@@ -192,7 +201,7 @@ DEFAULT_SIZES: Final = Sizes()
 
 
 def missing_data_note(source: DownloadSource, folder: Path, consequence: str) -> str:
-    """Describe the consequence of a missing data set, and how to download it."""
+    """Return a note on the consequence of a missing data set and the command that downloads it."""
     missing = f"{source.places[0]}/{source.mark}".replace("*", "")
     return (
         f"{consequence}: {missing} is not in {str(folder)!r}; `abstain data fetch {source.name} "
@@ -202,7 +211,10 @@ def missing_data_note(source: DownloadSource, folder: Path, consequence: str) ->
 
 
 def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
-    """Read data that a task requires; the error of missing files describes how to get them."""
+    """Read a data set that a task requires.
+
+    If files are missing, the error contains the command that downloads them.
+    """
     source = SOURCES[name]
     download_command = f"`abstain data fetch {name} --folder DIR` downloads them"
     remedy = download_command if source.files else source.note.rstrip(".")
@@ -213,7 +225,7 @@ def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT])
     try:
         return read(folder)
     except InputError as error:
-        # Subclasses of InputError do not mean that files are missing.
+        # A subclass of InputError has another cause than missing files.
         if type(error) is not InputError:
             raise
         hint = "abstain data fetch" if source.files else source.page
@@ -224,9 +236,10 @@ def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT])
 def as_unknown_class(
     images: Images, classes: tuple[str, ...], shape: tuple[int, int, int] | None
 ) -> Images:
-    """Return the images of another data set without a known class.
+    """Return images of another data set with the label of unknown classes.
 
-    Raises InputError if they do not have the given shape; None accepts any shape.
+    Raises InputError if the images do not have the given shape. If `shape` is None, every shape is
+    valid.
     """
     if shape is not None and images.shape != shape:
         raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
@@ -234,7 +247,10 @@ def as_unknown_class(
 
 
 def split_first(images: Images, count: int) -> tuple[Images, Images]:
-    """Split the first test images off for validation, as FD-Shifts does."""
+    """Split test images into the first `count` images, for validation, and the remaining images.
+
+    FD-Shifts selects validation images in the same way.
+    """
     if not 0 < count < images.n:
         raise InputError(
             f"{count:,} validation images must leave some of {images.n:,} for the test"

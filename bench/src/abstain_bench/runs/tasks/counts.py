@@ -1,4 +1,4 @@
-"""Number of images of published tasks, known without their files."""
+"""Numbers of images of tasks, which are published or counted."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from abstain_bench.runs.tasks._entry import DEFAULT_SIZES, TASKS, Sizes
 
 @dataclass(frozen=True)
 class ImageCounts:
-    """Number of images of a task.
+    """Numbers of images of a task.
 
     Attributes
     ----------
@@ -36,30 +36,35 @@ class ImageCounts:
 
 @dataclass(frozen=True)
 class _PublishedCounts:
-    """Published numbers of a task; test images include those for validation."""
+    """Published numbers of images of a task.
+
+    The number of test images includes the test images that are used for validation.
+    """
 
     train: int
     test: int
     classes: int
-    #: Height and width of the images; 0 for image files of several sizes.
+    #: Height and width of the images, or 0 if the image files have several sizes.
     side: int = 0
     other_exposures: Mapping[str, int] = field(default_factory=dict)
-    #: Images of each corruption and severity, official or ours; 0 for none.
+    #: Number of images per corruption and severity.
     corrupted: int = 0
+    #: Whether the corrupted images are published and not computed from the test images.
     has_official_corruptions: bool = False
-    #: Images of an official validation set.
+    #: Number of images of an official validation set.
     validation: int = 0
     #: Whether validation and test images are sampled from both official sets.
     splits_validation_and_test: bool = False
 
 
-#: Six of ten digits and 109 of 182 animals are retained; so is about this share of the images.
+#: Approximate share of images that an open-set task retains. The tasks retain six of ten classes of
+#: digits and 109 of 182 classes of animals.
 _RETAINED_SHARE: Final = 0.6
 
 
 @cache
 def _read_counts() -> dict[str, _PublishedCounts]:
-    """Read the published numbers by task, and add those of the open-set tasks."""
+    """Read the published numbers of each task, and add estimates for the open-set tasks."""
     text = (resources.files(__package__) / "counts.toml").read_text(encoding="utf-8")
     counts = {task: _PublishedCounts(**table) for task, table in tomllib.loads(text).items()}
     for task in ("svhn", "iwildcam"):
@@ -69,6 +74,7 @@ def _read_counts() -> dict[str, _PublishedCounts]:
 
 
 def _open_set_counts(counts: _PublishedCounts) -> _PublishedCounts:
+    """Estimate the numbers of images of an open-set task from those of the complete task."""
     n_retained = round(_RETAINED_SHARE * counts.test)
     return _PublishedCounts(
         train=round(_RETAINED_SHARE * counts.train),
@@ -83,7 +89,7 @@ def _open_set_counts(counts: _PublishedCounts) -> _PublishedCounts:
 def published_counts(
     task: str, data: Sizes | None, corruptions: Sequence[str], severities: Sequence[int]
 ) -> ImageCounts | None:
-    """Return the number of images of a task with official files; None for other tasks.
+    """Return the published numbers of images of a task, or None if there are none.
 
     Examples
     --------
@@ -92,15 +98,19 @@ def published_counts(
     >>> counts.train, counts.exposures["iid"], counts.exposures["corruption-fog-2"]
     (50000, 9000, 9000)
     """
-    published, sizes = _read_counts().get(task), data or DEFAULT_SIZES
+    published = _read_counts().get(task)
     if published is None:
         return None
-    has_image_files = not published.side
-    n_validation, n_test = sizes.validation, published.test - sizes.validation
-    if published.splits_validation_and_test:
-        n_test += published.validation
+    sizes = data or DEFAULT_SIZES
     if published.validation and sizes.chosen == "official":
-        n_validation, n_test = min(published.validation, sizes.validation), published.test
+        n_validation = min(published.validation, sizes.validation)
+        n_test = published.test
+    else:
+        n_validation = sizes.validation
+        n_test = published.test - sizes.validation
+        if published.splits_validation_and_test:
+            n_test += published.validation
+    has_image_files = not published.side
 
     def limited(count: int, limit: int) -> int:
         return min(count, limit or count) if has_image_files else count
@@ -126,7 +136,7 @@ def count_images(
     corruptions: Sequence[str],
     severities: Sequence[int],
 ) -> ImageCounts:
-    """Count the images of a task without published numbers, by reading them.
+    """Count the images of a task by loading them.
 
     Examples
     --------
@@ -135,12 +145,13 @@ def count_images(
     597
     """
     images = TASKS[task].load_images(folder, data)
-    exposures, count_by_loader = {}, dict[Any, int]()
+    exposures: dict[str, int] = {}
+    count_by_loader: dict[Any, int] = {}
     for exposure in images.exposures:
         is_selected = exposure.corruption in corruptions and exposure.severity in severities
         if exposure.corruption and not is_selected:
             continue
-        # Corruptions share their images, which are read once.
+        # All corruptions load the same images, which are counted once.
         if exposure.load not in count_by_loader:
             count_by_loader[exposure.load] = exposure.load().n
         exposures[exposure.key] = count_by_loader[exposure.load]

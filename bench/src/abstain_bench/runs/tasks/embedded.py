@@ -1,4 +1,4 @@
-"""Tasks without a download: letters in many typefaces, and handwritten digits."""
+"""Tasks with letters in many typefaces and with handwritten digits, which need no download."""
 
 from collections.abc import Callable
 from functools import partial
@@ -31,13 +31,18 @@ from abstain_bench.runs.tasks._entry import (
 _DIGITS_UNLIKE_LETTERS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
 _SYMBOLS: Final = "&@#%?!+*=/<"
 
-#: Number of copies of each master glyph in an epoch, in validation and in each exposure.
-_N_TRAIN_COPIES, _N_VALIDATION_COPIES, _N_TEST_COPIES = 10, 4, 4
+#: Number of copies of each glyph in the training images.
+_N_TRAIN_COPIES: Final = 10
+#: Number of copies of each glyph in the validation images.
+_N_VALIDATION_COPIES: Final = 4
+#: Number of copies of each glyph in an exposure.
+_N_TEST_COPIES: Final = 4
 
-#: Number of corrupted digits per exposure, and of textures.
+#: Number of corrupted digits per exposure, and number of textures.
 _N_CORRUPTED: Final = 1000
 
-#: Number of letters per exposure to a corruption: half of the masters. There are 75 exposures.
+#: Number of letters per corruption and severity. This is half of the number of glyphs, because the
+#: task has 75 exposures to corruptions.
 _N_CORRUPTED_GLYPHS: Final = 260
 
 
@@ -71,7 +76,7 @@ def _load_glyphs(_folder: Path | None) -> TaskImages:
 
 
 def _glyphs_to_corrupt() -> Images:
-    """Return an equal number of letters per class, each from another master."""
+    """Return an equal number of letters per class, without copies of the same glyph."""
     (sample,) = split(glyphs("train"), _N_CORRUPTED_GLYPHS)
     return sample
 
@@ -81,9 +86,9 @@ def _make_textures(side: int, classes: tuple[str, ...]) -> Images:
 
 
 def _digits_as_glyphs() -> Images:
-    """Return digits of MNIST in the size of the glyphs, as images of no known class."""
+    """Return digits of MNIST in the size of the glyphs, with the label of unknown classes."""
     (sample,) = split(digits(), _N_CORRUPTED)
-    # Enlarged by half, with a black margin.
+    # The digits are enlarged by the factor 1.5 and get a black margin.
     from scipy.ndimage import zoom
 
     enlarged = zoom(sample.pixels, (1, 1, 1.5, 1.5), order=1)
@@ -93,8 +98,8 @@ def _digits_as_glyphs() -> Images:
 
 def _load_digits(_folder: Path | None) -> TaskImages:
     train, validation, test = split(digits(), 2000, 500, 2500)
-    (some,) = split(test, _N_CORRUPTED)
-    return _digit_images(train, validation, test, some, _letters_as_digits)
+    (to_corrupt,) = split(test, _N_CORRUPTED)
+    return _digit_images(train, validation, test, to_corrupt, _letters_as_digits)
 
 
 def _load_digits8(_folder: Path | None) -> TaskImages:
@@ -106,15 +111,19 @@ def _digit_images(
     train: Images,
     validation: Images,
     test: Images,
-    some: Images,
+    to_corrupt: Images,
     letters: Callable[[tuple[str, ...]], Images],
 ) -> TaskImages:
-    """Return the images of a task with digits; `some` test images are corrupted."""
+    """Return the images of a task with digits.
+
+    `to_corrupt` contains the test images that the corruptions are applied to. `letters` returns the
+    images of new classes.
+    """
     return images_in_memory(
         train,
         validation,
         test,
-        *corruption_exposures(constant_loader(some)),
+        *corruption_exposures(constant_loader(to_corrupt)),
         Exposure("letters", "new-class", partial(letters, train.classes)),
         Exposure(
             "textures", "far-new-class", partial(_make_textures, train.shape[1], train.classes)
@@ -132,7 +141,10 @@ def _letters_as_digits(classes: tuple[str, ...]) -> Images:
 
 
 def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
-    """Return letters in the size of the digits of scikit-learn, reduced by means as these."""
+    """Return letters in the size of the digits of scikit-learn.
+
+    Each pixel is the mean of a block of pixels, as in the digits of scikit-learn.
+    """
     letters = _letters_unlike_digits(copies=1)
     blocks = letters.pixels.reshape(letters.n, 1, 8, 6, 8, 6)
     pixels = blocks.mean(axis=(3, 5)).round().astype(np.uint8)
@@ -140,13 +152,13 @@ def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
 
 
 def _letters_unlike_digits(copies: int) -> Images:
-    """Return the letters that do not look like a digit."""
+    """Return glyphs of the letters that do not look like a digit."""
     similar = [ord(letter) - ord("A") for letter in LOOK_ALIKES.values()]
     letters = glyphs("train", copies=copies)
     return letters.subset(np.flatnonzero(~np.isin(letters.labels, similar)))
 
 
-#: With a rate of 0.3, the small network misclassifies a quarter of the trained letters.
+#: With a dropout probability of 0.3, the network misclassifies a quarter of the training letters.
 _DROPOUT: Final = 0.1
 
 ENTRIES: Final = (

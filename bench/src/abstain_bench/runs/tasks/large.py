@@ -1,7 +1,8 @@
-"""Tasks with image files: BREEDS, WILDS, and any folder of images.
+"""Tasks with image files from BREEDS, WILDS, or any folder of images.
 
-By default, images are smaller than in the papers and not all are used, because they are held in
-memory: 64 x 64 pixels, at most 50,000 training images and 10,000 images per exposure.
+The images are held in memory. By default, they are therefore resized to 64 x 64 pixels, which is
+smaller than in the papers. A task has at most 50,000 training images and 10,000 images per exposure
+by default.
 """
 
 import re
@@ -33,19 +34,22 @@ from abstain_bench.runs.tasks._entry import (
     read_required,
 )
 
-#: Number of images of each exposure to our own corruptions.
+#: Number of images per corruption and severity.
 _N_CORRUPTED: Final = 1000
-#: Valid names of shifts and new classes, which become part of file names.
+#: Pattern of the names of shifts and new classes, which become part of file names.
 _SHIFT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def image_loader(files: ImageFiles, limit: int, sizes: Sizes) -> Load:
-    """Return a function that reads these images, at most `limit` of them (0: all)."""
+    """Return a function that reads at most `limit` images, or all images if `limit` is 0."""
     return partial(files.sample(limit or None).read, side=sizes.side)
 
 
 def validation_files(files: ImageFileSplits) -> ImageFiles:
-    """Return the validation images of a data set; test images must not replace them."""
+    """Return the validation images of a data set.
+
+    Raises InputError if the data set has no validation images.
+    """
     if files.validation is None:
         raise InputError("a task must have validation images that are not test images")
     return files.validation
@@ -56,7 +60,9 @@ def validation_and_test_files(
 ) -> tuple[ImageFiles, ...]:
     """Return the validation images and the i.i.d. test images.
 
-    With `at_random`, both are sampled from one set, as in FD-Shifts, but with another seed.
+    If `sizes.chosen` is "official", the function returns the official sets. Otherwise, the first
+    test images become validation images. With `at_random`, both sets are instead sampled from all
+    official validation and test images. FD-Shifts samples in the same way with another seed.
     """
     if sizes.chosen == "official":
         return validation_files(files), files.test
@@ -71,7 +77,10 @@ def images_from_files(
     tested: ImageFiles,
     *others: Exposure,
 ) -> TaskImages:
-    """Return task images that are read on access; the i.i.d. test images come first."""
+    """Create task images from image files, which are read on access.
+
+    The i.i.d. test images `tested` are the first exposure.
+    """
     exposures = (Exposure("iid", "iid", image_loader(tested, sizes.tested, sizes)), *others)
     load_train = image_loader(train, sizes.learned, sizes)
     load_validation = image_loader(validation, sizes.validation, sizes)
@@ -108,10 +117,9 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
         )
     train_files = find_image_folder(folder / "train")
     test = find_image_folder(folder / "test", classes=train_files.classes)
-    # A tenth of what is learned from is enough to choose on.
-    train, validation = _split_files(
-        train_files, train_files.n - min(sizes.validation, max(1, train_files.n // 10))
-    )
+    # At most a tenth of the training images become validation images.
+    n_validation = min(sizes.validation, max(1, train_files.n // 10))
+    train, validation = _split_files(train_files, train_files.n - n_validation)
     exposures = list(corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)))
     for name, path in _folders_with_prefix(folder, "shift-"):
         load = image_loader(_find_shifted_files(path, train_files), sizes.tested, sizes)
@@ -125,7 +133,10 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
 def _split_files(
     files: ImageFiles, count: int, *, at_random: bool = True
 ) -> tuple[ImageFiles, ImageFiles]:
-    """Split `count` images off, the first ones or a random sample."""
+    """Split image files into `count` files and the remaining files.
+
+    The first part is a random sample, or the first `count` files if `at_random` is False.
+    """
     if not 0 < count < files.n:
         raise InputError(f"{count:,} images must leave some of {files.n:,}")
     order = np.random.default_rng(0).permutation(files.n) if at_random else np.arange(files.n)
@@ -133,7 +144,10 @@ def _split_files(
 
 
 def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
-    """Return the names and paths of subfolders whose names begin with a prefix."""
+    """Return the subfolders whose names begin with a prefix.
+
+    Each entry is a pair of the name without the prefix and the path.
+    """
     folders = []
     for path in sorted(folder.glob(f"{prefix}*")):
         if not path.is_dir():
@@ -149,7 +163,7 @@ def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
 
 
 def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
-    """Find shifted images of known classes; some classes may be absent."""
+    """Find shifted images of known classes. The folder may lack some of the classes."""
     files = find_image_folder(path)
     code_by_class = {name: code for code, name in enumerate(train.classes)}
     unknown = [name for name in files.classes if name not in code_by_class]
@@ -163,6 +177,7 @@ def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
 
 
 def _read_new_classes(path: Path, train: ImageFiles, sizes: Sizes) -> Images:
+    """Read images of new classes from a folder."""
     files = find_image_folder(path)
     if common := sorted(set(files.classes) & set(train.classes)):
         raise InputError(
@@ -172,7 +187,7 @@ def _read_new_classes(path: Path, train: ImageFiles, sizes: Sizes) -> Images:
     return Images(images.pixels, np.full(images.n, -1), train.classes, images.source_indices)
 
 
-#: Epochs, learning rates and batch sizes from the configurations of FD-Shifts.
+# The configurations of FD-Shifts define the numbers of epochs, learning rates and batch sizes.
 _ENTITY13: Final = Recipe(
     epochs=300, learning_rate=0.1, batch_size=128, weight_decay=1e-4, schedule="cosine"
 )

@@ -1,7 +1,7 @@
-"""Open-set tasks: 40% of the classes are held out of training and tested as new classes.
+"""Open-set tasks, which hold out 40% of the classes and test them as new classes.
 
-The held-out classes rotate over five tasks per data set, so that two tasks hold out each class and
-no result depends on one choice.
+Each data set has five tasks with different held-out classes. Two tasks hold out each class, so the
+results do not depend on one choice of classes.
 """
 
 from collections.abc import Iterator
@@ -38,14 +38,15 @@ from abstain_bench.runs.tasks.large import (
 )
 from abstain_bench.runs.tasks.published import SVHN, read_official
 
-#: Number of tasks per data set; each holds out other classes.
+#: Number of tasks per data set. The tasks hold out different classes.
 ROTATIONS: Final = 5
 
 
 def classes_of_rotation(count: int, rotation: int) -> list[int]:
-    """Return the classes that a rotation (1 to 5) holds out: consecutive, cyclically.
+    """Return the classes that a rotation (1 to 5) holds out.
 
-    For ten digits: 0-3, 2-5, 4-7, 6-9, 8-1. The fourth is that of FD-Shifts.
+    The classes are consecutive, and class 0 follows the last class. For ten digits, the rotations
+    hold out the digits 0-3, 2-5, 4-7, 6-9 and 8-1. FD-Shifts uses the fourth rotation.
     """
     start = (rotation - 1) * count // ROTATIONS
     stop = (rotation + 1) * count // ROTATIONS
@@ -65,17 +66,27 @@ def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES)
 def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     records = sizes.records.get("iwildcam")
     files = read_required("iwildcam", folder, lambda path: find_iwildcam(path, records=records))
-    out = classes_of_rotation(len(files.train.classes), rotation)
-    train, _ = _hold_out_classes(files.train, out)
-    validation, tested = validation_and_test_files(files, sizes)
-    validation, _ = _hold_out_classes(validation, out)
-    tested, new = _hold_out_classes(tested, out)
-    exposure = Exposure("held-out-classes", "new-class", image_loader(new, sizes.tested, sizes))
-    return images_from_files(sizes, train, validation, tested, exposure)
+    classes = classes_of_rotation(len(files.train.classes), rotation)
+    validation, test = validation_and_test_files(files, sizes)
+    train_of_known_classes, _ = _hold_out_classes(files.train, classes)
+    validation_of_known_classes, _ = _hold_out_classes(validation, classes)
+    test_of_known_classes, test_of_new_classes = _hold_out_classes(test, classes)
+    load = image_loader(test_of_new_classes, sizes.tested, sizes)
+    exposure = Exposure("held-out-classes", "new-class", load)
+    return images_from_files(
+        sizes,
+        train_of_known_classes,
+        validation_of_known_classes,
+        test_of_known_classes,
+        exposure,
+    )
 
 
 def _hold_out_classes(files: ImageFiles, classes: list[int]) -> tuple[ImageFiles, ImageFiles]:
-    """Hold classes out of image files, as `held_out` does for images in memory."""
+    """Split image files into the files of known classes and the files of held-out classes.
+
+    `held_out` splits images in memory in the same way.
+    """
     held_out_codes = held_out_classes(len(files.classes), classes=classes)
     known_codes = np.setdiff1d(np.arange(len(files.classes)), held_out_codes)
     labels = renumber_classes(files.labels, len(files.classes), known_codes)

@@ -1,4 +1,4 @@
-"""Tasks with small images of published data sets: CIFAR, SVHN, TinyImageNet, MNIST and others."""
+"""Tasks with small images of published data sets, such as CIFAR, SVHN, TinyImageNet and MNIST."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ from abstain_bench.runs.tasks._entry import (
     split_first,
 )
 
-#: Number of images of each exposure to our own corruptions.
+#: Number of images per corruption and severity if the corruptions are not official.
 _N_CORRUPTED: Final = 1000
 
 
@@ -43,10 +43,11 @@ def read_official(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images,
 def _load_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
+    """Load a task of FD-Shifts, with the first test images as validation images."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split_first(test, sizes.validation)
     data_folder = folder or Path()
-    corruptions, corruption_notes = _load_corruptions(name, data_folder, (test, tested), sizes)
+    corruptions, corruption_notes = _load_corruptions(name, data_folder, test, tested, sizes)
     new_classes, new_class_notes = _load_new_classes(name, data_folder, train, sizes)
     notes = (*corruption_notes, *new_class_notes)
     return images_in_memory(train, validation, tested, *corruptions, *new_classes, notes=notes)
@@ -55,11 +56,14 @@ def _load_fd_shifts_task(
 def _load_non_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
-    """Load a task that FD-Shifts lacks, with random validation images and our own corruptions."""
+    """Load a task that is not in FD-Shifts, with randomly sampled validation images.
+
+    The package computes the corruptions, because no official corruptions exist.
+    """
     train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
-    clean = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
-    corruptions = corruption_exposures(constant_loader(clean))
+    to_corrupt = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
+    corruptions = corruption_exposures(constant_loader(to_corrupt))
     new_classes, notes = _load_new_classes(name, folder or Path(), train, sizes)
     return images_in_memory(train, validation, tested, *corruptions, *new_classes, notes=notes)
 
@@ -76,13 +80,15 @@ def _load_cifar100_super(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> T
 
 
 def _load_corruptions(
-    name: str, folder: Path, clean: tuple[Images, Images], sizes: Sizes
+    name: str, folder: Path, test: Images, tested: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the official corruptions, or our own if their files are missing, and notes.
+    """Return the exposures to corruptions, and notes on missing files.
 
-    `clean` contains all test images, and those that are tested.
+    The images are the official corruptions. If their files are missing, the corruptions of this
+    package are applied to `tested`. `test` contains all test images, and `tested` contains the
+    images of the i.i.d. exposure.
     """
-    data, (test, tested) = DATASETS[name], clean
+    data = DATASETS[name]
     if data.load_corrupted is None:
         return (), ()
     source = SOURCES[f"{name}-c"]
@@ -91,7 +97,8 @@ def _load_corruptions(
         consequence = "our own corruptions replace the official ones"
         note = missing_data_note(source, folder, consequence)
         return tuple(corruption_exposures(constant_loader(tested))), (note,)
-    available, notes = [], []
+    available = []
+    notes = []
     for corruption, official_name in zip(CORRUPTIONS, OFFICIAL_NAMES, strict=True):
         if (source_folder / f"{official_name}.npy").is_file():
             available.append((corruption, official_name))
@@ -101,10 +108,10 @@ def _load_corruptions(
                 f"{str(source_folder)!r} (incomplete extraction?); run `abstain data fetch "
                 f"{source.name} --folder DIR` again"
             )
-    tested = {
+    clean = {
         "tested": tested,
         "all": test,
-        # As in Traub et al.; see `subsampled_rows`.
+        # Traub et al. select the same images; see `subsampled_rows`.
         "tenth": test.subset(subsampled_rows(test.n, test.n_classes, factor=10)),
     }[sizes.corrupted]
     records = sizes.records.get(name)
@@ -114,7 +121,7 @@ def _load_corruptions(
             read = partial(
                 data.load_corrupted, source_folder, official_name, severity, records=records
             )
-            load = partial(_read_matching_rows, read, tested)
+            load = partial(_read_matching_rows, read, clean)
             key = f"corruption-{corruption}"
             exposures.append(
                 Exposure(key, "corruption", load, corruption, severity, is_corrupted=True)
@@ -122,24 +129,25 @@ def _load_corruptions(
     return tuple(exposures), tuple(notes)
 
 
-def _read_matching_rows(read: Callable[[], Images], tested: Images) -> Images:
-    """Read corrupted images and return those of the tested images."""
-    corrupted = read().subset(tested.source_indices)
-    mismatches = np.flatnonzero(corrupted.labels != tested.labels)
+def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
+    """Read corrupted images, and return the corrupted versions of `clean`."""
+    corrupted = read().subset(clean.source_indices)
+    mismatches = np.flatnonzero(corrupted.labels != clean.labels)
     if mismatches.size:
         row = mismatches[0]
         raise FileFormatError(
-            f"labels.npy is not that of these test images: image {tested.source_indices[row]:,} "
-            f"has the class {corrupted.labels[row]} there, and {tested.labels[row]} here"
+            f"labels.npy is not that of these test images: image {clean.source_indices[row]:,} "
+            f"has the class {corrupted.labels[row]} there, and {clean.labels[row]} here"
         )
-    return replace(corrupted, classes=tested.classes)
+    return replace(corrupted, classes=clean.classes)
 
 
 def _load_new_classes(
     name: str, folder: Path, train: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to data sets with new classes, and notes on missing ones."""
-    exposures, notes = [], []
+    """Return the exposures to new classes from other data sets, and notes on missing data sets."""
+    exposures = []
+    notes = []
     for other, kind in DATASETS[name].new.items():
         source = DATASETS[other].download
         source_folder = source.find(folder)
@@ -149,21 +157,21 @@ def _load_new_classes(
             continue
         load = partial(_read_new_classes, other, source_folder, train, sizes)
         exposures.append(Exposure(other, kind, load))
-    # In the order of the tables.
+    # The order of the kinds is the order of the tables.
     kinds = list(KINDS)
     exposures.sort(key=lambda exposure: kinds.index(exposure.kind))
     return tuple(exposures), tuple(notes)
 
 
 def _read_new_classes(other: str, folder: Path, train: Images, sizes: Sizes) -> Images:
-    """Read the test images of another data set as images of no known class."""
+    """Read the test images of another data set with the label of unknown classes."""
     side = sizes.new_side or train.shape[1]
     images = DATASETS[other].new_class_images(folder, sizes.records.get(other), side)
-    # The network resizes images with a side of their own.
+    # If the side differs from that of the training images, the network resizes the images.
     return as_unknown_class(images, train.classes, None if sizes.new_side else train.shape)
 
 
-#: From the configurations of FD-Shifts, without the cutout that they also use.
+#: Augmentation in the configurations of FD-Shifts, except for the cutout.
 CROP_FLIP: Final = {"name": "crop-flip", "padding": 4}
 _CIFAR: Final = Recipe(
     epochs=250, learning_rate=0.1, batch_size=128, weight_decay=5e-4, schedule="cosine"

@@ -1,4 +1,4 @@
-"""Training: preprocessing, seeded augmentation, and a loop that resumes from checkpoints.
+"""Preprocessing, seeded augmentation, and training that resumes from checkpoints.
 
 This package requires torch.
 """

@@ -1,4 +1,4 @@
-"""`Preprocessing`: variations, augmentation and normalization of stored images for a network."""
+"""`Preprocessing`, which varies and normalizes stored images for a network."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from abstain_bench.data.corruptions import corrupt
 Tensor = Any
 Generator = Any
 
-#: Pixels; more than any image here is wide.
+#: Maximum padding in pixels, which exceeds the width of all images of the tasks.
 _MAX_PADDING = 256
 
 
@@ -29,35 +29,40 @@ class Variation(ABC):
     Attributes
     ----------
     is_part_of_task : bool
-        Whether it belongs to the task, so that images to validate and test on are changed too
-        (drawn once), or only helps to learn.
+        Whether the variation is part of the task. If True, validation and test images are also
+        varied, with parameters that are sampled once. If False, the variation is an augmentation of
+        the training images.
     """
 
     is_part_of_task: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Return the images (n, channels, height, width), each changed on its own."""
+        """Vary images of shape (n, channels, height, width) independently."""
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:  # noqa: ARG002
-        """Return images that were changed and scaled, changed again where 0 is their mean."""
+        """Vary images again after their normalization to a mean of 0."""
         return images
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
-        """Return what is validated and tested on, unless the variation belongs to the task."""
+        """Prepare validation and test images without randomness.
+
+        The method is called if the variation is not part of the task.
+        """
         return images
 
 
 @dataclass(frozen=True)
 class CropFlip(Variation):
-    """Move each image by up to a few pixels and mirror half of them, as usual on CIFAR.
+    """Shift each image by a few pixels and mirror half of the images, as usual on CIFAR.
 
     Attributes
     ----------
     padding : int
-        Black pixels on each side, from which a part of the old size is cut.
+        Number of black pixels that are added on each side before a random crop of the original
+        size.
     mirror : bool
-        Whether to mirror left and right.
+        Whether to mirror half of the images horizontally.
 
     Examples
     --------
@@ -75,12 +80,12 @@ class CropFlip(Variation):
         check_unconverted(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Return the images (n, channels, height, width), each changed on its own."""
+        """Shift and mirror images of shape (n, channels, height, width) independently."""
         return shift_and_mirror(images, self.padding, mirror=self.mirror, generator=generator)
 
 
 def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: Generator) -> Tensor:
-    """Move each image by up to `padding` pixels, and mirror half of them if `mirror` is set."""
+    """Shift each image by up to `padding` pixels, and mirror half of the images if requested."""
     n, _, height, width = images.shape
     device = images.device
     padded = torch.nn.functional.pad(images, (padding,) * 4)
@@ -91,36 +96,36 @@ def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: G
         flip = torch.rand(n, 1, generator=generator, device=device) < 0.5
         columns = torch.where(flip, columns.flip(1), columns)
     sample_index = torch.arange(n, device=device)[:, None, None]
-    # Indexing puts the channels last.
+    # The result of the indexing has the channels as its last axis.
     shifted = padded[sample_index, :, rows[:, :, None], columns[:, None, :]]
     return shifted.permute(0, 3, 1, 2)
 
 
 @dataclass(frozen=True)
 class Distortion(Variation):
-    """Turn, scale, shear and shift each image, lower its contrast and add noise.
+    """Rotate, scale, shear and shift each image, reduce its contrast and add noise.
 
-    It belongs to the task: images to validate and test on are distorted too.
+    The distortion is part of the task, so validation and test images are also distorted.
 
     Attributes
     ----------
     rotation : float
-        Degrees, at most, to either side.
+        Maximum rotation in degrees in both directions.
     scale : float
-        Images are scaled by a factor between 1 / (1 + scale) and 1 + scale.
+        Images are scaled by a random factor from 1 / (1 + scale) to 1 + scale.
     shear : float
-        Shear, at most, to either side.
+        Maximum shear in both directions.
     shift : float
-        Share of the image's side, at most, in each direction.
+        Maximum shift in each direction, as a share of the side of the image.
     contrast : float
-        The lowest contrast; 1 leaves it as it is.
+        Lowest factor of the contrast. With 1, the contrast is not changed.
     noise : float
-        Standard deviation of normal noise; the images' values lie in [0, 1].
+        Standard deviation of the normal noise. The values of the images are in [0, 1].
     background : float
-        Black gets a random level in each image, from 0 to this; the rest is moved
-        up with it, so that white stays white.
+        Maximum random level that replaces black in each image. White is not changed, and all other
+        levels are interpolated.
     side : int
-        Height and width of what comes out, sampled once from the images; 0 for theirs.
+        Height and width of the result. With 0, the result has the size of the images.
 
     Examples
     --------
@@ -151,7 +156,7 @@ class Distortion(Variation):
             checks.positive_int(self.side, "side")
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Return the images (n, channels, height, width), each changed on its own."""
+        """Distort images of shape (n, channels, height, width) independently."""
 
         def uniform(low: float, high: float) -> Tensor:
             return _uniform(images, generator, low, high)
@@ -159,9 +164,11 @@ class Distortion(Variation):
         angle = uniform(-1, 1) * math.radians(self.rotation)
         size = torch.exp(uniform(-1, 1) * math.log1p(self.scale))
         shear = uniform(-1, 1) * self.shear
-        # The grid spans [-1, 1], so a share of the side counts twice.
-        across, down = (uniform(-2, 2) * self.shift for _ in range(2))
-        cos, sin = size * angle.cos(), size * angle.sin()
+        # The grid spans [-1, 1], so a share of the side corresponds to twice this number.
+        across = uniform(-2, 2) * self.shift
+        down = uniform(-2, 2) * self.shift
+        cos = size * angle.cos()
+        sin = size * angle.sin()
         matrix = ((cos, shear * cos - sin, across), (sin, shear * sin + cos, down))
         side = (self.side, self.side) if self.side else images.shape[2:]
         distorted = _resample(images, matrix, side) * _per_image(uniform(self.contrast, 1.0))
@@ -178,29 +185,30 @@ _LUMA: Final = (0.299, 0.587, 0.114)
 
 @dataclass(frozen=True)
 class Augmentation(Variation):
-    """What FD-Shifts does to images to learn from: crop, mirror, turn, cut out, jitter.
+    """The augmentation of training images in FD-Shifts.
 
-    Each is left out at its default.
+    By default, all operations are disabled.
 
     Attributes
     ----------
     padding : int
-        Black pixels on each side, from which a part of the old size is cut.
+        Number of black pixels that are added on each side before a random crop of the original
+        size.
     mirror : bool
-        Whether to mirror left and right, half of the time.
+        Whether to mirror half of the images horizontally.
     rotation : float
-        Degrees, at most, to either side; what comes in from outside is black.
+        Maximum rotation in degrees in both directions. Pixels outside of the image are black.
     cutout : int
-        Side of the square around a random pixel that gets the mean of all images, in half of
-        the images.
+        Side of a square around a random pixel. In half of the images, the square is replaced by the
+        mean of the training images.
     side : int
-        Height and width of what comes out, less than that of the images: what is validated and
-        tested on is their center.
+        Height and width of the result, which must be at most the side of the images. For validation
+        and test images, the center is cropped. With 0, images are not cropped.
     area : float
-        Of images to learn from, the least share of the area that is cut out at random and
-        scaled to `side`, with a ratio of its sides from 3/4 to 4/3; 1 for the center.
+        Smallest share of the area in a random crop of training images. The crop has an aspect ratio
+        from 3/4 to 4/3 and is resized to `side`. With 1, the center is cropped.
     jitter : float
-        Brightness, contrast and saturation are multiplied by factors from 1 - jitter to
+        Brightness, contrast and saturation are multiplied by random factors from 1 - jitter to
         1 + jitter.
 
     Examples
@@ -227,7 +235,7 @@ class Augmentation(Variation):
         check_unconverted(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Return the images (n, channels, height, width), each changed on its own."""
+        """Augment images of shape (n, channels, height, width) independently."""
         augmented = self._jitter_colors(images, generator) if self.jitter else images
         if self.side and self.area < 1.0:
             augmented = self._random_crop(augmented, generator)
@@ -235,17 +243,20 @@ class Augmentation(Variation):
             augmented = self.prepare_for_evaluation(augmented)
         if self.rotation:
             angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
-            cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+            cos = angle.cos()
+            sin = angle.sin()
+            zero = torch.zeros_like(angle)
             side = augmented.shape[2]
             augmented = _resample(augmented, ((cos, -sin, zero), (sin, cos, zero)), (side, side))
         return shift_and_mirror(augmented, self.padding, mirror=self.mirror, generator=generator)
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
-        """Return images that are scaled, half of them with a square set to the mean."""
+        """Set a square to the mean 0 in half of the normalized images."""
         if not self.cutout:
             return images
         n, _, height, width = images.shape
-        device, half = images.device, self.cutout // 2
+        device = images.device
+        half = self.cutout // 2
         is_cut = torch.rand(n, 1, generator=generator, device=device) < 0.5
         in_square = []
         for size in (height, width):
@@ -256,7 +267,7 @@ class Augmentation(Variation):
         return images.masked_fill(square, 0.0)
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
-        """Return the centers of images."""
+        """Crop the center of each image if `side` is set."""
         if not self.side:
             return images
         height, width = images.shape[2:]
@@ -265,25 +276,29 @@ class Augmentation(Variation):
                 f"`variation.side` must be at most that of the images; got {self.side} of "
                 f"{height} x {width}"
             )
-        top, left = (height - self.side) // 2, (width - self.side) // 2
+        top = (height - self.side) // 2
+        left = (width - self.side) // 2
         return images[:, :, top : top + self.side, left : left + self.side]
 
     def _random_crop(self, images: Tensor, generator: Generator) -> Tensor:
-        """Cut out a part of random size, shape and position, and scale it."""
+        """Crop a rectangle of random size, aspect ratio and position, and resize it to `side`."""
 
         def uniform(low: float, high: float) -> Tensor:
             return _uniform(images, generator, low, high)
 
-        # Shares of the sides; the grid spans [-1, 1], so they are its factors too.
-        area, ratio = uniform(self.area, 1.0), torch.exp(uniform(-1, 1) * math.log(4 / 3))
-        width, height = ((area * r).sqrt().clamp(max=1.0) for r in (ratio, 1 / ratio))
-        across, down = (uniform(-1, 1) * (1 - size) for size in (width, height))
+        area = uniform(self.area, 1.0)
+        ratio = torch.exp(uniform(-1, 1) * math.log(4 / 3))
+        # Width and height are shares of the sides. They also scale the grid, which spans [-1, 1].
+        width = (area * ratio).sqrt().clamp(max=1.0)
+        height = (area * (1 / ratio)).sqrt().clamp(max=1.0)
+        across = uniform(-1, 1) * (1 - width)
+        down = uniform(-1, 1) * (1 - height)
         zero = torch.zeros_like(width)
         matrix = ((width, zero, across), (zero, height, down))
         return _resample(images, matrix, (self.side, self.side))
 
     def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
-        """Change brightness, contrast and saturation."""
+        """Multiply brightness, contrast and saturation by random factors."""
 
         def factor() -> Tensor:
             return _per_image(1 + self.jitter * _uniform(images, generator, -1, 1))
@@ -303,25 +318,28 @@ def _gray_levels(images: Tensor) -> Tensor:
 
 
 def _uniform(images: Tensor, generator: Generator, low: float, high: float) -> Tensor:
-    """Sample a number from low to high for each image."""
+    """Sample a uniform number from `low` to `high` for each image."""
     sample = torch.rand(len(images), generator=generator, device=images.device)
     return low + (high - low) * sample
 
 
 def _per_image(values: Tensor) -> Tensor:
-    """Return values (n,) in the shape (n, 1, 1, 1)."""
+    """Reshape values of shape (n,) to shape (n, 1, 1, 1)."""
     return values[:, None, None, None]
 
 
 def _resample(images: Tensor, matrix: Any, size: Any) -> Tensor:
-    """Resample each image by its affine map: two rows of three tensors (n,)."""
+    """Resample each image with an affine map.
+
+    `matrix` has two rows of three tensors of shape (n,).
+    """
     maps = torch.stack([torch.stack(row, dim=1) for row in matrix], dim=1)
     grid = torch.nn.functional.affine_grid(maps, [*images.shape[:2], *size], align_corners=False)
     resampled: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
     return resampled
 
 
-#: Every variation by the name that configurations use.
+#: All variations by their names in configurations.
 VARIATIONS: dict[str, type[Variation]] = {
     "crop-flip": CropFlip,
     "distortion": Distortion,
@@ -330,7 +348,10 @@ VARIATIONS: dict[str, type[Variation]] = {
 
 
 def make_variation(options: dict[str, Any] | None) -> Variation | None:
-    """Make a variation from its name and options, as a configuration has them; None for none."""
+    """Create a variation from its name and options in a configuration.
+
+    The result is None if `options` is empty or None.
+    """
     if not options:
         return None
     options_without_name = dict(options)
@@ -347,20 +368,21 @@ def make_variation(options: dict[str, Any] | None) -> Variation | None:
     return kind(**options_without_name)
 
 
-#: Number of images per block for the statistics of pixels.
+#: Number of images per block in the computation of the statistics of pixels.
 _BLOCK = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """Augmentation and normalization, with the statistics of one training set.
+    """Variation and normalization of images.
 
     Attributes
     ----------
     mean, std : tuple of float
-        Mean and standard deviation of each channel of the training images, in [0, 1].
+        Mean and standard deviation of each channel of the training images, whose values are in
+        [0, 1].
     variation : Variation or None
-        Random change of images at run time.
+        Random change of the images.
 
     Examples
     --------
@@ -381,10 +403,10 @@ class Preprocessing:
     def from_training_images(
         cls, train: Images, variation: Variation | None = None
     ) -> "Preprocessing":
-        """Compute mean and standard deviation of each channel of the training images."""
+        """Create a preprocessing with the mean and standard deviation of the training images."""
         means, stds = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
-            # Integer counts are exact and do not depend on the order of the images.
+            # Sums of integer counts are exact, so they do not depend on the order of the images.
             counts = np.zeros(256, np.int64)
             for start in range(0, train.n, _BLOCK):
                 counts += np.bincount(channel[start : start + _BLOCK].ravel(), minlength=256)
@@ -397,7 +419,7 @@ class Preprocessing:
         return cls(tuple(means), tuple(stds), variation)
 
     def augment(self, pixels: Tensor, generator: Any) -> Tensor:
-        """Return normalized training images (from bytes) with a random augmentation."""
+        """Convert training images from bytes, vary them and normalize them."""
         images = pixels.float() / 255
         if self.variation is None:
             return self._normalize(images)
@@ -405,7 +427,10 @@ class Preprocessing:
         return self.variation.augment_normalized(normalized, generator)
 
     def prepare(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
-        """Return normalized images for evaluation, varied once if the task requires it."""
+        """Return normalized images for evaluation.
+
+        If the variation is part of the task, `copies` random variations of each image are returned.
+        """
         return self._normalize(self._apply_task_variation(images, seed, copies)).to(device)
 
     def prepare_exposure(
@@ -415,7 +440,10 @@ class Preprocessing:
         seed: int,
         images: Images | None = None,
     ) -> Tensor:
-        """Return the normalized images of an exposure, corrupted if it is a corruption."""
+        """Return the normalized images of an exposure.
+
+        If the exposure is a corruption, the function corrupts images that are not corrupted yet.
+        """
         loaded = exposure.load() if images is None else images
         prepared = self._apply_task_variation(loaded, seed, 1)
         if exposure.corruption and not exposure.is_corrupted:
@@ -427,7 +455,8 @@ class Preprocessing:
     def prepare_lazily(self, images: Images) -> "LazyImages | None":
         """Return images that are normalized on access.
 
-        None if the variation is part of the task, because it is sampled for all images at once.
+        The result is None if the variation is part of the task, because its parameters are sampled
+        for all images together.
         """
         if self.variation is not None and self.variation.is_part_of_task:
             return None
@@ -436,13 +465,13 @@ class Preprocessing:
         )
 
     def _apply_task_variation(self, images: Images, seed: int, copies: int) -> Tensor:
-        """Return images in [0, 1], varied once if the variation is part of the task."""
+        """Return images with values in [0, 1], varied if the variation is part of the task."""
         scaled = torch.from_numpy(images.pixels).float() / 255
         if self.variation is None:
             return scaled.repeat(copies, 1, 1, 1)
         if not self.variation.is_part_of_task:
             return self.variation.prepare_for_evaluation(scaled).repeat(copies, 1, 1, 1)
-        # Sampled on the CPU, so that the test set does not depend on the device.
+        # The generator is on the CPU, so that the test set does not depend on the device.
         generator = torch.Generator().manual_seed(seed)
         return torch.cat([self.variation(scaled, generator) for _ in range(copies)])
 
@@ -450,7 +479,7 @@ class Preprocessing:
         mean = self._per_channel(self.mean, images)
         std = self._per_channel(self.std, images)
         normalized = (images - mean) / std
-        # Convolutions on a CPU are twice as fast in this layout.
+        # Convolutions on a CPU are twice as fast with this memory format.
         return normalized.contiguous(memory_format=torch.channels_last)
 
     def _per_channel(self, values: tuple[float, ...], images: Tensor) -> Tensor:
@@ -460,20 +489,21 @@ class Preprocessing:
 class LazyImages:
     """Images that are normalized on access.
 
-    Stored bytes take a quarter of the memory of normalized images, or less if these are larger.
+    The stored bytes need at most a quarter of the memory of the normalized images.
     """
 
     ndim = 4
 
     def __init__(self, images: Images, normalize: Callable[[Images], Tensor]) -> None:
-        self.images, self.normalize = images, normalize
+        self.images = images
+        self.normalize = normalize
 
     def __len__(self) -> int:
         """Return the number of images."""
         return self.images.n
 
     def __getitem__(self, rows: int | slice) -> Tensor:
-        """Return one or several normalized images."""
+        """Return the normalized image in a row, or the normalized images in a slice."""
         if isinstance(rows, slice):
             return self.normalize(self.images.subset(rows))
         return self.normalize(self.images.subset(slice(rows, rows + 1)))[0]
@@ -485,5 +515,5 @@ class LazyImages:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the stored images."""
+        """Size of the stored images in bytes."""
         return int(self.images.pixels.nbytes)

@@ -1,6 +1,6 @@
-"""`train`: seeded training of one network, which resumes after an interruption.
+"""`train` trains one network with a seed and resumes after an interruption.
 
-Its precision is float32, or mixed through lightning-fabric.
+The precision is float32 or, with lightning-fabric, mixed.
 """
 
 import io
@@ -33,10 +33,10 @@ class Machine:
     Attributes
     ----------
     device : str
-        Device by its torch name.
+        Name of the device in torch.
     precision : str
-        One of `PRECISIONS`. "bf16-mixed" and "16-mixed" compute the network in 16 bits; weights and
-        losses remain in float32. "16-mixed" scales the gradients and needs an accelerator.
+        Name in `PRECISIONS`. "bf16-mixed" and "16-mixed" run the network in 16 bits. Weights and
+        losses remain in float32. "16-mixed" scales the gradients and requires an accelerator.
     """
 
     device: str = "cpu"
@@ -44,7 +44,7 @@ class Machine:
 
 
 class FullPrecision:
-    """Float32 on one device, without casting and scaling."""
+    """Training in float32 on one device, without casting and scaling."""
 
     name = "32-true"
 
@@ -52,7 +52,7 @@ class FullPrecision:
         self.device = device
 
     def setup_network(self, network: Any) -> Any:
-        """Move a network to the device; return the callable for the forward pass."""
+        """Move a network to the device, and return the callable for the forward pass."""
         return network.to(self.device)
 
     def setup_optimizer(self, optimizer: Any) -> Any:
@@ -60,7 +60,7 @@ class FullPrecision:
         return optimizer
 
     def backward(self, loss: Any) -> None:
-        """Add the gradients of a loss to those of the parameters."""
+        """Compute the gradients of a loss, and add them to the gradients of the parameters."""
         loss.backward()
 
     def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:  # noqa: ARG002
@@ -68,34 +68,35 @@ class FullPrecision:
         torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm)
 
     def state(self) -> dict[str, Any]:
-        """Return the state that an interrupted training must keep."""
+        """Return the state of the precision that a checkpoint must contain."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Load the result of `state`."""
+        """Load a state that `state` returned."""
 
 
 class MixedPrecision(FullPrecision):
-    """Mixed precision: a `Fabric` casts tensors and scales small gradients."""
+    """Training in mixed precision, in which a `Fabric` casts tensors and scales gradients."""
 
     def __init__(self, fabric: Any) -> None:
-        self.fabric, self.mixed_precision = fabric, fabric.strategy.precision
+        self.fabric = fabric
+        self.mixed_precision = fabric.strategy.precision
         self.name = self.mixed_precision.precision
 
     def setup_network(self, network: Any) -> Any:
-        """Move a network to the device; return the callable that computes in 16 bits."""
+        """Move a network to the device, and return the callable that computes in 16 bits."""
         return self.fabric.setup_module(network)
 
     def setup_optimizer(self, optimizer: Any) -> Any:
-        """Return the object that performs steps and skips those with overflowed gradients."""
+        """Return an object that performs steps and skips steps with overflowed gradients."""
         return self.fabric.setup_optimizers(optimizer)
 
     def backward(self, loss: Any) -> None:
-        """Add the gradients of the scaled loss to those of the parameters."""
+        """Compute the gradients of the scaled loss, and add them to those of the parameters."""
         self.fabric.backward(loss)
 
     def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:
-        """Scale the gradients, without the scale of the loss, to a norm of at most `max_norm`."""
+        """Divide the gradients by the scale of the loss, and limit their norm to `max_norm`."""
         self.fabric.clip_gradients(network, optimizer, max_norm=max_norm, error_if_nonfinite=False)
 
     def state(self) -> dict[str, Any]:
@@ -110,9 +111,10 @@ class MixedPrecision(FullPrecision):
 def make_precision(machine: Machine) -> FullPrecision:
     """Return the precision of a training.
 
-    Raises InputError if the device or precision does not exist or the two are incompatible.
+    Raises InputError if the device or the precision does not exist, or if they are incompatible.
     """
-    device, precision = machine.device, machine.precision
+    device = machine.device
+    precision = machine.precision
     checks.one_of(precision, "precision", PRECISIONS)
     check_devices_available([device])
     if precision == FullPrecision.name:
@@ -123,13 +125,13 @@ def make_precision(machine: Machine) -> FullPrecision:
 
 
 def make_fabric(machine: Machine) -> Any:
-    """Return a `Fabric` for one device that casts and scales without being launched.
+    """Return a `Fabric` for one device, which casts and scales without being launched.
 
-    It ignores environment variables.
+    The `Fabric` ignores environment variables.
     """
     device = torch.device(machine.device)
     try:
-        # Imported here, because it loads a thousand modules (seconds).
+        # This import takes seconds, because it loads a thousand modules.
         from lightning_fabric import Fabric
         from lightning_fabric.plugins import MixedPrecision as FabricMixedPrecision
         from lightning_fabric.plugins.environments.lightning import LightningEnvironment
@@ -142,8 +144,8 @@ def make_fabric(machine: Machine) -> Any:
             "pip install lightning-fabric"
         ) from None
     mixed_precision = FabricMixedPrecision(cast("Any", machine.precision), device.type)
-    # With names instead of objects, Fabric would print, read the environment, and look for SLURM
-    # and MPI.
+    # With names instead of objects as arguments, `Fabric` would print messages, read environment
+    # variables, and look for SLURM and MPI.
     return Fabric(
         accelerator=device.type,
         devices=1,
@@ -154,10 +156,11 @@ def make_fabric(machine: Machine) -> Any:
 
 @dataclass(frozen=True)
 class LearningRates:
-    """Learning rate of each step.
+    """Learning rate of each step of a training.
 
-    The phases without a learning rate of their own share the schedule of the recipe. Consecutive
-    phases with the same learning rate of their own have the schedule `Recipe.stage_schedule`.
+    Consecutive phases without a separate learning rate share one schedule of the recipe.
+    Consecutive phases with the same separate learning rate share one schedule, which
+    `Recipe.stage_schedule` defines.
 
     Attributes
     ----------
@@ -184,9 +187,10 @@ class LearningRates:
     steps_per_epoch: int
 
     def rate_at(self, epoch: int, step: int) -> float:
-        """Return the learning rate of a step of an epoch, both counted from 0."""
+        """Return the learning rate of a step in an epoch. Steps and epochs are counted from 0."""
         phase_rate = self.plan[epoch].learning_rate
-        first_epoch, end_epoch = epoch, epoch + 1
+        first_epoch = epoch
+        end_epoch = epoch + 1
         while first_epoch > 0 and self.plan[first_epoch - 1].learning_rate == phase_rate:
             first_epoch -= 1
         while end_epoch < len(self.plan) and self.plan[end_epoch].learning_rate == phase_rate:
@@ -197,7 +201,7 @@ class LearningRates:
             end_step = min(end_step, self.recipe.steps)
         n_steps = end_step - first_step
         n_done = epoch * self.steps_per_epoch + step - first_step
-        # Phases with their own learning rate have no warm-up.
+        # Phases with a separate learning rate have no warm-up.
         n_warm_up = min(self.recipe.warm_up_steps, n_steps) if phase_rate is None else 0
         if n_done < n_warm_up:
             return self.recipe.learning_rate * (n_done + 1) / n_warm_up
@@ -211,14 +215,17 @@ class LearningRates:
 
 
 def save_state(state: dict[str, Any], path: Path) -> None:
-    """Write tensors, numbers and texts to a file, atomically."""
+    """Write tensors, numbers and strings to a file atomically."""
     content = io.BytesIO()
     torch.save(state, content)
     write_atomically(path, content.getvalue())
 
 
 def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read a file of `save_state`; reject other files without executing any of their content."""
+    """Read a file that `save_state` wrote.
+
+    Other files raise an error. The function never executes the content of a file.
+    """
     try:
         verify_archive(path, "a file of torch")
         state = torch.load(path, map_location=device, weights_only=True)
@@ -241,7 +248,7 @@ _BLOCK = 500
 
 
 def compute_logits(network: Network, images: Tensor) -> Array:
-    """Return the logits of images, computed in blocks without gradients.
+    """Compute the logits of images in blocks and without gradients.
 
     Examples
     --------
@@ -263,25 +270,27 @@ def compute_logits(network: Network, images: Tensor) -> Array:
 #: Default device and precision.
 _CPU = Machine()
 
-#: Callback after each epoch with its number, from 1, and the mean loss.
+#: Callback that is called after each epoch. Its arguments are the number of the epoch, counted from
+#: 1, and the mean loss.
 OnEpoch = Callable[[int, float], None]
-#: Callback after each step with the number of finished epochs, such as 2.25.
+#: Callback that is called after each step. Its argument is the number of finished epochs, such as
+#: 2.25.
 OnStep = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """Files that make a training resumable.
+    """Files from which a training resumes.
 
     Attributes
     ----------
     path : Path
-        Checkpoint of the training; it is deleted at the end.
+        Path of the checkpoint, which is deleted at the end of the training.
     seconds : float
         Minimum number of seconds between two checkpoints.
     warm_up_path : Path, optional
-        State at the end of the first phase, which several trainings share. It is read if it exists
-        and otherwise written.
+        Path of a file with the state at the end of the first phase, which several trainings share.
+        The file is read if it exists. Otherwise it is written.
 
     Examples
     --------
@@ -310,17 +319,20 @@ def train(
     on_step: OnStep | None = None,
     n_epochs_done: int = 0,
 ) -> list[float]:
-    """Train a network on images and return the mean loss of each epoch.
+    """Train a network on images, and return the mean loss of each epoch.
 
     Notes
     -----
-    Every epoch has its own seed, derived from `seed` and its number, so that a checkpoint needs
-    only the weights, the state of the optimizer and that of the objective. Each phase of the
-    objective starts with a new optimizer. A phase with its own `learning_rate` is trained with Adam
-    at that rate, with a learning rate schedule of its own; the other phases share one schedule. The
-    last batch of an epoch may be smaller than the others.
+    The seed of each epoch is derived from `seed` and the number of the epoch. A checkpoint
+    therefore does not contain the state of a random generator. It contains the weights, the state
+    of the optimizer and the state of the objective.
 
-    `n_epochs_done` is the number of epochs that another training has done for this network.
+    Each phase of the objective starts with a new optimizer. A phase with a separate `learning_rate`
+    uses Adam with this learning rate and has a separate learning rate schedule. All other phases
+    use stochastic gradient descent and share one schedule. The last batch of an epoch may be
+    smaller than the other batches.
+
+    `n_epochs_done` is the number of epochs that another job has already trained the network.
 
     Examples
     --------
@@ -334,20 +346,21 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    precision, recipe = make_precision(machine), recipe.with_epochs_for(images.n)
+    precision = make_precision(machine)
+    full_recipe = recipe.with_epochs_for(images.n)
     if preprocessing is None:
         preprocessing = Preprocessing.from_training_images(images)
     data = _TrainingImages(images, preprocessing, machine.device)
-    _check_n_epochs_done(n_epochs_done, recipe)
-    run = _TrainingRun(network, objective, data, recipe, (seed, n_epochs_done), precision)
+    _check_n_epochs_done(n_epochs_done, full_recipe)
+    run = _TrainingRun(network, objective, data, full_recipe, (seed, n_epochs_done), precision)
     losses = [] if checkpointing is None else run.resume_or_load_warm_up(checkpointing)
     last_save_time = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
-        for epoch in range(n_epochs_done + len(losses), recipe.epochs):
+        for epoch in range(n_epochs_done + len(losses), full_recipe.epochs):
             losses.append(run.train_epoch(epoch, on_step))
             if on_epoch is not None:
                 on_epoch(epoch + 1, losses[-1])
-            if checkpointing is None or epoch + 1 == recipe.epochs:
+            if checkpointing is None or epoch + 1 == full_recipe.epochs:
                 continue
             if checkpointing.warm_up_path and run.starts_second_phase(epoch + 1):
                 save_state(run.state(losses), checkpointing.warm_up_path)
@@ -370,27 +383,28 @@ def _check_n_epochs_done(n_epochs: Any, recipe: Recipe) -> None:
         )
 
 
-#: Maximum bytes of images that are moved to the device as a whole.
+#: Maximum number of bytes of images that are moved to the device together.
 _MAX_DEVICE_BYTES = 1 << 33
 
 
 class _TrainingImages:
-    """The training images on their device, or on the host if they are too large."""
+    """The training images on the device, or in host memory if they are too large."""
 
-    def __init__(self, images: Images, inputs: Preprocessing, device: str) -> None:
-        self.preprocessing, self.device = inputs, device
+    def __init__(self, images: Images, preprocessing: Preprocessing, device: str) -> None:
+        self.preprocessing = preprocessing
+        self.device = device
         self.pixels = torch.from_numpy(images.pixels)
         if images.pixels.nbytes <= _MAX_DEVICE_BYTES:
             self.pixels = self.pixels.to(device)
         self.labels = torch.from_numpy(images.labels).to(device)
 
     def batch(self, rows: Tensor) -> Tensor:
-        """Return some images as bytes on the device."""
+        """Return the images in some rows as bytes on the device."""
         return self.pixels[rows.to(self.pixels.device)].to(self.device)
 
 
 class _TrainingRun:
-    """A training run and its state."""
+    """A running training and its state."""
 
     def __init__(  # noqa: PLR0917  the arguments of `train`
         self,
@@ -401,24 +415,30 @@ class _TrainingRun:
         start: tuple[int, int],
         precision: FullPrecision,
     ) -> None:
-        # `forward` computes in the requested precision.
-        self.precision, self.forward = precision, precision.setup_network(network)
-        # Twice as fast on a CPU; the type stubs of torch lack the argument.
+        self.precision = precision
+        # `forward` runs the network in the requested precision.
+        self.forward = precision.setup_network(network)
+        # With this memory format, convolutions are twice as fast on a CPU. The type stubs of torch
+        # do not contain the argument.
         cast("Any", network).to(memory_format=torch.channels_last)
         self.network = network
         self.objective = objective.to(data.device)
-        self.data, self.recipe, (self.seed, self.n_epochs_done) = data, recipe, start
+        self.data = data
+        self.recipe = recipe
+        self.seed, self.n_epochs_done = start
         self.plan = objective.plan(recipe.epochs)
         n_steps = recipe.steps_per_epoch(len(data.labels))
         self.learning_rates = LearningRates(self.plan, recipe, n_steps)
         self.optimizer: Any = None
 
     def train_epoch(self, epoch: int, on_step: OnStep | None = None) -> float:
-        """Train on every image once; return the mean loss."""
+        """Train on every image once, and return the mean loss."""
         if self.optimizer is None or self.plan[epoch] != self.plan[epoch - 1]:
             self._start_phase(epoch)
-        seed, device = _epoch_seed(self.seed, epoch), self.data.device
-        torch.manual_seed(seed)  # for dropout; the caller restores the generator
+        seed = _epoch_seed(self.seed, epoch)
+        device = self.data.device
+        # Dropout uses the global generator, which the caller restores.
+        torch.manual_seed(seed)
         generator = torch.Generator(device=device).manual_seed(seed)
         order: Any = torch.randperm(len(self.data.labels), generator=generator, device=device)
         batches = order.split(self.recipe.batch_size)
@@ -443,26 +463,27 @@ class _TrainingRun:
         return mean_loss
 
     def _start_phase(self, epoch: int) -> None:
-        """Start the phase of an epoch: select its parameters and make a new optimizer."""
+        """Start the phase of an epoch with its trainable parameters and a new optimizer."""
         phase = self.plan[epoch]
         self.objective.enter(phase)
         self.network.enter(phase)
         parameters = self.network.trained()
-        # Phases with their own learning rate use Adam, as in the papers.
-        optimizer = (
-            torch.optim.SGD(
+        optimizer: Any
+        if phase.learning_rate is None:
+            optimizer = torch.optim.SGD(
                 parameters,
                 lr=self.recipe.learning_rate,
                 momentum=self.recipe.momentum,
                 weight_decay=self.recipe.weight_decay,
                 nesterov=self.recipe.nesterov,
             )
-            if phase.learning_rate is None
-            else torch.optim.Adam(parameters, lr=phase.learning_rate)
-        )
+        else:
+            # Phases with a separate learning rate use Adam, as in the papers.
+            optimizer = torch.optim.Adam(parameters, lr=phase.learning_rate)
         self.optimizer = self.precision.setup_optimizer(optimizer)
 
     def _step(self, rows: Tensor, generator: Any) -> Tensor:
+        """Perform an optimizer step on a batch, and return the mean loss of the batch."""
         self.optimizer.zero_grad(set_to_none=True)
         images = self.data.preprocessing.augment(self.data.batch(rows), generator)
         loss = self.objective(self.forward(images), self.data.labels[rows], index=rows)
@@ -477,7 +498,7 @@ class _TrainingRun:
         return loss.detach()
 
     def state(self, losses: list[float]) -> dict[str, Any]:
-        """Return the state that `resume` needs."""
+        """Return the state that `resume` loads from a checkpoint."""
         return {
             "seed": self.seed,
             "losses": losses,
@@ -489,30 +510,33 @@ class _TrainingRun:
         }
 
     def starts_second_phase(self, epoch: int) -> bool:
-        """Return whether the second phase starts with an epoch."""
+        """Return whether an epoch is the first epoch of the second phase."""
         return epoch == self.plan.count(self.plan[0])
 
     def resume_or_load_warm_up(self, checkpointing: Checkpointing) -> list[float]:
-        """Load the checkpoint of this training, or else a shared warm-up; return the losses."""
+        """Load the checkpoint of this training, or else the shared warm-up.
+
+        Returns the mean losses of the finished epochs.
+        """
         losses = self.resume(checkpointing.path)
         if not losses and checkpointing.warm_up_path is not None:
             losses = self.resume(checkpointing.warm_up_path)
         return losses
 
     def resume(self, path: Path) -> list[float]:
-        """Load a checkpoint; return the losses of its epochs, none if there is no checkpoint."""
+        """Load a checkpoint if it exists, and return the mean losses of its epochs."""
         if not path.is_file():
             return []
         try:
             state = load_state(path, self.data.device)
         except FileNotFoundError:
-            # Another process has just finished this training.
+            # Another process has just finished the training and deleted its file.
             return []
         try:
             losses = [float(loss) for loss in state["losses"]]
             next_epoch = self.n_epochs_done + len(losses)
             is_valid_epoch = self.n_epochs_done < next_epoch < self.recipe.epochs
-            # The first checkpoints did not record the precision.
+            # Checkpoints of the first version do not contain the precision.
             precision = state.get("precision", FullPrecision.name)
             if state["seed"] != self.seed or not is_valid_epoch or precision != self.precision.name:
                 _raise_wrong_checkpoint(path)
@@ -533,5 +557,5 @@ def _raise_wrong_checkpoint(path: Path) -> NoReturn:
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    """Derive an independent seed for an epoch."""
+    """Derive the seed of an epoch from the seed of the training."""
     return int(np.random.SeedSequence((seed, epoch)).generate_state(1, np.uint64)[0] >> 1)

@@ -39,7 +39,7 @@ from abstain.report.subjects.comparison.tables import (
     pairs_table,
     values_table,
 )
-from abstain.report.subjects.comparison.verdict import comparison_answer
+from abstain.report.subjects.comparison.verdict import comparison_answer, key_numbers
 from abstain.typing import Split
 
 #: Maximum number of figures and of rows of pairs on a page, to limit its size.
@@ -68,7 +68,7 @@ def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> d
             doc.DeferredBlocks(lambda: _sections(comparison, data), role="detail"),
         ),
         answer=tuple(comparison_answer(comparison)),
-        key_numbers=tuple(overview.key_numbers()),
+        key_numbers=tuple(key_numbers(comparison)),
         overview=lambda: (
             doc.DeferredBlocks(lambda: _overview_blocks(comparison, overview), role="detail"),
         ),
@@ -108,6 +108,14 @@ def _context(comparison: Comparison, source: str) -> Iterator[str]:
 
 def _overview_blocks(comparison: Comparison, overview: Overview) -> Iterator[doc.Block]:
     """Yield the main table, and with several metrics or data sets a row for each of them."""
+    has_several_data_sets = len(comparison.data) > 1
+    if has_several_data_sets and not comparison.reference:
+        # Tests over a few data sets detect little, so the results of each data set come first.
+        yield overview_table(comparison)
+        if overview.rows:
+            title = f"All methods over {len(comparison.data)} data sets"
+            yield doc.Collapsible(title, tuple(overview.blocks(is_complete=True)))
+        return
     if overview.rows:
         yield from overview.blocks()
     if len(comparison.metrics) * len(comparison.data) > 1 or not overview.rows:

@@ -91,6 +91,12 @@ class MetricResult:
         return pairs_with_best(self.pairs, self.best_methods[0]) if self.best_methods else {}
 
     @property
+    def is_best_significant(self) -> bool:
+        """Whether one method is significantly better than all others."""
+        relations = list(self.comparison_with_best.values())
+        return relations.count("best") == 1 and set(relations) == {"best", "worse"}
+
+    @property
     def leader(self) -> str:
         """Best method; without one, the first by rank, and without ranks the first method."""
         if self.best_methods:

@@ -93,11 +93,16 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
             caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
         )
         blocks.append(doc.Collapsible("Mean ranks", (table,)))
-    blocks += [pairs_table(result, pairs) for pairs in pairs_of_tests]
-    blocks += rank_blocks(result, view)
+    for pairs in pairs_of_tests:
+        table = pairs_table(result, pairs)
+        title = f"Table of {len(table.rows)} pairs: {pairs[0].test}"
+        blocks.append(doc.Collapsible(title, (table,)))
+    if ranks_of_result := rank_blocks(result, view):
+        blocks.append(doc.Collapsible("Rank probabilities", tuple(ranks_of_result)))
     aggregate_blocks = [*view.figures("profile", result), *_aggregate_tables(result)]
     if aggregate_blocks:
-        blocks.append(doc.Box(tuple(aggregate_blocks), layout="side"))
+        box = doc.Box(tuple(aggregate_blocks), layout="side")
+        blocks.append(doc.Collapsible("Performance profiles and interquartile means", (box,)))
     return [*blocks, *_improvement_tables(result)]
 
 
@@ -106,9 +111,10 @@ def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
     tables = rank_probability_tables(result)
     if not tables:
         return []
-    blocks = (*view.figures("ranks", result), doc.Box(tuple(tables)))
-    is_side_by_side = len(result.comparison.methods) <= _MAX_METHODS_SIDE_BY_SIDE
-    return [doc.Box(blocks, layout="side" if is_side_by_side else "stack")]
+    if len(result.comparison.methods) <= _MAX_METHODS_SIDE_BY_SIDE:
+        return [doc.Box((*view.figures("ranks", result), doc.Box(tuple(tables))), layout="side")]
+    collapsed = doc.Collapsible("Table of the rank probabilities", tuple(tables))
+    return [doc.Box((*view.figures("ranks", result), collapsed), layout="stack")]
 
 
 def _aggregate_tables(result: MetricResult) -> list[doc.Table]:

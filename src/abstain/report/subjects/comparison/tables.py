@@ -57,7 +57,9 @@ def overview_table(comparison: Comparison) -> Table:
         cells = (
             result.label_with_direction,
             result.data_name or "all samples",
-            Span(best_names, "strong") if best_names else Span("none", "undefined"),
+            Span(best_names, "strong" if result.is_best_significant else "plain")
+            if best_names
+            else Span("none", "undefined"),
             Number(best.value, best.low, best.high) if best else Number(NAN),
             _names_or_count(result.methods_with("not told apart")),
             _names_or_count(result.methods_with("worse")),

@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
 from abstain.plots.formatting import (
     format_p_equation,
     metric_title,
 )
+from abstain.report.document import KeyNumber
 from abstain.report.formatting import (
     format_number,
     join_quoted,
@@ -18,7 +19,7 @@ from abstain.report.subjects.comparison.metric_result import (
     main_result,
     metric_results,
 )
-from abstain.report.subjects.comparison.overview import Overview
+from abstain.report.subjects.comparison.overview import Overview, quote
 
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
@@ -55,6 +56,32 @@ def comparison_answer(comparison: Comparison) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
+def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
+    """Yield the most important numbers by the first metric."""
+    if comparison.reference or len(comparison.data) == 1:
+        yield from Overview(main_result(comparison)).key_numbers()
+        return
+    results = list(metric_results(comparison, comparison.metrics[:1]))
+    n_best = Counter(method for result in results for method in result.best_methods)
+    if not n_best:
+        return
+    leader, n_data_sets = n_best.most_common(1)[0]
+    of_all = f"of {len(results)} data sets"
+    yield KeyNumber(f"Best {results[0].title}", quote(leader), f"on {n_data_sets} {of_all}")
+    n_significant = sum(r.is_best_significant and r.leader == leader for r in results)
+    yield KeyNumber("Significantly better than all others", str(n_significant), of_all)
+    across = comparison.mean_ranks_of(results[0].metric)
+    if across is None:
+        return
+    mean_rank = dict(zip(across.methods, across.mean_ranks, strict=True))[leader]
+    yield KeyNumber(
+        f"Mean rank of {quote(leader)}", f"{mean_rank:.1f}", f"of {len(across.methods)}"
+    )
+    if not math.isnan(across.p_value):
+        p_value = format_p_equation(across.p_value)
+        yield KeyNumber("Friedman test", p_value, "hypothesis: equal mean ranks")
+
+
 # ------------------------------------------------------------------------------ one data set
 def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
     """Return the reason why no method is best."""
@@ -82,7 +109,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
     if n_without_best := sum(not result.best_methods for result in results):
         counts.append(f"no method on {n_without_best}")
     lead = f"“{leader}” has the {extreme} {title} on {', '.join(counts)}."
-    return [lead, _significance_sentence(results, leader), _friedman_sentence(results[0])]
+    return [lead, _significance_sentence(results, leader)]
 
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
@@ -106,15 +133,6 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
     if on_none:
         clauses.append(f"{join_quoted(on_none)} on no data set")
     return f"It is significantly better than {', than '.join(clauses)}." if clauses else ""
-
-
-def _friedman_sentence(result: MetricResult) -> str:
-    across = result.comparison.mean_ranks_of(result.metric)
-    if across is None or math.isnan(across.p_value):
-        return ""
-    is_significant = across.p_value < 1 - across.level
-    verb = "differ significantly" if is_significant else "do not differ significantly"
-    return f"The mean ranks {verb} (Friedman test, {format_p_equation(across.p_value)})."
 
 
 # -------------------------------------------------------------------------------- two metrics

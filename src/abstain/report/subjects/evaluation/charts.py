@@ -23,16 +23,16 @@ Json = dict[str, Any]
 
 #: Maximum number of vertices of a curve and of all curves of a page; minimum for a curve.
 _MAX_VERTICES = 400
-_MAX_PAGE_VERTICES = 30_000
-_MIN_VERTICES = 60
+_MAX_PAGE_VERTICES = 1_800
+_MIN_VERTICES = 40
 
 #: Maximum number of points of all bands of a page; minimum for a band.
-_MAX_PAGE_BAND_POINTS = 12_000
-_MIN_BAND_POINTS = 20
+_MAX_PAGE_BAND_POINTS = 500
+_MIN_BAND_POINTS = 16
 _BAND_DIGITS = 4
 
 #: Maximum number of values for the groups of all cases of a page.
-_MAX_PAGE_GROUP_NUMBERS = 300_000
+_MAX_PAGE_GROUP_NUMBERS = 20_000
 
 # Significant digits. Thresholds have more, because thresholds near 1 are close to each other.
 _DIGITS = 6
@@ -59,7 +59,7 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
         "split": lookup.split_index[case.split],
         "score": lookup.score_index[case.score],
         "risk": _round_significant(case.risk, _DIGITS),
-        "curve": _risk_coverage_data(case.selective, case.generalized, n_vertices),
+        "curve": _risk_coverage_data(case, n_vertices),
     }
     if case.reliability is not None:
         data["reliability"] = _reliability_data(case.reliability)
@@ -75,21 +75,26 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
     return data
 
 
-def _risk_coverage_data(
-    selective: RiskCoverageCurve, generalized: RiskCoverageCurve, n_vertices: int
-) -> dict[str, list[Any]]:
-    """Return both risks at the vertices of the thinned selective risk curve."""
-    thinned = thin(selective, vertices=n_vertices)
-    is_vertex = np.isin(generalized.thresholds, thinned.thresholds)
-    return {
+def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
+    """Return the counts at the vertices of the thinned curve, from which the page derives the risk.
+
+    With weights, the counts do not determine coverage and selective risk, which are then included.
+    """
+    thinned = thin(case.selective, vertices=n_vertices)
+    data: dict[str, list[Any]] = {
         "threshold": _rounded_list(thinned.thresholds, _THRESHOLD_DIGITS),
-        "coverage": _rounded_list(thinned.coverage),
-        "selective": _rounded_list(thinned.risk),
-        "generalized": _rounded_list(generalized.risk[is_vertex]),
         "accepted": [int(v) for v in thinned.accepted],
         "failures": _rounded_list(thinned.failures),
         "usable": [int(v) for v in thinned.usable],
     }
+    if not np.allclose(thinned.coverage * case.n, thinned.accepted):
+        data["coverage"] = _rounded_list(thinned.coverage)
+        data["selective"] = _rounded_list(thinned.risk)
+    if case.probabilities is not None:
+        # Thresholds decrease.
+        index = np.searchsorted(-case.selective.thresholds, -thinned.thresholds)
+        data["probability"] = _rounded_list(case.probabilities[index])
+    return data
 
 
 def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[str, Any]:
@@ -201,12 +206,14 @@ class _Axes:
     """Encodings that the layers of a chart share: axes, and color and dashes of each score.
 
     The datasets of the page contain the fields of `x` and `y` and the name of the score.
+    `first_color` is the index of the color of the first score: splits have the colors before it.
     """
 
     scores: list[str]
     x: Json
     y: Json
     data: str = "curves"
+    first_color: int = 0
 
     def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
         """Return a layer that draws a dataset; `channels` override the shared encodings."""
@@ -242,12 +249,16 @@ class _Axes:
     @property
     def color(self) -> Json:
         """Colors of the scores."""
-        return self._score_channel([css_variable(i) for i in range(len(self.scores))])
+        return self._score_channel([css_variable(i) for i in self._color_indices])
 
     @property
     def dashes(self) -> Json:
         """Dashes of the scores."""
-        return self._score_channel([dash_pattern(i) for i in range(len(self.scores))])
+        return self._score_channel([dash_pattern(i) for i in self._color_indices])
+
+    @property
+    def _color_indices(self) -> range:
+        return range(self.first_color, self.first_color + len(self.scores))
 
     def _score_channel(self, styles: Sequence[str | list[int]]) -> Json:
         return _nominal_channel(
@@ -255,7 +266,9 @@ class _Axes:
         )
 
 
-def risk_coverage_chart(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
+def risk_coverage_chart(
+    scores: list[str], *, kind: str, zero_one: bool, level: str = "", first_color: int = 0
+) -> Json:
     """Return the chart of the selective or the generalized risk by coverage.
 
     The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
@@ -265,7 +278,8 @@ def risk_coverage_chart(scores: list[str], *, kind: str, zero_one: bool, level: 
     ``edges`` (coverage, risk, end, score; simultaneous).
     """
     y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
-    axes = _Axes(scores, _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE), y)
+    x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
+    axes = _Axes(scores, x, y, first_color=first_color)
     points = axes.layer(_clipped_mark("point", filled=True, shape="circle", size=14, opacity=0.6))
     layers = [
         axes.reference(),
@@ -322,13 +336,13 @@ def _band_layers(axes: _Axes) -> list[Json]:
     ]
 
 
-def reliability_chart(scores: list[str]) -> Json:
+def reliability_chart(scores: list[str], *, first_color: int = 0) -> Json:
     """Return the reliability diagram: accuracy by mean confidence, for each bin."""
     x, y = (
         _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
         for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
     )
-    axes = _Axes(scores, x, y, data="reliability")
+    axes = _Axes(scores, x, y, data="reliability", first_color=first_color)
     size = _quantitative_channel("count", legend=None, scale={"range": [14, 220]})
     layers = [
         axes.reference(),
@@ -340,10 +354,11 @@ def reliability_chart(scores: list[str]) -> Json:
     return _chart(layers, _DESCRIPTIONS["reliability"])
 
 
-def metric_coverage_chart(scores: list[str], *, title: str) -> Json:
+def metric_coverage_chart(scores: list[str], *, title: str, first_color: int = 0) -> Json:
     """Return the chart of a metric with a threshold (CWSA, CWSA+) by coverage."""
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
-    axes = _Axes(scores, x, _quantitative_channel("value", title=title, scale={"zero": False}))
+    y = _quantitative_channel("value", title=title, scale={"zero": False})
+    axes = _Axes(scores, x, y, first_color=first_color)
     layers = [axes.line(strokeWidth=2), axes.dots(_TOOLTIPS["metric"])]
     return _chart(layers, f"{title} by coverage, one line for each score.")
 

@@ -1,6 +1,7 @@
 """The document of an evaluation: sections, charts and glossary."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -8,18 +9,35 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import thin
 from abstain.evaluation.records import Evaluation, Result, ScoreCurves
+from abstain.metrics import metric_named
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
-from abstain.report.formatting import build_remarks, format_count, join_first, loss_label, unique
+from abstain.report.formatting import (
+    build_remarks,
+    format_count,
+    join_first,
+    loss_label,
+    metric_meaning,
+    unique,
+)
 from abstain.report.glossary import metric_entries, score_entries, skipped_metric_entries
 from abstain.report.images import SampleImages
 from abstain.report.subjects.evaluation import charts, tables
 from abstain.report.subjects.evaluation.charts import chart_data
+from abstain.report.subjects.evaluation.figures import MIN_BIN_COUNT, reliability_line
+from abstain.report.subjects.evaluation.first_screen import (
+    evaluation_context,
+    evaluation_title,
+    key_numbers,
+    overview_blocks,
+)
 from abstain.report.subjects.evaluation.lookup import (
     ResultLookup,
+    interval_note,
     metrics_by_interval_method,
     reasons_without_interval,
 )
@@ -27,7 +45,13 @@ from abstain.report.subjects.evaluation.samples import SampleBrowser
 from abstain.report.subjects.evaluation.verdict import evaluation_verdict
 from abstain.tables import split_name
 
-_TITLE: Final = "Selective classification report"
+#: Maximum width of a column of names, in characters.
+_MAX_NAME_WIDTH: Final = 14
+
+#: Maximum number of requested metrics that a summary prints in columns.
+_MAX_METRIC_COLUMNS: Final = 8
+
+_BOLD_TEXT: Final = "Bold: the best, and what is not significantly different from it."
 
 #: Maximum number of score names in the facts.
 _MAX_SCORE_NAMES: Final = 6
@@ -44,22 +68,44 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
     """Return the document of an evaluation."""
     lookup = ResultLookup(evaluation)
     return doc.Document(
-        options.title or _TITLE,
-        ("Evaluation",),
+        options.title or evaluation_title(lookup),
+        tuple(evaluation_context(lookup, options.source)),
         lambda: (
-            doc.DeferredBlocks(
-                lambda: _summary_blocks(lookup, is_complete=options.full), role="summary"
-            ),
+            doc.DeferredBlocks(lambda: _summary_blocks(lookup, options), role="summary"),
             doc.DeferredBlocks(lambda: _sections(lookup, options), role="detail"),
         ),
         answer=tuple(evaluation_verdict(lookup)),
+        key_numbers=tuple(key_numbers(lookup)),
+        overview=lambda: overview_blocks(
+            lookup, "detail" if _prints_metrics(lookup, options) else "key"
+        ),
         facts=tuple(_facts(lookup, options.source)),
-        findings=build_remarks(evaluation.notes, options.notes),
+        findings=build_remarks(tuple(_demote_warnings(lookup)), options.notes),
         command=options.command,
         citation_advice=_CITATION_ADVICE,
         chart_data=lambda: chart_data(lookup),
         is_complete=options.full,
+        name_width=min(max(map(len, _names(lookup)), default=0), _MAX_NAME_WIDTH),
     )
+
+
+def _names(lookup: ResultLookup) -> Iterator[str]:
+    """Yield the names in the first columns of the key tables."""
+    if lookup.has_several_splits:
+        yield from lookup.split_labels.values()
+    else:
+        yield from map(", ".join, lookup.rankings)
+
+
+def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
+    """Yield the notes; warnings about built-in scores that are not the best become notes.
+
+    They do not change the interpretation of the answer.
+    """
+    best_scores = {result.score for result in lookup.best_results.values()}
+    important = best_scores | lookup.evaluation.column_scores | {""}
+    for note in lookup.evaluation.notes:
+        yield note if note.score in important else replace(note, level="note")
 
 
 def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
@@ -80,21 +126,23 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
         yield "Splits", f"{len(lookup.splits)}, by {', '.join(columns)}"
 
 
-def _summary_blocks(lookup: ResultLookup, *, is_complete: bool) -> Iterator[doc.Block]:
-    """Yield the headline metrics with some intervals, or all metrics, and one curve."""
-    has_requested_metrics = bool(lookup.evaluation.requested_metrics)
-    if (
-        is_complete
-        or not lookup.headline_metrics
-        or (has_requested_metrics and len(lookup.headline_metrics) < len(lookup.metrics))
-    ):
+def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
+    """Return whether a summary prints all requested metrics instead of the key table."""
+    return options.full or bool(lookup.evaluation.requested_metrics) or lookup.best is None
+
+
+def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
+    """Yield all metrics if they are requested, what the summary omits, and one curve."""
+    has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
+    if has_requested_metrics and not options.full:
+        yield tables.requested_table(lookup)
+    elif _prints_metrics(lookup, options):
         yield from tables.explained_tables(lookup)
-    else:
-        yield tables.headline_table(lookup, keep_all=has_requested_metrics)
-        yield from tables.interval_tables(lookup)
-    full_hint = "" if is_complete else " Pass --full to print all metrics."
-    legend = "Bold: best score of the split. Arrows point to better values. Values are fractions."
-    yield doc.SeeAlso(legend, full_hint, " .frame() returns all numbers.", "notes")
+    text = "Arrows point to better values."
+    if lookup.evaluation.tests is not None:
+        text = f"{_BOLD_TEXT} {text}"
+    full_hint = "" if options.full else " Pass --full to print all metrics."
+    yield doc.SeeAlso(text, full_hint, " .frame() returns all numbers.", "notes")
     yield from _curve_figure(lookup)
 
 
@@ -125,25 +173,120 @@ def _curve_series(case: ScoreCurves) -> Series:
 
 
 def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
+    """Yield the visible sections, then the collapsed ones."""
+    if lookup.has_several_splits and len(lookup.scores) > 1 and lookup.key_metric:
+        yield _all_scores_section(lookup)
+    yield from _calibration_section(lookup)
+    yield from tables.paper_table(lookup.evaluation, None, intervals=True)
+    for title, section in _collapsed_sections(lookup, options):
+        yield doc.Collapsible(
+            title, section.blocks, anchor=section.anchor, style="end", role=section.role
+        )
+    yield doc.Section("glossary", "Glossary", tuple(_glossary_blocks(lookup)), role="static")
+
+
+def _collapsed_sections(
+    lookup: ResultLookup, options: doc.ReportOptions
+) -> Iterator[tuple[str, doc.Section]]:
+    """Yield the sections that are collapsed on a page, with the texts that open them."""
+    if lookup.cases:
+        yield "Curves of all scores, confidence bands and thresholds", _curves_section(lookup)
+    if lookup.results:
+        yield "All metrics", _metrics_section(lookup)
+    if any(case.cwsa is not None for case in lookup.evaluation.curves):
+        yield "Confidence-weighted selective accuracy", _cwsa_section(lookup)
+    if lookup.cases:
+        browser = SampleBrowser(lookup, options.images or SampleImages())
+        yield "Extreme samples, and contributions of classes and groups", browser.section()
+    glossary = doc.Section(
+        "glossary", "Glossary", tuple(_glossary_blocks(lookup)), role="interactive"
+    )
+    yield "Glossary: terms, scores and metrics with their sources", glossary
+
+
+def _controls(lookup: ResultLookup) -> doc.Controls:
+    """Return the controls that select the split and the scores of the charts and tables."""
     splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits))
-    lines = tuple(doc.line_option(i, name) for i, name in enumerate(lookup.scores))
+    lines = tuple(
+        replace(doc.line_option(lookup.first_score_color + i, name), key=str(i))
+        for i, name in enumerate(lookup.scores)
+    )
     choices = (
         *([doc.Choice("split", "Split", splits)] if lookup.has_several_splits else []),
         doc.Choice("score", "Scores", lines, is_multiple=True),
     )
-    yield doc.Controls(
-        choices, "Selection for charts and tables", is_sticky=True, role="interactive"
+    return doc.Controls(choices, "Selection for charts and tables", role="interactive")
+
+
+# -------------------------------------------------------------------------------- visible sections
+def _all_scores_section(lookup: ResultLookup) -> doc.Section:
+    notes = []
+    if tests := lookup.evaluation.tests:
+        scope = f"all {format_count(len(tests.differences))} pairs"
+        if not tests.has_same_samples:
+            scope = f"all pairs of the same {lookup.split_noun}"
+        notes.append(
+            f"Bold: the best score of each {lookup.split_noun} and scores that are not "
+            f"significantly different from it. Holm's method adjusts the p-values for {scope}."
+        )
+        notes.append(
+            "The best scores were selected on these samples, so their values are optimistic."
+        )
+    if lookup.evaluation.equal_rankings:
+        notes.append("Scores that sort the samples in the same order share a row.")
+    blocks = [tables.all_scores_table(lookup)]
+    prose = [doc.Prose(" ".join(notes), "about")] if notes else []
+    return doc.Section("all", "All scores", (*blocks, *prose))
+
+
+#: Maximum number of rows of the calibration table and of curves of its figure.
+_MAX_CALIBRATION_ROWS: Final = 8
+
+
+def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
+    """Yield the calibration of the first probability score of each split, or of all scores."""
+    cases: dict[object, ScoreCurves] = {}
+    for case in lookup.evaluation.curves:
+        if case.reliability is not None:
+            key = case.split if lookup.has_several_splits else case.score
+            cases.setdefault(key, case)
+    selected = list(cases.values())[:_MAX_CALIBRATION_ROWS]
+    if not selected:
+        return
+    table = tables.calibration_table(lookup, selected)
+    labels = [tables.case_label(lookup, case) for case in selected]
+    lines = tuple(
+        reliability_line(case.reliability, label.line or 0)
+        for label, case in zip(labels, selected, strict=True)
+        if case.reliability is not None
     )
-    if lookup.cases:
-        yield _curves_section(lookup)
-    yield doc.Section("numbers", "Metrics", tuple(_numbers_section(lookup)), nav_title="Metrics")
-    if any(case.reliability is not None for case in lookup.evaluation.curves):
-        yield _reliability_section(lookup)
-    if any(case.cwsa is not None for case in lookup.evaluation.curves):
-        yield _cwsa_section(lookup)
-    if lookup.cases:
-        yield SampleBrowser(lookup, options.images or SampleImages()).section()
-    yield doc.Section("glossary", "Glossary", tuple(_glossary_blocks(lookup)))
+    figure = doc.LineChart(
+        "reliability-curves",
+        "Accuracy by predicted probability",
+        tuple(line for line in lines if line.x),
+        "Predicted probability of a correct answer",
+        1.02,
+        "On the diagonal, accuracy equals the probability. Each dot is a bin with at least "
+        f"{MIN_BIN_COUNT} samples.",
+        has_diagonal=True,
+        role="interactive",
+    )
+    meanings: list[tuple[str | doc.Span, ...]] = [
+        (doc.Span(_METRIC_NAMES[name], "strong"), f": {metric_meaning(metric_named(name))} ")
+        for name in _METRIC_NAMES
+        if name in lookup.metrics
+    ]
+    explanation = doc.Prose((*chain.from_iterable(meanings), "Lower is better."), "about")
+    left = doc.Box((table, *([explanation] if meanings else [])), "stack")
+    yield doc.Section(
+        "reliability",
+        "Probabilities",
+        (doc.Box((left, doc.Box((figure,))), "overview"),),
+        nav_title="Probabilities",
+    )
+
+
+_METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
 
 
 # ---------------------------------------------------------------------------------------- charts
@@ -162,7 +305,12 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
             f"{kind.capitalize()} risk",
             texts[kind],
             partial(
-                charts.risk_coverage_chart, lookup.scores, kind=kind, zero_one=zero_one, level=bands
+                charts.risk_coverage_chart,
+                lookup.scores,
+                kind=kind,
+                zero_one=zero_one,
+                level=bands,
+                first_color=lookup.first_score_color,
             ),
             "coverage",
             "risk",
@@ -182,6 +330,7 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
         "curves",
         "Risk-coverage curves",
         (
+            _controls(lookup),
             doc.Prose(lead, "lead"),
             doc.Prose(
                 "The charts require JavaScript. The tables below contain the same numbers.",
@@ -193,6 +342,7 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
             *([doc.Prose(_BANDS_TEXT, "about")] if bands else []),
             doc.Prose(hint, "hint"),
             *([_points_table(lookup, bands)] if bands else []),
+            *_reliability_chart(lookup),
         ),
         nav_title="Curves",
         role="interactive",
@@ -230,22 +380,17 @@ def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
     )
 
 
-def _reliability_section(lookup: ResultLookup) -> doc.Section:
-    chart = doc.Chart(
+def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
+    if all(case.reliability is None for case in lookup.evaluation.curves):
+        return
+    yield doc.Prose(_RELIABILITY_LEAD, "lead")
+    yield doc.Chart(
         "reliability",
         "Reliability diagram",
         "Accuracy by mean confidence in each bin.",
-        partial(charts.reliability_chart, lookup.scores),
+        partial(charts.reliability_chart, lookup.scores, first_color=lookup.first_score_color),
         "confidence",
         "accuracy",
-    )
-    title = "Calibration"
-    return doc.Section(
-        "reliability",
-        title,
-        (doc.Prose(_RELIABILITY_LEAD, "lead"), chart),
-        nav_title="Reliability",
-        role="interactive",
     )
 
 
@@ -256,7 +401,12 @@ def _cwsa_section(lookup: ResultLookup) -> doc.Section:
             key,
             title,
             text,
-            partial(charts.metric_coverage_chart, lookup.scores, title=title),
+            partial(
+                charts.metric_coverage_chart,
+                lookup.scores,
+                title=title,
+                first_color=lookup.first_score_color,
+            ),
             "coverage",
             "value",
         )
@@ -273,45 +423,28 @@ def _cwsa_section(lookup: ResultLookup) -> doc.Section:
 
 
 # --------------------------------------------------------------------------------------- numbers
-def _numbers_section(lookup: ResultLookup) -> Iterator[doc.Block]:
-    yield doc.Prose(tuple(_numbers_lead(lookup)), "lead", role="interactive")
-    label = "Show AURC and AUGRC × 1000, as in the literature"
-    yield doc.Controls((doc.Switch("thousand", label),), role="interactive")
-    yield doc.Section(
-        "headline",
-        "Headline metrics",
-        (tables.overview_table(lookup),),
-        nav_title=None,
-        level=3,
+def _metrics_section(lookup: ResultLookup) -> doc.Section:
+    return doc.Section(
+        "numbers",
+        "All metrics",
+        (
+            doc.Prose(tuple(_numbers_lead(lookup)), "lead"),
+            tables.metrics_table(lookup),
+        ),
         role="interactive",
     )
-    yield doc.Section(
-        "all",
-        "All metrics with explanations",
-        tuple(tables.all_metrics(lookup)),
-        level=3,
-        role="interactive",
-    )
-    yield from tables.paper_table(lookup.evaluation, None, intervals=True)
 
 
 def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
     yield (
         "All values are fractions between 0 and 1 unless the glossary states another range. Arrows "
-        "point to better values. "
+        "point to better values. In the explanations, x is the value. “Ties” is the range over all "
+        "orders of tied samples."
     )
-    yield doc.Span("Bold", "best")
-    yield (
-        " marks the best score on a split. It does not imply a significant difference; to test "
-        "significance, run "
-    )
-    yield doc.Span("abstain compare", "code")
-    yield "."
-    if level := lookup.level:
+    if lookup.level:
         yield (
-            f" The small print below a value is its {level} confidence interval. Overlapping "
-            "intervals do not imply that a difference is not significant, because all scores were "
-            "evaluated on the same samples."
+            " Overlapping intervals do not imply that a difference is not significant, because all "
+            "scores were evaluated on the same samples."
         )
     if not lookup.evaluation.is_binary:
         yield (
@@ -358,6 +491,8 @@ def _interval_entries(lookup: ResultLookup) -> Iterator[doc.GlossaryEntry]:
         yield doc.GlossaryEntry(
             "No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons)
         )
+    if notes := unique(filter(None, map(interval_note, lookup.evaluation.results))):
+        yield doc.GlossaryEntry("Notes on intervals", " ".join(notes))
 
 
 _CITATION_ADVICE: Final = (

@@ -4,13 +4,22 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 
-from abstain.evaluation.records import Evaluation, Result, ScoreCurves
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves, ScoreDifference
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.plots.formatting import check_result_type, format_percent, metric_title
 from abstain.report.formatting import format_interval, headline_metrics, unique
+from abstain.tables import split_name
 from abstain.typing import Split
 
 ResultKey = tuple[Split, str, str]
+
+#: Columns whose values are models: those of several input files, and usual names.
+_MODEL_COLUMNS = frozenset({"file", "model", "method", "classifier", "network"})
+
+#: Metrics that do not depend on the confidence score.
+_METRICS_WITHOUT_SCORE = frozenset({"accuracy", "balanced_accuracy", "nll", "brier"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +79,11 @@ class ResultLookup:
         return headline_metrics(self.metrics)
 
     @property
+    def first_score_color(self) -> int:
+        """Index of the color of the first score; several splits have the colors before it."""
+        return len(self.splits) if self.has_several_splits else 0
+
+    @property
     def has_several_splits(self) -> bool:
         """Whether there are several splits."""
         return len(self.splits) > 1
@@ -78,6 +92,107 @@ class ResultLookup:
     def level(self) -> str:
         """Confidence level of the intervals as a percentage; empty without intervals."""
         return interval_level(self.evaluation.results)
+
+    @cached_property
+    def key_metric(self) -> str:
+        """Name of the metric that ranks the scores; empty without results."""
+        tests = self.evaluation.tests
+        if tests is not None:
+            return tests.metric
+        names = [*self.headline_metrics, *self.metrics]
+        ranking = (name for name in names if name not in _METRICS_WITHOUT_SCORE)
+        return next((n for n in (DEFAULT_METRIC, *ranking, *names) if n in self.metrics), "")
+
+    @cached_property
+    def best_results(self) -> dict[Split, Result]:
+        """Result of the best score of each split by the key metric, the best split first."""
+        best: dict[Split, Result] = {}
+        # Of scores with equal rankings, only the first is tested.
+        repeated = {score for group in self.rankings for score in group[1:]}
+        for result in self.results.values():
+            if result.metric.name != self.key_metric or math.isnan(result.value):
+                continue
+            if result.score in repeated:
+                continue
+            if result.split not in best or _is_better(result, best[result.split]):
+                best[result.split] = result
+        sign = 1 if all(r.metric.lower_is_better for r in best.values()) else -1
+        return dict(sorted(best.items(), key=lambda item: sign * _rounded_value(item[1])))
+
+    @property
+    def best(self) -> Result | None:
+        """Result of the best score and split by the key metric."""
+        return next(iter(self.best_results.values()), None)
+
+    @cached_property
+    def rankings(self) -> tuple[tuple[str, ...], ...]:
+        """Scores with identical rankings, in the order of the scores."""
+        group_by_score = {s: group for group in self.evaluation.equal_rankings for s in group}
+        groups = (group_by_score.get(score, (score,)) for score in self.scores)
+        return tuple(dict.fromkeys(groups))
+
+    def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
+        """Return the scores of a split by the key metric, the best first, in groups of rankings."""
+        rankings = [g for g in self.rankings if (split, g[0], self.key_metric) in self.results]
+        results = {g: self.results[split, g[0], self.key_metric] for g in rankings}
+
+        def key(group: tuple[str, ...]) -> tuple[bool, float]:
+            result = results[group]
+            sign = 1 if result.metric.lower_is_better else -1
+            is_undefined = math.isnan(result.value)
+            return is_undefined, 0.0 if is_undefined else sign * _rounded_value(result)
+
+        return sorted(rankings, key=key)
+
+    def is_among_best(self, result: Result, reference: Result) -> bool:
+        """Return whether a test finds no significant difference from the reference, or it is it."""
+        if (result.split, result.score) == (reference.split, reference.score):
+            return True
+        difference = self.difference(result.split, result.score, reference)
+        return (
+            difference is not None
+            and not math.isnan(difference.adjusted)
+            and not difference.is_significant
+        )
+
+    @cached_property
+    def models_are_compared(self) -> bool:
+        """Whether the scores of all splits are tested on the same samples."""
+        tests = self.evaluation.tests
+        return self.has_several_splits and tests is not None and tests.has_same_samples
+
+    def difference(self, split: Split, score: str, reference: Result) -> ScoreDifference | None:
+        """Return the tested difference of a score from a reference; None without a test."""
+        key = reference.split, reference.score
+        if key not in self._differences:
+            tests = self.evaluation.tests
+            self._differences[key] = {} if tests is None else tests.differences_from(key)
+        return self._differences[key].get((split, score))
+
+    @cached_property
+    def _differences(self) -> dict[tuple[Split, str], dict[tuple[Split, str], ScoreDifference]]:
+        return {}
+
+    @cached_property
+    def split_noun(self) -> str:
+        """Singular noun for the splits: "model" if each one is a file or a model."""
+        columns = unique(column for split in self.splits for column, _ in split)
+        if len(columns) != 1:
+            return "split"
+        return "model" if columns[0] in _MODEL_COLUMNS else columns[0]
+
+    @cached_property
+    def split_labels(self) -> dict[Split, str]:
+        """Short name of each split: its value without a common file extension."""
+        if any(len(split) != 1 for split in self.splits):
+            return {split: split_name(split) for split in self.splits}
+        values = {split: split[0][1] for split in self.splits}
+        suffixes = {PurePath(value).suffix for value in values.values()}
+        if self.split_noun == "model" and len(suffixes) == 1:
+            suffix = suffixes.pop()
+            stems = {split: value.removesuffix(suffix) for split, value in values.items()}
+            return stems if all(stems.values()) else values
+        return values
 
     def split_score_pairs(self) -> list[tuple[Split, str]]:
         """Return the pairs of split and score with results, sorted by split."""
@@ -110,6 +225,12 @@ def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
                 (r.split, r.score, r.metric.name) for r in group if _rounded_value(r) == best
             )
     return frozenset(best_keys)
+
+
+def _is_better(result: Result, other: Result) -> bool:
+    """Return whether a result is better than another one of the same metric."""
+    value, other_value = _rounded_value(result), _rounded_value(other)
+    return value < other_value if result.metric.lower_is_better else value > other_value
 
 
 def _rounded_value(result: Result) -> float:

@@ -1,6 +1,6 @@
 """Extreme samples, and contributions of classes and groups to the AUGRC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -8,12 +8,15 @@ from typing import Final
 
 from abstain.evaluation.records import Contribution, ExtremeSample, ScoreCurves
 from abstain.report import document as doc
-from abstain.report.formatting import format_number, unique
+from abstain.report.formatting import format_fixed, format_number, unique
 from abstain.report.images import SampleImages
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.report.subjects.evaluation.verdict import find_best_score
 from abstain.tables import split_name
 
+#: Maximum number of samples of a page, and minimum for each score and kind.
+_MAX_PAGE_SAMPLES: Final = 200
+_MIN_SAMPLES: Final = 4
 #: Maximum number of rows of a table of contributions.
 _MAX_ROWS = 8
 #: Class roles of a sample with their labels, and the maximum number of classes in a menu.
@@ -24,7 +27,8 @@ _LEAD = (
     "Confident failures are accepted at most thresholds. Typical causes are wrong labels, unusual "
     "inputs and systematic errors of the model. Successes with a low confidence are the first "
     "correct answers that abstention rejects. The contributions of all classes or groups add up to "
-    "the AUGRC. A share of the AUGRC is bold if it is larger than the share of the samples."
+    "the AUGRC. A share of the AUGRC is bold if it is larger than the share of the samples. With "
+    "several scores or splits, fewer samples of each are shown."
 )
 
 
@@ -58,6 +62,8 @@ class SampleBrowser:
         if choices := tuple(self._choices()):
             blocks.append(doc.Controls(choices, role="interactive"))
         blocks += [self._box(case) for case in self.lookup.cases.values()]
+        if len(self.lookup.scores) > 1:
+            blocks += self._contributions()
         return doc.Section(
             "samples",
             "Extreme samples",
@@ -68,6 +74,11 @@ class SampleBrowser:
 
     def _choices(self) -> Iterator[doc.Choice]:
         lookup = self.lookup
+        if lookup.has_several_splits:
+            splits = tuple(
+                doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits)
+            )
+            yield doc.Choice("split", "Split", splits)
         if len(lookup.scores) > 1:
             best_index = lookup.score_index[find_best_score(lookup, lookup.splits[0])]
             options = tuple(doc.Option(str(i), name) for i, name in enumerate(lookup.scores))
@@ -83,20 +94,34 @@ class SampleBrowser:
         }
         split = f", {split_name(case.split)}" if self.lookup.has_several_splits else ""
         case_name = f"{case.score}{split}"
+        n_cases = len(self.lookup.cases)
+        n_samples = max(_MIN_SAMPLES, _MAX_PAGE_SAMPLES // (2 * n_cases))
+        failures, successes = case.overconfident[:n_samples], case.underconfident[:n_samples]
         tables = (
-            self._table(case.overconfident, f"Most confident failures ({case_name})"),
-            self._table(case.underconfident, f"Least confident successes ({case_name})"),
-            *contribution_tables(case, case_name),
+            self._table(failures, f"Most confident failures ({case_name})"),
+            self._table(successes, f"Least confident successes ({case_name})"),
+            *(contribution_tables(case, case_name) if len(self.lookup.scores) == 1 else ()),
         )
         return doc.Box(tables, "pair", tags)
+
+    def _contributions(self) -> Iterator[doc.Box]:
+        """Yield the shares of classes and groups in the AUGRC, a column for each score."""
+        for split, index in self.lookup.split_index.items():
+            cases = [case for case in self.lookup.cases.values() if case.split == split]
+            suffix = f" ({split_name(split)})" if self.lookup.has_several_splits else ""
+            tables = tuple(shared_contribution_tables(cases, suffix))
+            if tables:
+                yield doc.Box(tables, tags={"split": str(index)})
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
         has_images = any(sample.id in self.images.sources for sample in samples)
         has_classes = any(sample.prediction for sample in samples)
+        has_probability = any(sample.probability is not None for sample in samples)
         columns = (
             doc.Column("Sample"),
             *((doc.Column("Image", is_sortable=False),) if has_images else ()),
             *((doc.Column("Label"), doc.Column("Predicted")) if has_classes else ()),
+            *((doc.number_column("Probability"),) if has_probability else ()),
             doc.number_column("Confidence"),
             *(() if self.lookup.evaluation.is_binary else (doc.number_column("Loss"),)),
         )
@@ -131,6 +156,8 @@ class SampleBrowser:
             yield doc.Thumbnail(source, f"Image of sample {sample.id}", "") if source else None
         if has_classes:
             yield from (sample.label, sample.prediction)
+        if sample.probability is not None:
+            yield doc.Number(sample.probability, number_format="six_digits")
         yield doc.Number(sample.confidence, number_format="six_digits")
         if not self.lookup.evaluation.is_binary:
             yield doc.Number(sample.loss)
@@ -156,6 +183,49 @@ def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name:
         caption=f"Contributions to the AUGRC by {kind}, largest first ({case_name})",
         footer=f"{n_remaining} more" if n_remaining > 0 else "",
     )
+
+
+def shared_contribution_tables(cases: Sequence[ScoreCurves], suffix: str) -> Iterator[doc.Table]:
+    """Yield the shares of classes and of groups in the AUGRC of several scores of one split."""
+    for kind in ("class", "group"):
+        subsets_by_score = {case.score: getattr(case, f"by_{kind}") for case in cases}
+        first = next(iter(subsets_by_score.values()), ())
+        if len(first) < 2 or not cases[0].failures:
+            continue
+        share_by_name = {
+            score: {subset.name: subset for subset in subsets}
+            for score, subsets in subsets_by_score.items()
+        }
+        rows = [
+            (
+                subset.name,
+                doc.Number(subset.n, number_format="count"),
+                _percent(subset.sample_share),
+                *(_share_cell(subsets.get(subset.name)) for subsets in share_by_name.values()),
+            )
+            for subset in first[:_MAX_ROWS]
+        ]
+        n_remaining = len(first) - _MAX_ROWS
+        yield doc.Table(
+            (
+                doc.Column(kind.capitalize()),
+                *map(doc.number_column, ("Samples", "Share of samples", *share_by_name)),
+            ),
+            doc.single_group(rows),
+            caption=f"Share of the AUGRC by {kind}, a column for each score{suffix}",
+            footer=f"{n_remaining} more" if n_remaining > 0 else "",
+        )
+
+
+def _share_cell(subset: Contribution | None) -> doc.Cell:
+    if subset is None:
+        return None
+    text = _percent(subset.share)
+    return doc.Span(text, "strong") if subset.share > subset.sample_share else text
+
+
+def _percent(share: float) -> str:
+    return f"{format_fixed(100 * share, 1)}%"
 
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:

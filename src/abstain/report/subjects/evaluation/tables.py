@@ -1,37 +1,32 @@
 """Tables of an evaluation: overview, all metrics, terminal and paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final, Literal
 
 from abstain.errors import UnknownNameError, suggest
-from abstain.evaluation.records import Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots.formatting import capitalize_first, metric_title
 from abstain.report import document as doc
 from abstain.report.formatting import (
+    UNDEFINED,
     format_count,
-    format_interval,
-    format_number,
     is_printed_x1000,
+    metric_meaning,
     narrow_title,
     result_meaning,
     short_title,
     unique,
 )
+from abstain.report.glossary import score_entries
+from abstain.report.subjects.evaluation.first_screen import FixedFormat
 from abstain.report.subjects.evaluation.lookup import (
     ResultLookup,
     interval_footnotes,
-    interval_note,
 )
 from abstain.tables import split_name
 from abstain.typing import Split
-
-#: Maximum number of metrics with intervals in a terminal.
-_MAX_INTERVAL_METRICS: Final = 3
-
-#: Number of rows of the overview that are visible without scrolling.
-_MAX_ROWS_WITHOUT_SCROLLING: Final = 8
 
 
 def number_with_interval(result: Result | None, lookup: ResultLookup) -> doc.Number | None:
@@ -65,80 +60,184 @@ def _direction(result: Result) -> Literal["lower", "higher"]:
 
 
 # ---------------------------------------------------------------------------------------- a page
-def overview_table(lookup: ResultLookup) -> doc.Table:
-    """Return the headline metrics for each split and score."""
-    rows = [
-        doc.Row(
-            (
-                *([split_name(split)] if lookup.has_several_splits else []),
-                score,
-                *(
-                    number_with_interval(lookup.results.get((split, score, m)), lookup)
-                    for m in lookup.headline_metrics
-                ),
-            ),
-            tags={"score": str(lookup.score_index[score])},
-        )
-        for split, score in lookup.split_score_pairs()
-    ]
-    scroll_hint = (
-        f" (scroll to see all {len(rows)} rows)" if len(rows) > _MAX_ROWS_WITHOUT_SCROLLING else ""
-    )
-    row_noun = "split and score" if lookup.has_several_splits else "score"
+#: With more splits, the table of all scores scrolls sideways.
+_MAX_SPLIT_COLUMNS: Final = 8
+
+
+def all_scores_table(lookup: ResultLookup) -> doc.Table:
+    """Return the key metric of each score (rows) on each split (columns)."""
+    key = lookup.key_metric
+    results = [r for r in lookup.results.values() if r.metric.name == key]
+    number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
+    has_tests = lookup.evaluation.tests is not None
+    names = {group[0]: _score_title(group[0], lookup) for group in lookup.rankings}
+    has_names = any(title != score for score, title in names.items())
+    best = lookup.best
+    ranked = lookup.ranked_scores(best.split) if best else []
+    rows = []
+    for group in dict.fromkeys((*ranked, *lookup.rankings)):
+        cells: list[doc.Cell] = [", ".join(group)]
+        if has_names:
+            cells.append(names[group[0]])
+        for split in lookup.splits:
+            result = lookup.results.get((split, group[0], key))
+            reference = lookup.best_results.get(split)
+            is_best = False
+            if has_tests and result is not None and reference is not None:
+                is_best = lookup.is_among_best(result, reference)
+            cell = number_format.cell(result, is_best=is_best)
+            cells.append(cell and replace(cell, small_text=""))
+        rows.append(doc.Row(tuple(cells)))
+    title = f"{metric_title(key)} by score and {lookup.split_noun}"
+    is_lower_better = all(result.metric.lower_is_better for result in results)
+    direction = "lower is better" if is_lower_better else "higher is better"
     return doc.Table(
         (
-            *([doc.Column("Split", "name")] if lookup.has_several_splits else []),
-            doc.Column("Score", "name", is_row_header=True),
+            doc.Column("Score", "name"),
+            *([doc.Column("Name", "name")] if has_names else []),
             *(
-                doc.Column(_metric_label(m, lookup, short_title(m)), "number")
-                for m in lookup.headline_metrics
+                doc.number_column(doc.Label(lookup.split_labels[split], line=i))
+                for i, split in enumerate(lookup.splits)
             ),
         ),
         doc.single_group(rows),
-        title="Headline metrics",
-        caption=f"Headline metrics, one row for each {row_noun}{scroll_hint}",
-        anchor="glance",
-        layout="glance",
+        title=title,
+        caption=(title, doc.Span(f" {direction}", "small")),
+        anchor="all-scores",
+        layout="wide" if len(lookup.splits) > _MAX_SPLIT_COLUMNS else "names" if has_names else "",
         is_sortable=True,
     )
 
 
-def all_metrics(lookup: ResultLookup) -> Iterator[doc.Block]:
-    """Yield the controls and the table of all metrics with explanations."""
-    families = unique(r.metric.identity.family for r in lookup.results.values())
-    options = [doc.Option("headline", "headline metrics"), doc.Option("", "all metrics")]
-    options += [doc.Option(_family_key(family), family) for family in families]
-    family = doc.Choice("family", "Show", tuple(options), selected="headline")
-    yield doc.Controls((family, doc.SearchField("every", "numbers")))
-    level = lookup.level
-    interval_note = f"; small print: {level} interval" if level else ""
-    split_note = "; selected split" if lookup.has_several_splits else ""
-    yield doc.Table(
+def _score_title(score: str, lookup: ResultLookup) -> str:
+    return score_entries([score], lookup.evaluation.column_scores)[0].title
+
+
+def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
+    """Return mean confidence, accuracy and calibration metrics of scores that are probabilities."""
+    names = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
+    rows: list[doc.Row] = []
+    for case in cases:
+        curve = case.reliability
+        if curve is None:
+            continue
+        cells: list[doc.Cell] = [
+            case_label(lookup, case),
+            doc.Number(curve.mean_confidence, number_format="three_decimals"),
+            doc.Number(curve.mean_accuracy, number_format="three_decimals"),
+        ]
+        for name in names:
+            result = lookup.results.get((case.split, case.score, name))
+            cell = number_without_interval(result, lookup)
+            cells.append(cell and replace(cell, number_format="three_decimals", mark=""))
+        rows.append(doc.Row(tuple(cells)))
+    return doc.Table(
         (
-            doc.Column("Metric"),
-            doc.Column("Score", "name"),
-            doc.number_column("Value"),
-            doc.Column("Explanation", "words"),
-            doc.number_column("Samples"),
-            doc.number_column("Failures"),
+            doc.Column(case_noun(lookup), "name"),
+            doc.number_column("Mean probability"),
+            doc.number_column("Accuracy"),
+            *(doc.number_column(_metric_label(m, lookup, _CALIBRATION_TITLES[m])) for m in names),
         ),
-        tuple(
-            doc.TableRows(
-                tuple(_explained_row(r, lookup) for r in _ordered_results(lookup, split)),
-                tags={"split": str(i)},
-            )
-            for i, split in enumerate(lookup.splits)
-        ),
-        title="All metrics with explanations",
-        caption=f"All metrics for each score{interval_note}{split_note}",
-        anchor="every",
-        layout="cards",
-        is_sortable=True,
+        doc.single_group(rows),
+        title="Calibration of the probabilities",
+        caption="Calibration of the probabilities",
+        anchor="calibration-metrics",
+        layout="key",
     )
 
 
-def _family_key(family: str) -> str:
-    return family.replace(" ", "-")
+_CALIBRATION_TITLES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
+
+
+def case_label(lookup: ResultLookup, case: ScoreCurves) -> doc.Label:
+    """Return the label of a split or of a score, with the color of its curve."""
+    if lookup.has_several_splits:
+        note = case.score if len(lookup.scores) > 1 else ""
+        line = lookup.split_index[case.split]
+        return doc.Label(lookup.split_labels[case.split], note=note, line=line)
+    return doc.Label(case.score, line=lookup.score_index[case.score])
+
+
+def case_noun(lookup: ResultLookup) -> str:
+    """Return the header of the column of `case_label`."""
+    if not lookup.has_several_splits:
+        return "Score"
+    noun = lookup.split_noun
+    return capitalize_first(noun) if noun in {"model", "split"} else noun
+
+
+def metrics_table(lookup: ResultLookup) -> doc.Table:
+    """Return all metrics: one explanation for each, and one column for each score."""
+    level = lookup.level
+    interval_note = f" small print: {level} intervals" if level else ""
+    if lookup.has_several_splits:
+        groups = tuple(_rows_by_split(lookup))
+        first_column = doc.Column(case_noun(lookup), "name")
+    else:
+        split = lookup.splits[0] if lookup.splits else ()
+        rows = (
+            doc.Row((_explained_label(name, lookup), *_score_cells(split, name, lookup)))
+            for name in lookup.metrics
+        )
+        groups = (doc.TableRows(tuple(rows)),)
+        first_column = doc.Column("Metric", "words")
+    return doc.Table(
+        (first_column, *map(doc.number_column, lookup.scores)),
+        groups,
+        title="All metrics",
+        caption=("All metrics, one column for each score", doc.Span(interval_note, "small")),
+        anchor="every",
+        layout="wide",
+    )
+
+
+def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
+    for name in lookup.metrics:
+        label = _explained_label(name, lookup)
+        rows = tuple(
+            doc.Row((lookup.split_labels[split], *_score_cells(split, name, lookup)))
+            for split in lookup.splits
+            if any((split, score, name) in lookup.results for score in lookup.scores)
+        )
+        yield doc.TableRows(rows, title=f"{label.text} {label.arrow} {label.note}")
+
+
+def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
+    """Return a metric with its explanation; with one result, the explanation contains its value."""
+    results = [result for result in lookup.results.values() if result.metric.name == name]
+    metric = results[0].metric
+    explanation = result_meaning(results[0]) if len(results) == 1 else metric_meaning(metric)
+    convention = metric.identity.convention
+    note = f"{explanation} Convention: {convention}." if convention else explanation
+    return doc.Label(capitalize_first(metric.title), _direction(results[0]), note=note)
+
+
+def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
+    """Yield the value of each score with small print: interval, accepted samples, ties.
+
+    The cells are text, because exact values of many scores would make the page large.
+    """
+    results = [lookup.results.get((split, score, metric)) for score in lookup.scores]
+    number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
+    for result in results:
+        if result is None:
+            yield None
+        elif result.reason:
+            yield doc.Span(UNDEFINED, "undefined", tooltip=result.reason)
+        else:
+            notes = _small_print(result, number_format)
+            yield (number_format.value(result.value), *(doc.Span(text, "small") for text in notes))
+
+
+def _small_print(result: Result, number_format: FixedFormat) -> Iterator[str]:
+    interval = number_format.interval(result.interval.low, result.interval.high)
+    if interval:
+        yield interval
+    if result.accepted is not None:
+        yield f"{format_count(result.accepted)} of {format_count(result.n)} accepted"
+    ties = number_format.interval(result.tie_low, result.tie_high)
+    if ties and number_format.value(result.tie_low) != number_format.value(result.tie_high):
+        yield f"ties: {ties}"
 
 
 def _ordered_results(lookup: ResultLookup, split: Split) -> list[Result]:
@@ -147,106 +246,44 @@ def _ordered_results(lookup: ResultLookup, split: Split) -> list[Result]:
     return [lookup.results[key] for key in keys if key in lookup.results]
 
 
-def _explained_row(result: Result, lookup: ResultLookup) -> doc.Row:
-    ties = format_interval(result.tie_low, result.tie_high)
-    depends_on_ties = ties and format_number(result.tie_low) != format_number(result.tie_high)
-    number = number_with_interval(result, lookup)
-    tie_range = f"{ties} over all orders of tied samples" if depends_on_ties else ""
-    n_accepted = result.n if result.accepted is None else result.accepted
-    samples = doc.Number(n_accepted, number_format="count")
-    if result.accepted is not None:
-        samples = replace(
-            samples, display_text=f"{format_count(n_accepted)} of {format_count(result.n)}"
-        )
-    note = interval_note(result)
-    cells: tuple[doc.Cell, ...] = (
-        doc.Label(
-            capitalize_first(result.metric.title),
-            _direction(result),
-            note=result.metric.identity.convention,
-        ),
-        result.score,
-        number and replace(number, tooltip="", small_text=tie_range),
-        (result_meaning(result), *([doc.Span(note, "small")] if note else [])),
-        samples,
-        doc.Number(result.failures, number_format="count"),
-    )
-    headline = " headline" if result.metric.name in lookup.headline_metrics else ""
-    tags = {
-        "score": str(lookup.score_index[result.score]),
-        "family": f"{_family_key(result.metric.identity.family)}{headline}",
-    }
-    return doc.Row(cells, tags=tags)
-
-
 # ------------------------------------------------------------------------------------ a terminal
-def headline_table(lookup: ResultLookup, *, keep_all: bool) -> doc.Table:
-    """Return the headline metrics; with `keep_all`, a narrow terminal omits none of them."""
-    columns = [
-        doc.Column(_metric_label(m, lookup, short_title(m)), "number", is_droppable=True)
-        for m in lookup.headline_metrics
-    ]
-    cells = {
-        pair: [
-            number_without_interval(lookup.results.get((*pair, m)), lookup)
-            for m in lookup.headline_metrics
-        ]
-        for pair in lookup.split_score_pairs()
-    }
-    table = _table_by_split(lookup, columns, cells)
-    if keep_all:
-        return replace(table, alternative=tuple(explained_tables(lookup)))
-    return table
-
-
 def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.Number | None:
     """Return a result as a number without its interval."""
     number = number_with_interval(result, lookup)
     return number and replace(number, low=doc.NAN, high=doc.NAN)
 
 
-def interval_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the confidence intervals of some headline metrics; nothing without intervals."""
-    with_interval = {r.metric.name for r in lookup.results.values() if r.interval.exists}
-    candidates = dict.fromkeys([*lookup.headline_metrics, *lookup.metrics])
-    names = [name for name in candidates if name in with_interval][:_MAX_INTERVAL_METRICS]
-    if not names:
-        return
-    level = lookup.level
-    columns = [
-        doc.Column(replace(_metric_label(m, lookup, short_title(m)), short_text=""), "number")
-        for m in names
-    ]
-    cells = {
-        pair: [_interval_range(lookup.results.get((*pair, m))) for m in names]
-        for pair in lookup.split_score_pairs()
-    }
-    title = f"{level} confidence intervals"
-    yield replace(_table_by_split(lookup, columns, cells), title=title)
-
-
-def _interval_range(result: Result | None) -> doc.Range | None:
-    return None if result is None else doc.Range(result.interval.low, result.interval.high)
-
-
-def _table_by_split(
-    lookup: ResultLookup,
-    columns: Sequence[doc.Column],
-    cells: Mapping[tuple[Split, str], Sequence[doc.Cell]],
-) -> doc.Table:
-    """Return a table with a row for each split and score, and columns that identify the split."""
+def requested_table(lookup: ResultLookup) -> doc.Table:
+    """Return the requested metrics for each split and score, or explained ones if too wide."""
     split_columns = unique(column for split in lookup.splits for column, _ in split)
+    formats = {
+        name: FixedFormat.of(
+            (r for r in lookup.results.values() if r.metric.name == name),
+            is_binary=lookup.evaluation.is_binary,
+        )
+        for name in lookup.metrics
+    }
     rows: dict[Split, list[doc.Row]] = {split: [] for split in lookup.splits}
-    for (split, score), metric_cells in cells.items():
+    for split, score in lookup.split_score_pairs():
         value_by_column = dict(split)
         split_cells = (value_by_column.get(column, "") for column in split_columns)
-        rows[split].append(doc.Row((*split_cells, score, *metric_cells)))
+        cells = (
+            formats[name].cell(lookup.results.get((split, score, name))) for name in lookup.metrics
+        )
+        rows[split].append(doc.Row((*split_cells, score, *cells)))
+    columns = (
+        *(doc.Column(column, "name", blank_repeats=True) for column in split_columns),
+        doc.Column("Score", "name"),
+        *(
+            doc.number_column(_metric_label(name, lookup, short_title(name)))
+            for name in lookup.metrics
+        ),
+    )
     if split_columns and len(lookup.scores) > 1:
         groups = tuple(doc.TableRows(tuple(split_rows)) for split_rows in rows.values())
     else:
         groups = (doc.TableRows(tuple(chain.from_iterable(rows.values()))),)
-    leading_columns = [doc.Column(column, "name", blank_repeats=True) for column in split_columns]
-    return doc.Table((*leading_columns, doc.Column("Score", "name"), *columns), groups)
+    return doc.Table(columns, groups, alternative=tuple(explained_tables(lookup)))
 
 
 def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
@@ -258,7 +295,9 @@ def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
                 doc.Label(capitalize_first(result.metric.title), _direction(result)),
                 result.score,
                 number_with_interval(result, lookup),
-                result_meaning(result),
+                result_meaning(result)
+                if len(lookup.scores) == 1
+                else metric_meaning(result.metric),
             )
             for result in _ordered_results(lookup, split)
         ]
@@ -267,7 +306,7 @@ def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
                 doc.Column("Metric", blank_repeats=True),
                 doc.Column("Score"),
                 doc.Column(f"Value, {level} interval" if level else "Value", "number"),
-                doc.Column("Explanation", "words"),
+                doc.Column("Explanation", "words", blank_repeats=True),
             ),
             doc.single_group(rows),
             title=split_name(split) if split or lookup.has_several_splits else "",

@@ -1,93 +1,182 @@
-"""Main results of an evaluation in plain sentences."""
+"""The answer of an evaluation: the best model and score, and whether a test supports it."""
 
 import math
+from collections.abc import Collection
 
-from abstain.evaluation.records import ScoreCurves
-from abstain.metrics import METRICS, metric_named
-from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
-from abstain.plots.formatting import format_percent
-from abstain.report.formatting import format_number, format_share
+from abstain.evaluation.records import Result
+from abstain.metrics import metric_named
+from abstain.plots.formatting import format_p_value, format_percent, metric_title
+from abstain.report.formatting import format_count, format_number, format_share, join_first
+from abstain.report.subjects.evaluation.first_screen import (
+    FixedFormat,
+    count_splits,
+    is_share,
+)
 from abstain.report.subjects.evaluation.lookup import ResultLookup, interval_clause
 from abstain.tables import split_name
 from abstain.typing import Split
 
 _MIN_SPLITS_FOR_RANGE = 3
+#: Maximum number of competitors that the answer names.
+_MAX_NAMES = 3
 
 
 def evaluation_verdict(lookup: ResultLookup) -> list[str]:
-    """Return a few sentences; sentences without the required numbers are omitted."""
-    if not lookup.cases:
-        return []
-    split = lookup.splits[0]
-    best_score = find_best_score(lookup, split)
-    case = lookup.cases.get((split, best_score))
-    sentences = [
-        _split_prefix(lookup, split) + _full_coverage_sentence(lookup, case),
-        _augrc_sentence(lookup, split),
-        _coverage_sentence(lookup, split, best_score, case),
-        _split_range_sentence(lookup),
-    ]
+    """Return the answer, one or two sentences; without the required numbers it is empty."""
+    best = lookup.best
+    if best is None:
+        return [sentence for sentence in [_full_coverage_sentence(lookup)] if sentence]
+    if not lookup.has_several_splits and len(lookup.scores) == 1:
+        sentences = [
+            _full_coverage_sentence(lookup),
+            f"{_metric_value(lookup, best)}.",
+            _coverage_sentence(lookup, best.split, best.score),
+        ]
+    else:
+        competitors = _competitors(lookup, best)
+        sentences = [
+            _best_sentence(lookup, best, competitors),
+            _comparison_sentence(lookup, best, competitors),
+        ]
+        if not lookup.has_several_splits:
+            sentences.append(_coverage_sentence(lookup, best.split, best.score))
+            if answered := lookup.evaluation.answered:
+                n, n_total = format_count(answered.n), format_count(answered.n_total)
+                sentences.append(f"The model answered {n} of {n_total} questions.")
+        elif not lookup.models_are_compared:
+            sentences.append(_split_range_sentence(lookup))
     return [sentence for sentence in sentences if sentence]
 
 
 def find_best_score(lookup: ResultLookup, split: Split) -> str:
-    """Return the score with the best AUGRC, or the first score if none is best."""
-    best_scores = lookup.best_scores(split, DEFAULT_METRIC)
-    return best_scores[0] if best_scores else lookup.scores[0]
+    """Return the best score of a split by the key metric, or the first score."""
+    best = lookup.best_results.get(split)
+    return lookup.scores[0] if best is None else best.score
 
 
-def _split_prefix(lookup: ResultLookup, split: Split) -> str:
-    return f"On {split_name(split)}: " if lookup.has_several_splits else ""
+# ------------------------------------------------------------------------------------ best score
+def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
+    """Return the results that the best one is compared with, the best first."""
+    if lookup.has_several_splits:
+        return [r for r in lookup.best_results.values() if r is not best]
+    groups = lookup.ranked_scores(best.split)
+    results = (lookup.results[best.split, group[0], lookup.key_metric] for group in groups)
+    same_ranking = next(group for group in lookup.rankings if best.score in group)
+    return [r for r in results if r.score not in same_ranking and not math.isnan(r.value)]
 
 
-def _full_coverage_sentence(lookup: ResultLookup, case: ScoreCurves | None) -> str:
-    if case is None:
+def _name(lookup: ResultLookup, result: Result) -> str:
+    """Return the name of the split or of the score (with those of the same ranking)."""
+    if lookup.has_several_splits:
+        return lookup.split_labels[result.split]
+    group = next(group for group in lookup.rankings if result.score in group)
+    return join_first(group, _MAX_NAMES)
+
+
+def _metric_value(lookup: ResultLookup, result: Result) -> str:
+    """Return the value of the key metric with its interval, such as "AUGRC is 0.1"."""
+    is_binary = lookup.evaluation.is_binary
+    if is_share(result.metric.name, is_binary=is_binary):
+        value = FixedFormat.of([result], is_binary=is_binary).value(result.value)
+        return f"{metric_title(result.metric.name)} is {value}"
+    clause = interval_clause(result)
+    interval = f" ({clause.removeprefix(', ')})" if clause else ""
+    return f"{metric_title(result.metric.name)} is {format_number(result.value)}{interval}"
+
+
+def _best_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
+    """Return the sentence that names the best split and score."""
+    name = _name(lookup, best)
+    if not competitors:
+        return f"{_metric_value(lookup, best)} for {name}."
+    if lookup.has_several_splits and len(lookup.scores) > 1:
+        name += f" with score {best.score}"
+    tested = [lookup.difference(r.split, r.score, best) for r in competitors]
+    if all(difference is not None and difference.is_significant for difference in tested):
+        verb = "are" if _is_plural(lookup, best) else "is"
+        rank = "best" if lookup.has_several_splits else f"the best of {len(lookup.scores)} scores"
+        return f"{name} {verb} {rank}."
+    extreme = "lowest" if best.metric.lower_is_better else "highest"
+    title = metric_title(best.metric.name)
+    value = format_number(best.value)
+    return f"{name} {_have(lookup, best)} the {extreme} {title}, {value}."
+
+
+def _is_plural(lookup: ResultLookup, result: Result) -> bool:
+    group = next(group for group in lookup.rankings if result.score in group)
+    return not lookup.has_several_splits and len(group) > 1
+
+
+def _have(lookup: ResultLookup, result: Result) -> str:
+    return "have" if _is_plural(lookup, result) else "has"
+
+
+def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
+    """Return which competitors are significantly worse, or why this is not tested."""
+    if not competitors:
+        return ""
+    tests = lookup.evaluation.tests
+    if lookup.has_several_splits and (tests is None or not tests.has_same_samples):
+        if tests is None:
+            return "The differences are not tested."
+        splits = count_splits(lookup)
+        return f"The {splits} contain different samples, so no paired test compares them."
+    worse: dict[str, float] = {}
+    equal: dict[str, float] = {}
+    for result in competitors:
+        difference = lookup.difference(result.split, result.score, best)
+        if difference is not None and not math.isnan(difference.adjusted):
+            group = worse if difference.is_significant else equal
+            group[_name(lookup, result)] = difference.adjusted
+    clauses = []
+    if equal:
+        p = _describe_p_value(min(equal.values()), "≥" if len(equal) > 1 else "=")
+        clauses.append(f"{_join_names(equal)} not significantly different ({p})")
+    if worse:
+        p = _describe_p_value(max(worse.values()), "≤" if len(worse) > 1 else "=")
+        clauses.append(f"{_join_names(worse)} significantly worse ({p})")
+    if not clauses:
+        return "The differences are not tested."
+    if not equal:
+        clauses.insert(0, _metric_value(lookup, best))
+    return f"{'; '.join(clauses)}."
+
+
+def _join_names(names: Collection[str]) -> str:
+    """Return the names, or their number, with a verb."""
+    text = f"{format_count(len(names))} others"
+    if len(names) <= _MAX_NAMES:
+        *first, last = names
+        text = f"{', '.join(first)} and {last}" if first else last
+    # Scores with the same ranking are one name.
+    is_plural = len(names) > 1 or any(", " in name for name in names)
+    return f"{text} {'are' if is_plural else 'is'}"
+
+
+def _describe_p_value(value: float, relation: str) -> str:
+    text = format_p_value(value)
+    condition = text if text.startswith("<") else f"{relation} {text}"
+    # Non-breaking spaces keep the p-value on one line.
+    return f"adjusted p {condition}".replace(" ", "\u00a0")
+
+
+# ---------------------------------------------------------------------------------- single score
+def _full_coverage_sentence(lookup: ResultLookup) -> str:
+    split = lookup.splits[0] if lookup.splits else ()
+    risk = lookup.evaluation.risk_without_abstention(split)
+    if math.isnan(risk):
         return ""
     if not lookup.evaluation.is_binary:
-        return f"Without abstention, the mean loss is {format_number(case.risk)}."
-    if case.risk == 0:
+        return f"Without abstention, the mean loss is {format_number(risk)}."
+    if risk == 0:
         return "Without abstention, no answer is wrong, so abstention cannot reduce the risk."
-    accuracy = lookup.value(case.split, case.score, CLASSIFIER_METRIC)
-    title = METRICS[CLASSIFIER_METRIC].title
-    suffix = "" if math.isnan(accuracy) else f" ({title} {format_number(accuracy)})"
-    return f"Without abstention, {format_share(case.risk)} of the answers are wrong{suffix}."
+    return f"Without abstention, {format_share(risk)} of the answers are wrong."
 
 
-def _augrc_sentence(lookup: ResultLookup, split: Split) -> str:
-    risk = "risk of a silent failure" if lookup.evaluation.is_binary else "generalized risk"
-    if len(lookup.scores) == 1:
-        score = lookup.scores[0]
-        value = lookup.value(split, score, DEFAULT_METRIC)
-        if math.isnan(value):
-            return ""
-        return (
-            f"The {risk} of “{score}”, averaged over all coverages, is {format_number(value)} "
-            f"(AUGRC{_augrc_interval(lookup, split, score)})."
-        )
-    best_scores = lookup.best_scores(split, DEFAULT_METRIC)
-    if not best_scores:
-        return f"No score has a lower AUGRC (the average {risk}) than the others."
-    names = " and ".join(f"“{score}”" for score in best_scores)
-    verb = "has" if len(best_scores) == 1 else "have"
-    value = lookup.value(split, best_scores[0], DEFAULT_METRIC)
-    interval = _augrc_interval(lookup, split, best_scores[0])
-    return (
-        f"Of {len(lookup.scores)} scores, {names} {verb} the lowest {risk}, averaged over all "
-        f"coverages (AUGRC {format_number(value)}{interval}). Run abstain compare to test whether "
-        "the difference is significant."
-    )
-
-
-def _augrc_interval(lookup: ResultLookup, split: Split, score: str) -> str:
-    result = lookup.results.get((split, score, DEFAULT_METRIC))
-    return interval_clause(result) if result else ""
-
-
-def _coverage_sentence(
-    lookup: ResultLookup, split: Split, score: str, case: ScoreCurves | None
-) -> str:
+def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
     """Compare the risk at the coverage of the first headline metric that has a coverage."""
-    if case is None or case.risk == 0:
+    full_risk = lookup.evaluation.risk_without_abstention(split)
+    if math.isnan(full_risk) or full_risk == 0:
         return ""
     for metric in lookup.headline_metrics:
         coverage = metric_named(metric).measurement.at_coverage
@@ -98,24 +187,22 @@ def _coverage_sentence(
         return ""
     if math.isnan(risk):
         return ""
-    lead = f"At {format_percent(coverage)} coverage, selected by “{score}”"
+    lead = f"At {format_percent(coverage)} coverage"
     if not lookup.evaluation.is_binary:
         return (
-            f"{lead}, the mean loss is {format_number(risk)} instead of {format_number(case.risk)}."
+            f"{lead}, the mean loss is {format_number(risk)} instead of {format_number(full_risk)}."
         )
-    if risk >= case.risk:
+    if risk >= full_risk:
         return f"{lead}, the share of wrong answers is not lower than without abstention."
     return (
         f"{lead}, {format_share(risk)} of the accepted answers are wrong instead of "
-        f"{format_share(case.risk)}."
+        f"{format_share(full_risk)}."
     )
 
 
 def _split_range_sentence(lookup: ResultLookup) -> str:
     """Name the splits with the lowest and the highest risk, if there are several."""
-    risks = dict.fromkeys(lookup.splits, math.nan)
-    # The risk without abstention does not depend on the score, so use the first score of a split.
-    risks |= {split: case.risk for (split, _), case in reversed(lookup.cases.items())}
+    risks = {split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits}
     if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks.values())) == 1:
         return ""
     easiest = min(risks, key=lambda split: risks[split])

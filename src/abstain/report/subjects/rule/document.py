@@ -1,6 +1,6 @@
 """The document of a decision rule and its checks on other data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -10,30 +10,38 @@ from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.formatting import format_percent
 from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
-from abstain.report.formatting import build_remarks, format_count
+from abstain.report.formatting import build_remarks, format_count, join_first
+from abstain.report.subjects.rule.overview import (
+    MAX_GROUPS,
+    all_samples_table,
+    answers_table,
+    calibration_table,
+    key_numbers,
+    overview_blocks,
+    reason_blocks,
+)
+from abstain.report.subjects.rule.remedies import remedies_section
+from abstain.report.subjects.rule.review import review_section
 from abstain.report.subjects.rule.sentences import (
-    checks_sentences,
+    answer_sentences,
     estimate,
     facts,
-    format_threshold,
     glossary_entries,
     group_name,
+    guarantee_sentences,
     interval_scope,
     keep_worst_groups,
     row_estimate,
-    rule_sentences,
     rule_title,
     verdict_span,
 )
-from abstain.thresholds import DecisionRule, RulePart
+from abstain.thresholds import DecisionRule
 
-DEFAULT_TITLE = "Decision rule and its checks"
+DEFAULT_TITLE = "Decision rule"
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 26
-#: Maximum number of groups per data set in a terminal.
-_MAX_GROUPS = 20
-#: Maximum number of groups or limits that are printed in a terminal.
-_MAX_PARTS: Final = 20
+#: Maximum number of data sets in the title line.
+_MAX_CONTEXT_NAMES: Final = 3
 _DISPARITY_CAPTION: Final = (
     "The groups with the largest difference in the rejection rate and in the risk. Small print: "
     "{level} confidence intervals of the largest difference and ratio of any two groups, from "
@@ -62,37 +70,74 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
     """Return the document of a decision rule and its checks."""
     checks = check_rule_checks(checks)
     return doc.Document(
-        options.title or DEFAULT_TITLE,
-        ("Decision rule",),
+        options.title or _default_title(checks.rule),
+        tuple(_context(checks, options.source)),
         lambda: (
             doc.DeferredBlocks(partial(_summary_blocks, checks), role="summary"),
-            *_sections(checks),
+            *_sections(checks, options.source),
         ),
-        answer=(*rule_sentences(checks), *checks_sentences(checks)),
+        answer=tuple(answer_sentences(checks)),
+        key_numbers=key_numbers(checks),
+        overview=partial(overview_blocks, checks),
         facts=(("Calibration data", options.source), *facts(checks.rule)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         command=options.command,
         is_alarm=not checks.rule.attainable,
-        name_width=min(
-            max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
-        ),
+        name_width=min(max(map(len, _row_names(checks)), default=8), _MAX_NAME_WIDTH),
     )
 
 
-def _sections(checks: RuleChecks) -> Iterator[doc.Block]:
+def _row_names(checks: RuleChecks) -> list[str]:
+    """Return the names of the rows of tables: groups, or data sets if there are no groups."""
+    groups = [check.group for group in checks.groups for check in group]
+    return groups or [check.name for check in checks.checks]
+
+
+def _default_title(rule: DecisionRule) -> str:
+    return f"{DEFAULT_TITLE} per {group_name(rule)}" if rule.per else DEFAULT_TITLE
+
+
+def _context(checks: RuleChecks, source: str) -> Iterator[str]:
     rule = checks.rule
-    if rule.parts:
-        title = "Thresholds" if rule.per else "Limits"
-        yield doc.Section("parts", title, (_parts_table(rule, rule.parts),))
-    yield doc.Section(
-        "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
-    )
-    if disparities := _disparity_table(checks):
-        title = "Disparity between groups"
-        yield doc.Section("disparity", title, (disparities,), nav_title="Disparity")
-    yield from doc.figures_section("Figures", _figure_blocks(checks))
+    if rule.n:
+        name = f"{source} " if source else "data "
+        yield f"calibration {name}({format_count(rule.n)})"
+    sizes = [f"{check.name} ({format_count(check.n)})" for check in checks.checks]
+    if sizes:
+        yield f"test {join_first(sizes, _MAX_CONTEXT_NAMES)}"
+
+
+def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
+    rule = checks.rule
+    yield from remedies_section(checks)
+    n_groups = max(map(len, checks.groups), default=0)
+    if (n_groups and len(checks) > 1) or n_groups > MAX_GROUPS:
+        table = replace(answers_table(checks), title="Answers of all groups")
+        yield doc.Section("answers", "Answers", (table,))
+    if all_samples := all_samples_table(checks):
+        yield doc.Section("all-samples", "All samples", (all_samples,))
+    review = review_section(checks, source)
+    if rule.parts and checks.checks:
+        title = "Calibration" if rule.per else "Limits"
+        blocks = (calibration_table(checks), *reason_blocks(checks))
+        yield doc.Box((doc.Section("parts", title, blocks), review), "pair")
+    else:
+        yield review
+    yield doc.Section("all-results", "All results", tuple(_collapsed_results(checks)))
     yield doc.Section("rule", "Use the rule", tuple(_usage_blocks(rule)))
-    yield doc.glossary_section(glossary_entries(checks))
+    glossary = doc.Glossary(glossary_entries(checks))
+    yield doc.Collapsible("Glossary", (glossary,), anchor="glossary", style="end")
+
+
+def _collapsed_results(checks: RuleChecks) -> Iterator[doc.Block]:
+    summary = "Coverage, risks and excess over the target, with intervals"
+    yield doc.Collapsible(summary, tuple(_results_blocks(checks)))
+    if disparities := _disparity_table(checks):
+        yield doc.Collapsible("Disparity between groups", (disparities,))
+    if figures := _figure_blocks(checks):
+        yield doc.Collapsible(
+            "Figures", (doc.Box(tuple(figures), "figures"),), is_open=len(checks) > 1
+        )
 
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
@@ -128,7 +173,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
             doc.Column("Result"),
         ),
         doc.single_group(map(_row, rows)),
-        title="Results on other data",
+        title="All results with intervals",
         caption=(
             f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
             "above 0 are worse than the target. Values are fractions."
@@ -165,9 +210,11 @@ def rule_figures(
 
 
 def _figure_blocks(checks: RuleChecks) -> list[doc.Figure]:
+    """Return the figures of the details; the first screen shows the curves of groups."""
     return [
         doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
         for key, display in rule_figures(checks)
+        if key != "decision-rule" or (checks.checks and not checks.group_curves)
     ]
 
 
@@ -188,14 +235,11 @@ def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
-    if parts := checks.rule.parts:
-        yield replace(_parts_table(checks.rule, parts[:_MAX_PARTS]), title="")
-        if len(parts) > _MAX_PARTS:
-            text = f"{len(parts) - _MAX_PARTS} more rows are "
-            yield doc.SeeAlso(text, "in the report (--out).", "in .parts of the rule.")
-    rows, n_omitted = keep_worst_groups(checks.rows(), _MAX_GROUPS)
-    if rows:
+    """Yield what a terminal prints after the key table."""
+    if any(checks.groups) and len(checks) > 1:
+        if checks.rule.per:
+            yield replace(calibration_table(checks), title="")
+        rows, n_omitted = keep_worst_groups(checks.rows(), MAX_GROUPS)
         yield replace(_results_table(checks, rows), title="")
         if n_omitted:
             groups = f"{format_count(n_omitted)} groups"
@@ -203,60 +247,11 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             yield doc.SeeAlso(text, "the files of --out.", ".frame().")
     if disparities := _disparity_table(checks):
         yield replace(disparities, title="")
-    if checks.checks:
-        level = format_percent(checks.level)
-        excess_meaning = {
-            "coverage": "target minus coverage",
-            "cost": "mean cost minus the cost of abstaining on all samples",
-        }.get(checks.rule.quantity, "risk minus target")
-        yield doc.Prose(
-            f"In brackets: {level} confidence intervals, {interval_scope(checks)}. Excess: "
-            f"{excess_meaning}; values above 0 are worse. Values are fractions.",
-            "notes",
-        )
-    yield from _figure_blocks(checks)[:1]
-
-
-# ------------------------------------------------------------------------ groups and limits
-def _parts_table(rule: DecisionRule, parts: Sequence[RulePart]) -> doc.Table:
-    """Return a row for each group or limit: threshold, and numbers on the calibration data."""
-    columns = [
-        doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name"),
-        doc.number_column("Threshold" if rule.per else "Limit"),
-        doc.number_column(doc.Label("Calibration samples", short_text="n")),
-        *map(doc.number_column, ("Coverage", "Selective risk")),
-        doc.Column("Delta", "number", detail_level="column"),
-    ]
-    has_reasons = any(part.rule.reason for part in parts)
-    if has_reasons:
-        columns.append(doc.Column("Reason", detail_level="column"))
-    rows = []
-    for part in parts:
-        part_rule = part.rule
-        target: doc.Cell = "-" if part_rule.target is None else f"{part_rule.target:g}"
-        if rule.per:
-            target = doc.Span("none", "open", tooltip=part_rule.reason)
-            if part_rule.attainable:
-                target = format_threshold(part_rule)
-        cells = [
-            part.name,
-            target,
-            doc.Number(part_rule.n, number_format="count"),
-            _optional_number(part_rule.coverage),
-            _optional_number(part_rule.risk),
-            None if part_rule.delta is None else f"{part_rule.delta:.3g}",
-        ]
-        rows.append([*cells, part_rule.reason] if has_reasons else cells)
-    return doc.Table(
-        tuple(columns),
-        doc.single_group(rows),
-        title="Thresholds of the groups" if rule.per else "Limits",
-        caption="Measured on the calibration data, so optimistic.",
-    )
-
-
-def _optional_number(value: float | None) -> doc.Number | None:
-    return None if value is None else doc.Number(value, number_format="four_decimals")
+    for section in remedies_section(checks):
+        yield from section.blocks
+    yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "notes")
+    for sentence in guarantee_sentences(checks):
+        yield doc.Prose(sentence, "notes")
 
 
 def _disparity_table(checks: RuleChecks) -> doc.Table | None:

@@ -1,7 +1,7 @@
 """Sentences on a decision rule: threshold, guarantee, check results and glossary."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
@@ -12,6 +12,7 @@ from abstain.report.formatting import (
     format_count,
     format_number,
     format_share,
+    format_value,
     join_quoted,
     use_minus_sign,
 )
@@ -75,50 +76,122 @@ def estimate(value: float, interval: Interval) -> Number | None:
     return Number(value, interval.low, interval.high, number_format="four_decimals")
 
 
-def rule_sentences(checks: RuleChecks) -> list[str]:
-    """Describe the rule, its guarantee and its coverage on the calibration data."""
-    rule, binary = checks.rule, checks.is_binary
+def answer_sentences(checks: RuleChecks) -> list[str]:
+    """Answer when the rule answers, and how many answers on the other data are wrong."""
+    rule = checks.rule
     if not rule.attainable:
         if rule.parts:
             return _unattainable_parts(rule)
-        return _unattainable_sentences(rule, binary=binary)
+        return _unattainable_sentences(rule, binary=checks.is_binary)
+    return [*_acceptance_sentences(checks), *_result_sentences(checks)]
+
+
+def _acceptance_sentences(checks: RuleChecks) -> Iterator[str]:
+    rule = checks.rule
+    if not rule.per:
+        yield f"Answer if {_condition_text(checks)}; otherwise abstain."
+        return
+    rejected = [part.name for part in rule.parts if not part.rule.attainable]
+    noun = group_name(rule)
+    if not rejected:
+        yield f"Each {noun} has its own threshold."
+        return
+    n_answered = len(rule.parts) - len(rejected)
+    verb = "has" if n_answered == 1 else "have"
+    yield (
+        f"{n_answered} of {len(rule.parts)} groups {verb} a threshold; the rule abstains on all "
+        f"samples of {_join_names(rejected)}."
+    )
+
+
+def _condition_text(checks: RuleChecks) -> str:
+    """Return the condition of the only threshold, with its scale and the meaning of p."""
+    rule = checks.rule
+    condition = checks.condition_of("")
+    if condition is None or not condition.threshold:
+        return f"“{rule.score or 'confidence'}” is at least {format_threshold(rule)}"
+    if condition.symbol != "p":
+        scale = {"unknown": " (on a scale that is not recorded)", "probability": ""}
+        return f"“{condition.symbol}” \u2265 {condition.threshold}{scale.get(rule.scale, '')}"
+    assumed = "; the scale is not recorded and assumed to be log-odds" * (rule.scale == "unknown")
+    return f"{condition.text} (“{rule.score}” \u2265 {format_threshold(rule)} in log-odds{assumed})"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    if len(names) > _MAX_NAMES:
+        return f"{', '.join(names[:_MAX_NAMES])} and {len(names) - _MAX_NAMES} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _result_sentences(checks: RuleChecks) -> Iterator[str]:
+    """Yield the wrong answers on the only data set, and whether the target holds."""
+    rule = checks.rule
+    outcome = checks.outcomes[0][0] if len(checks) == 1 and checks.outcomes else None
+    if outcome is not None and outcome.wrong.total:
+        limit = ""
+        if rule.target is not None and rule.quantity == "selective risk":
+            limit = f"; the limit is {format_target(rule)}"
+        share = format_value(outcome.wrong.value, "percent")
+        yield (
+            f"On {checks.checks[0].name}, {format_count(outcome.wrong.count)} of "
+            f"{format_count(outcome.wrong.total)} answers are wrong ({share}){limit}."
+        )
+    if len(checks) == 1 and any(checks.groups) and rule.quantity != "cost":
+        yield from _group_sentences(checks)
+    else:
+        yield from checks_sentences(checks)
+
+
+def _group_sentences(checks: RuleChecks) -> Iterator[str]:
+    """Yield for which groups of the only data set the target holds."""
+    names: dict[str, list[str]] = {}
+    for check in checks.all_checks():
+        verdict = check.verdict if check.group else check.excess_verdict or check.verdict
+        undecided = "cannot tell" if verdict == "nothing accepted" else verdict
+        names.setdefault(undecided, []).append(check.group or _OVERALL)
+    noun = "limit" if checks.rule.quantity != "coverage" else "target"
+    clauses = []
+    for verdict, beginning in (
+        ("broken", f"The {noun} is violated"),
+        ("holds", f"The {noun} holds"),
+        ("cannot tell", "There are too few answers to decide"),
+    ):
+        if verdict not in names:
+            continue
+        groups = [name for name in names[verdict] if name != _OVERALL]
+        scopes = [_OVERALL] if _OVERALL in names[verdict] else []
+        scopes += [f"for {_join_names(groups)}"] if groups else []
+        clauses.append(f"{beginning} {' and '.join(scopes)}.")
+    yield from clauses
+
+
+#: Name of the total in a sentence.
+_OVERALL: Final = "overall"
+
+
+def format_target(rule: DecisionRule) -> str:
+    """Format the target as a percentage, or a cost as a number."""
+    if rule.target is None:
+        return "none"
+    return format_percent(round(rule.target, 6)) if rule.quantity != "cost" else f"{rule.target:g}"
+
+
+def guarantee_sentences(checks: RuleChecks) -> list[str]:
+    """Describe the guarantee of a rule with a threshold, and its coverage in calibration."""
+    rule, binary = checks.rule, checks.is_binary
+    if not rule.attainable:
+        return []
     describe_guarantee = _parts_guarantee_sentence if rule.parts else _guarantee_sentence
     sentences = [
-        _acceptance_sentence(checks),
-        _rejected_groups_sentence(rule),
         describe_guarantee(rule, binary=binary),
         _expected_coverage_sentence(rule, binary=binary),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
-def _acceptance_sentence(checks: RuleChecks) -> str:
-    rule, probability = checks.rule, checks.threshold_probability
-    score = f"“{rule.score}”" if rule.score else "the confidence"
-    if rule.per:
-        return (
-            f"Answer if {score} is at least the threshold of the {group_name(rule)}. Otherwise, or "
-            f"if the {group_name(rule)} has no threshold, abstain."
-        )
-    units = rule.scale_description
-    if rule.scale == "unknown" and probability is not None:
-        units += f", assumed to be log-odds; a probability of {probability:.6g}"
-    scale = f" ({units})" if units else ""
-    return f"Answer if {score} is at least {format_threshold(rule)}{scale}; otherwise abstain."
-
-
 def group_name(rule: DecisionRule) -> str:
     """Return the noun for the groups of a rule."""
     return "predicted class" if rule.per == "prediction" else rule.per
-
-
-def _rejected_groups_sentence(rule: DecisionRule) -> str:
-    names = [part.name for part in rule.parts if not part.rule.attainable]
-    if not names:
-        return ""
-    first_names = join_quoted(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
-    n_groups = f"{len(names)} of {len(rule.parts)} groups"
-    return f"{n_groups} have no threshold and are rejected: {first_names}."
 
 
 def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:

@@ -1,0 +1,122 @@
+"""The condition under which a decision rule answers, as text with few digits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+
+from abstain._foundation.lazy_imports import special
+from abstain.confidence.registry import BASELINE
+from abstain.evaluation.rules.data import RuleData
+from abstain.thresholds import DecisionRule
+from abstain.thresholds.decimals import round_probability_up, shortest_decimal
+from abstain.thresholds.rule_check import apply_rule
+
+#: Smallest number of decimals of a displayed probability.
+_MIN_DECIMALS: Final = 3
+
+
+@dataclass(frozen=True)
+class AnswerCondition:
+    """The condition under which a rule answers the samples of a group.
+
+    The displayed threshold has as few digits as possible, and accepts exactly the same calibration
+    samples and samples of the checked data sets as the exact threshold.
+
+    Attributes
+    ----------
+    group : str
+        Name of the group; "" for a rule with one threshold.
+    symbol : str
+        "p" for a probability, otherwise the name of the score.
+    threshold : str
+        The threshold; "" if there is none.
+    opposite : str
+        With two classes, the largest probability of the positive class at which the other class is
+        answered; otherwise "".
+    """
+
+    group: str
+    symbol: str
+    threshold: str
+    opposite: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The alternatives, such as "p ≥ 0.920" and "p ≤ 0.080"; empty without a threshold."""
+        if not self.threshold:
+            return ()
+        above = f"{self.symbol} \u2265 {self.threshold}"
+        return (above, f"{self.symbol} \u2264 {self.opposite}") if self.opposite else (above,)
+
+    @property
+    def text(self) -> str:
+        """The condition; "no threshold" if there is none."""
+        return " or ".join(self.parts) or "no threshold"
+
+
+def answer_conditions(
+    rule: DecisionRule, data_sets: Sequence[RuleData], *, n_classes: int = 0
+) -> tuple[AnswerCondition, ...]:
+    """Return the condition of each group of a rule, or of its only threshold.
+
+    `data_sets` are the calibration data and the checked data, on the scale of the rule.
+    """
+    is_probability = rule.scale == "log-odds" or (
+        rule.scale == "unknown" and any(data.is_in_log_odds for data in data_sets)
+    )
+    decisions = [apply_rule(rule, data.values, "score", data.threshold_group) for data in data_sets]
+    thresholds = (
+        [(part.name, part.rule.threshold) for part in rule.parts]
+        if rule.per
+        else [("", rule.threshold)]
+    )
+    # The confidence in two classes is the larger of p and 1 - p.
+    has_opposite = is_probability and n_classes == 2 and rule.score == BASELINE
+    conditions = []
+    for group, threshold in thresholds:
+        symbol = "p" if is_probability else rule.score or "confidence"
+        if threshold is None:
+            conditions.append(AnswerCondition(group, symbol, ""))
+            continue
+        rejected, accepted = -np.inf, np.inf
+        for data, is_accepted in zip(data_sets, decisions, strict=True):
+            in_group = np.ones(is_accepted.size, np.bool_)
+            if rule.per and data.threshold_group is not None:
+                in_group = data.threshold_group == group
+            rejected = data.values[in_group & ~is_accepted].max(initial=rejected)
+            accepted = data.values[in_group & is_accepted].min(initial=accepted)
+        text = _threshold_text(threshold, rejected, accepted, is_probability=is_probability)
+        if not text:
+            # The probability is too close to 1 for a decimal.
+            symbol = f"log-odds of {rule.score or 'confidence'}" if is_probability else symbol
+            conditions.append(AnswerCondition(group, symbol, f"{threshold:.17g}"))
+            continue
+        opposite = f"{1 - Decimal(text):f}" if has_opposite else ""
+        conditions.append(AnswerCondition(group, symbol, text, opposite))
+    return tuple(conditions)
+
+
+def _threshold_text(
+    threshold: float, rejected: float, accepted: float, *, is_probability: bool
+) -> str:
+    if not is_probability:
+        if np.isinf(rejected) and np.isinf(accepted):
+            return f"{threshold:.9g}"
+        return shortest_decimal(
+            threshold,
+            rejected=rejected,
+            accepted=max(accepted, threshold),
+            min_decimals=_MIN_DECIMALS if 0 < threshold < 1 else 0,
+        )
+    probability = float(special.expit(threshold))
+    if np.isinf(rejected) and np.isinf(accepted):
+        return round_probability_up(probability)
+    return shortest_decimal(
+        probability,
+        rejected=float(special.expit(rejected)),
+        accepted=float(special.expit(accepted)),
+        min_decimals=_MIN_DECIMALS,
+    )

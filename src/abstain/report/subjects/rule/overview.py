@@ -1,0 +1,527 @@
+"""The first screen of a decision rule: key numbers, results of each group, and the figure."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from abstain.evaluation.rules import RuleChecks
+from abstain.evaluation.rules.conditions import AnswerCondition
+from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
+from abstain.inference.intervals import Interval
+from abstain.plots import DecisionRuleDisplay
+from abstain.plots.formatting import format_percent
+from abstain.report import document as doc
+from abstain.report.formatting import format_count, format_interval, format_value
+from abstain.report.subjects.rule.sentences import (
+    format_target,
+    group_name,
+    verdict_span,
+)
+from abstain.thresholds import DecisionRule, RuleCheck, RulePart
+
+#: Maximum number of data sets that are side by side in a table.
+MAX_SIDE_BY_SIDE: Final = 4
+#: Maximum number of groups of one data set in the key table.
+MAX_GROUPS: Final = 20
+_TOTAL: Final = "All"
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+_CALIBRATION_CAPTION: Final = "Measured on the calibration data, so optimistic."
+
+
+def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
+    """Return the key numbers of the only data set, or ranges over several, or of calibration."""
+    if len(checks) == 1:
+        return tuple(_numbers_of_data_set(checks))
+    if not checks.checks:
+        return tuple(_numbers_of_calibration(checks))
+    return tuple(_ranges(checks))
+
+
+def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    (check,) = checks.checks
+    outcome = checks.outcomes[0][0] if checks.outcomes else None
+    n_answered = f"{format_count(check.accepted)} of {format_count(check.n)}"
+    yield doc.KeyNumber("Answered", _percent(check.coverage), n_answered)
+    if outcome is None:
+        return
+    if check.accepted:
+        yield doc.KeyNumber(
+            "Wrong answers",
+            _percent(check.selective_risk),
+            _interval(check.selective_risk_interval),
+        )
+    without_rule = outcome.wrong_without_abstention
+    yield doc.KeyNumber(
+        "Wrong without abstention", _percent(without_rule.value), _interval(without_rule.interval)
+    )
+    if outcome.classes is None or not check.accepted:
+        return
+    for name, share in (
+        ("Sensitivity, answered", outcome.classes.sensitivity),
+        ("Specificity, answered", outcome.classes.specificity),
+    ):
+        yield doc.KeyNumber(name, _percent(share.value), _interval(share.interval))
+    n_negative = format_count(outcome.classes.false_negatives.count)
+    n_positive = format_count(outcome.classes.false_positives.count)
+    yield doc.KeyNumber(
+        "False neg. / false pos.",
+        f"{n_negative} / {n_positive}",
+        f"of {format_count(outcome.wrong.count)} wrong answers",
+    )
+
+
+def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    rule = checks.rule
+    if rule.coverage is not None:
+        counts = f"{format_count(rule.accepted)} of {format_count(rule.n)}"
+        yield doc.KeyNumber("Answered in calibration", _percent(rule.coverage), counts)
+    if rule.risk is not None and checks.is_binary:
+        label = "Wrong answers in calibration"
+        yield doc.KeyNumber(label, _percent(rule.risk), "optimistic")
+    if rule.target is not None and rule.quantity and rule.quantity != "cost":
+        yield doc.KeyNumber("Limit", format_target(rule), rule.quantity)
+    if rule.delta is not None:
+        yield doc.KeyNumber("Delta", f"{rule.delta:g}", "probability that the guarantee fails")
+
+
+def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    results = checks.checks
+    if checks.rule.attainable and checks.rule.quantity:
+        n_holding = sum(check.verdict == "holds" for check in results)
+        label = "Target holds"
+        yield doc.KeyNumber(label, f"{n_holding} of {len(results)}", "data sets")
+    yield doc.KeyNumber(
+        "Answered", _range([check.coverage for check in results]), "lowest, highest"
+    )
+    totals = [outcome for outcome, *_ in checks.outcomes if outcome]
+    if wrong := [outcome.wrong.value for outcome in totals if outcome.wrong.total]:
+        yield doc.KeyNumber("Wrong answers", _range(wrong), "lowest, highest")
+    if without_rule := [outcome.wrong_without_abstention.value for outcome in totals]:
+        yield doc.KeyNumber("Wrong without abstention", _range(without_rule), "lowest, highest")
+
+
+def _percent(value: float) -> str:
+    return format_value(value, "percent")
+
+
+def _interval(interval: Interval) -> str:
+    return format_interval(interval.low, interval.high, "percent")
+
+
+def _range(values: Sequence[float]) -> str:
+    return format_interval(min(values), max(values), "percent")
+
+
+# ---------------------------------------------------------------------------------- key table
+def overview_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the key table beside the key figure."""
+    tables = list(_key_tables(checks))
+    figure = _key_figure(checks)
+    if figure is None:
+        if tables:
+            yield doc.Box(tuple(tables), "stack", role="key")
+    elif not tables:
+        yield doc.Box((figure,), "figures", role="key")
+    else:
+        yield doc.Box((doc.Box(tuple(tables), "stack"), figure), "overview", role="key")
+
+
+def _key_figure(checks: RuleChecks) -> doc.Figure | None:
+    if checks.curve is None and not checks.group_curves:
+        return None
+    display = DecisionRuleDisplay(checks, shows_data=False)
+    dots = "Dots: thresholds." if checks.rule.per else "Dot: threshold."
+    ends = "Dotted lines end at the certified bound." if checks.rule.guarantee != "none" else ""
+    return doc.Figure(
+        "calibration-curve", display.title, display, f"Calibration data. {dots} {ends}".rstrip()
+    )
+
+
+def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
+    if not checks.checks:
+        if checks.rule.parts:
+            yield calibration_table(checks)
+            yield from reason_blocks(checks)
+        return
+    has_groups = any(checks.groups)
+    if has_groups and 1 < len(checks) <= MAX_SIDE_BY_SIDE:
+        yield _side_by_side_table(checks)
+    elif has_groups and len(checks) > 1:
+        # All groups of many data sets are in the details.
+        yield answers_table(checks, totals_only=True)
+    else:
+        yield answers_table(checks, max_groups=MAX_GROUPS)
+        n_omitted = len(checks.groups[0]) - MAX_GROUPS if has_groups else 0
+        if n_omitted > 0:
+            text = f"{format_count(n_omitted)} groups with a lower excess are omitted. All are in "
+            yield doc.SeeAlso(text, "the files of --out.", ".frame().", role="summary")
+    yield doc.Prose(interval_note(checks), "notes")
+
+
+def interval_note(checks: RuleChecks) -> str:
+    """Return which intervals hold jointly."""
+    level = format_percent(checks.level)
+    risk = "wrong answers" if checks.is_binary else "the mean loss"
+    if not any(checks.groups):
+        return f"Intervals hold at {level} for each data set separately."
+    return (
+        f"Intervals of {risk} hold jointly for a data set and its groups at {level} and decide "
+        f"whether the target holds. Other intervals are exact {level} intervals. A target holds "
+        "only if it holds in each group."
+    )
+
+
+def answers_table(
+    checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
+) -> doc.Table:
+    """Return the results among the answers: a row for each group, or for each data set.
+
+    If there are more than `max_groups` groups, only those with the largest excess have a row.
+    """
+    has_groups = any(checks.groups) and not totals_only
+    has_conditions = bool(checks.rule.per) and has_groups
+    outcomes = checks.all_outcomes()
+    has_classes = any(outcome.classes for outcome in outcomes)
+    name = "Data"
+    if has_groups:
+        name = "Limit for" if _has_limits(checks.rule) else _group_header(checks.rule)
+    columns = [
+        doc.Column(name, "name"),
+        *([doc.Column("Answer if")] if has_conditions else []),
+        doc.number_column("Answered"),
+        *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
+        doc.Column(_target_label(checks)),
+    ]
+    if has_classes:
+        columns += [
+            doc.number_column("Sensitivity"),
+            doc.number_column("Specificity"),
+            doc.number_column(doc.Label("False neg.")),
+            doc.number_column(doc.Label("False pos.")),
+        ]
+
+    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        cells: list[doc.Cell] = [check.group or _TOTAL if has_groups else check.name]
+        if has_conditions:
+            condition = checks.condition_of(check.group)
+            cells.append("" if condition is None else _condition_text(condition))
+        n_columns = len(columns) - len(cells)
+        return [*cells, *_answer_cells(check, outcome, n_columns=n_columns)]
+
+    groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
+    subject = "on other data"
+    if has_groups:
+        subject = "per limit" if _has_limits(checks.rule) else f"per {name.lower()}"
+    return doc.Table(
+        tuple(columns),
+        groups,
+        title=f"Results {subject}",
+        caption=(
+            doc.Span(f"Rule and test results {subject}", "strong"),
+            f" {_symbol_note(checks)}",
+        ),
+        layout="dense",
+    )
+
+
+def _row_groups(
+    checks: RuleChecks,
+    cells_of: Callable[[RuleCheck, AnswerOutcomes | None], Sequence[doc.Cell]],
+    *,
+    has_groups: bool,
+    max_groups: int | None = None,
+) -> tuple[doc.TableRows, ...]:
+    """Return a row for each group and the total of each data set, or for each data set."""
+    if not has_groups:
+        totals = [checks.results_of(index)[0] for index in range(len(checks))]
+        return doc.single_group([cells_of(check, outcome) for check, outcome in totals])
+    groups = []
+    for index, check in enumerate(checks.checks):
+        total, *parts = checks.results_of(index)
+        rows = [doc.Row(tuple(cells_of(*part))) for part in _keep_worst(parts, max_groups)]
+        rows.append(doc.Row(tuple(cells_of(*total)), "marked"))
+        groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
+    return tuple(groups)
+
+
+def _keep_worst(
+    parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
+) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
+    """Return the groups with the largest lower bound of the excess, in the order of their names."""
+    if max_groups is None or len(parts) <= max_groups:
+        return parts
+
+    def severity(i: int) -> float:
+        low = parts[i][0].excess_interval.low
+        return -math.inf if math.isnan(low) else low
+
+    worst = sorted(range(len(parts)), key=severity, reverse=True)[:max_groups]
+    return [parts[i] for i in sorted(worst)]
+
+
+def _group_header(rule: DecisionRule) -> str:
+    return group_name(rule).capitalize() or "Group"
+
+
+def _has_limits(rule: DecisionRule) -> bool:
+    return bool(rule.parts) and not rule.per
+
+
+def _risk_label(checks: RuleChecks) -> str:
+    return "Wrong answers" if checks.is_binary else "Mean loss"
+
+
+def _target_label(checks: RuleChecks) -> str:
+    rule = checks.rule
+    if rule.target is None or rule.quantity in {"", "cost"}:
+        return "Result"
+    noun = "Target" if rule.quantity == "coverage" else "Limit"
+    suffix = " of all" if rule.quantity == "generalized risk" else ""
+    return f"{noun} {format_target(rule)}{suffix}"
+
+
+def _symbol_note(checks: RuleChecks) -> str:
+    """Return the meaning of p and the positive class."""
+    texts = []
+    if any(condition.symbol == "p" for condition in checks.conditions):
+        if any(condition.opposite for condition in checks.conditions) and checks.positive:
+            texts.append(f"p is the probability of {checks.positive}")
+        else:
+            texts.append("p is the probability of the predicted class")
+    if checks.positive and any(outcome.classes for outcome in checks.all_outcomes()):
+        texts.append(f"positive class: {checks.positive}")
+    return "; ".join(texts)
+
+
+def _condition_text(condition: AnswerCondition) -> doc.Text:
+    """Return the condition with the second alternative as small print."""
+    if not condition.parts:
+        return condition.text
+    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
+    return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
+
+
+def _answer_cells(
+    check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
+) -> list[doc.Cell]:
+    cells: list[doc.Cell] = [_answered_cell(check)]
+    has_risk_column = n_columns > 2
+    if has_risk_column:
+        cells.append(_risk_cell(check, outcome))
+    # The verdict of a total with groups is the worst one; its row shows that of the total alone.
+    verdict = check.excess_verdict or check.verdict
+    cells.append(verdict_span({"verdict": verdict, "note": check.excess_interval.note}))
+    if outcome is not None and outcome.classes is not None:
+        classes = outcome.classes
+        cells += [
+            _share_cell(classes.sensitivity),
+            _share_cell(classes.specificity),
+            _error_cell(classes.false_negatives.count, classes.sensitivity),
+            _error_cell(classes.false_positives.count, classes.specificity),
+        ]
+    return [*cells, *[None] * (n_columns - len(cells))]
+
+
+def _answered_cell(check: RuleCheck) -> doc.Number:
+    text = f"{format_count(check.accepted)} of {format_count(check.n)}"
+    return doc.Number(check.coverage, display_text=text, small_text=_percent(check.coverage))
+
+
+def _risk_cell(check: RuleCheck, outcome: AnswerOutcomes | None) -> doc.Number | None:
+    """Return the wrong answers with the joint interval of their share; else the mean loss."""
+    interval = check.selective_risk_interval
+    if check.accepted == 0:
+        return None
+    if outcome is None:
+        if math.isnan(check.selective_risk):
+            return None
+        return doc.Number(
+            check.selective_risk, interval.low, interval.high, number_format="four_decimals"
+        )
+    text = f"{format_count(outcome.wrong.count)} ({_percent(check.selective_risk)})"
+    return doc.Number(
+        check.selective_risk,
+        interval.low,
+        interval.high,
+        number_format="percent",
+        display_text=text,
+    )
+
+
+def _share_cell(share: Share) -> doc.Number | None:
+    if share.total == 0:
+        return None
+    return doc.Number(share.value, share.interval.low, share.interval.high, number_format="percent")
+
+
+def _error_cell(count: int, share: Share) -> doc.Number | None:
+    """Return a number of errors among the answered samples of a class."""
+    if share.total == 0:
+        return None
+    return doc.Number(count, number_format="count", small_text=f"of {format_count(share.total)}")
+
+
+def _side_by_side_table(checks: RuleChecks) -> doc.Table:
+    """Return a row for each group, with columns for each data set."""
+    names = list(dict.fromkeys(check.group for group in checks.groups for check in group))
+    rule = checks.rule
+    columns = [doc.Column(_group_header(rule), "name")]
+    column_groups: list[tuple[doc.Label | str, int]] = []
+    if rule.per:
+        columns.append(doc.Column("Answer if"))
+        column_groups.append(("Rule", 1))
+    for check in checks.checks:
+        columns += [
+            doc.number_column("Answered"),
+            doc.number_column(_risk_label(checks)),
+            doc.Column(_target_label(checks)),
+        ]
+        column_groups.append((check.name, 3))
+    rows = []
+    for name in [*names, ""]:
+        cells: list[doc.Cell] = [name or _TOTAL]
+        if rule.per:
+            condition = checks.condition_of(name)
+            cells.append("" if condition is None else _condition_text(condition))
+        for index in range(len(checks)):
+            result = next((r for r in checks.results_of(index) if r[0].group == name), None)
+            cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
+        rows.append(doc.Row(tuple(cells), "" if name else "marked"))
+    return doc.Table(
+        tuple(columns),
+        doc.single_group(rows),
+        title="Results of the data sets side by side",
+        caption=(
+            doc.Span("Rule and test results side by side", "strong"),
+            f" {_symbol_note(checks)}",
+        ),
+        layout="dense many",
+        column_groups=tuple(column_groups),
+        # A terminal prints no headers of column groups.
+        role="detail",
+    )
+
+
+# ------------------------------------------------------------------------------------ details
+def all_samples_table(checks: RuleChecks) -> doc.Table | None:
+    """Return the errors among all samples; an abstention is not an error."""
+    outcomes = checks.all_outcomes()
+    if not outcomes:
+        return None
+    has_classes = any(outcome.classes for outcome in outcomes)
+    has_groups = any(checks.groups)
+    columns = [
+        doc.Column(_group_header(checks.rule) if has_groups else "Data", "name"),
+        doc.number_column(doc.Label("Samples", short_text="n")),
+        doc.number_column("Wrong answers"),
+    ]
+    if has_classes:
+        columns += map(doc.number_column, ("False negatives", "False positives"))
+    columns.append(doc.number_column("Wrong without abstention"))
+
+    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        name = check.group or _TOTAL if has_groups else check.name
+        cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
+        if outcome is None:
+            return [*cells, *[None] * (len(columns) - 2)]
+        cells.append(_count_of_total(outcome.wrong_of_all))
+        if has_classes:
+            classes = outcome.classes
+            cells.append(_count_of_total(classes.false_negatives) if classes else None)
+            cells.append(_count_of_total(classes.false_positives) if classes else None)
+        return [*cells, _count_of_total(outcome.wrong_without_abstention)]
+
+    level = format_percent(checks.level)
+    return doc.Table(
+        tuple(columns),
+        _row_groups(checks, cells_of, has_groups=has_groups),
+        title="Errors among all samples",
+        caption=(
+            doc.Span("Errors among all samples", "strong"),
+            f" an abstention is not an error; exact {level} intervals of the shares",
+        ),
+        layout="dense",
+    )
+
+
+def _count_of_total(share: Share) -> doc.Number | None:
+    if share.total == 0:
+        return None
+    return doc.Number(
+        share.value,
+        share.interval.low,
+        share.interval.high,
+        number_format="percent",
+        display_text=(
+            f"{format_count(share.count)} of {format_count(share.total)} ({_percent(share.value)})"
+        ),
+    )
+
+
+def calibration_table(checks: RuleChecks) -> doc.Table:
+    """Return a row for each group or limit: threshold, and numbers on the calibration data."""
+    rule = checks.rule
+    columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
+    columns.append(doc.Column("Answer if") if rule.per else doc.number_column("Limit"))
+    columns += [
+        doc.number_column(doc.Label("Samples", short_text="n")),
+        doc.number_column("Answered"),
+        doc.number_column("Wrong answers" if checks.is_binary else "Mean loss"),
+        doc.number_column("Certified bound"),
+        doc.Column("Delta", "number", detail_level="column"),
+    ]
+    return doc.Table(
+        tuple(columns),
+        doc.single_group(_calibration_cells(checks, part) for part in rule.parts),
+        title="Thresholds of the groups" if rule.per else "Limits",
+        caption=(
+            doc.Span("Thresholds on the calibration data" if rule.per else "Limits", "strong"),
+            f" {_CALIBRATION_CAPTION}",
+        ),
+        layout="dense",
+    )
+
+
+def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the reasons for missing thresholds that the options do not explain."""
+    explained_groups = {remedies.group for remedies in checks.remedies}
+    parts = [part for part in checks.rule.parts if part.rule.reason]
+    for part in parts:
+        if part.name not in explained_groups:
+            yield doc.Prose(f"{part.name}: {part.rule.reason}.", "notes")
+
+
+def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
+    rule = part.rule
+    if checks.rule.per:
+        condition = checks.condition_of(part.name)
+        limit: doc.Cell = "" if condition is None else _condition_text(condition)
+        if not rule.attainable:
+            limit = doc.Span("no threshold", "open", tooltip=rule.reason)
+    else:
+        limit = "-" if rule.target is None else f"{rule.target:g}"
+    risk = None
+    if rule.risk is not None:
+        is_share = checks.is_binary and rule.failures is not None
+        risk = doc.Number(
+            rule.risk,
+            number_format="percent" if is_share else "four_decimals",
+            display_text=(
+                f"{format_count(rule.failures or 0)} ({_percent(rule.risk)})" if is_share else ""
+            ),
+        )
+    answered = None
+    if rule.coverage is not None:
+        answered = doc.Number(
+            rule.coverage,
+            display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
+        )
+    return [
+        part.name,
+        limit,
+        doc.Number(rule.n, number_format="count"),
+        answered,
+        risk,
+        "none" if rule.bound is None else format_percent(round(rule.bound, 6)),
+        None if rule.delta is None else f"{rule.delta:.3g}",
+    ]

@@ -1,0 +1,119 @@
+"""What would give a threshold to the groups without one."""
+
+from collections.abc import Iterator
+
+from abstain.evaluation.rules import RuleChecks
+from abstain.evaluation.rules.remedies import Attempt, Remedies
+from abstain.plots.formatting import format_percent
+from abstain.report import document as doc
+from abstain.report.formatting import format_count
+from abstain.report.subjects.rule.sentences import format_target, group_name, rule_title
+from abstain.thresholds.start_tests import StartTest
+
+
+def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
+    """Yield the section with the options for the groups without a threshold."""
+    if not checks.remedies:
+        return
+    groups = [remedies.group for remedies in checks.remedies]
+    title = "What would give a threshold"
+    if groups[0]:
+        title = "Groups without a threshold: what would give one"
+        if len(groups) == 1:
+            title = f"{groups[0]}: what would give a threshold"
+    yield doc.Section("remedies", title, tuple(_blocks(checks)), nav_title="Options")
+
+
+def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    has_groups = bool(checks.rule.per)
+    columns = (
+        *(
+            [doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)]
+            if has_groups
+            else []
+        ),
+        doc.Column("Change"),
+        doc.Column("Rule"),
+        doc.Column("Calibration data"),
+    )
+    rows = []
+    for remedies in checks.remedies:
+        prefix = [remedies.group] if has_groups else []
+        rows += [[*prefix, *cells] for cells in _options(remedies)]
+    if rows:
+        yield doc.Table(
+            columns,
+            doc.single_group(rows),
+            title="Options for a threshold",
+            caption=doc.Span("Options for a threshold", "strong"),
+            layout="leads",
+        )
+    for remedies in checks.remedies:
+        yield doc.Prose(_test_sentence(remedies), "notes")
+    if any(remedies.attempts for remedies in checks.remedies):
+        delta, spent = _deltas(checks.remedies[0])
+        yield doc.Prose(
+            "The other rules are second attempts on the same calibration data. Each spends its own "
+            f"delta of {spent:g} in addition to {delta:g}, and is valid only if it was fixed "
+            "before the data were seen. Otherwise, repeat it on new calibration data.",
+            "notes",
+        )
+
+
+def _deltas(remedies: Remedies) -> tuple[float, float]:
+    attempt = next((a.rule.delta for a in remedies.attempts if a.rule.delta), 0.0)
+    return remedies.rule.delta or 0.0, attempt
+
+
+def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
+    test = remedies.next_test
+    if test is not None and remedies.n_more is not None and remedies.n_required is not None:
+        condition = (
+            f"At {format_count(remedies.n_required)} samples, the rule tests the most confident "
+            f"{format_count(test.n_tested)}. It sets a threshold if {_allowed(test)}; "
+            f"{_observed(test, remedies)}."
+        )
+        change = f"{format_count(remedies.n_more)} more calibration samples"
+        yield [change, "depends on the new samples", condition]
+    for attempt in remedies.attempts:
+        yield [_change(attempt, remedies), attempt.condition.text, _counts(attempt)]
+
+
+def _allowed(test: StartTest) -> str:
+    if test.max_wrong == 0:
+        return "none of them is wrong"
+    return f"at most {format_count(test.max_wrong)} of them are wrong"
+
+
+def _observed(test: StartTest, remedies: Remedies) -> str:
+    if test.n_wrong is None:
+        return f"there are {format_count(remedies.rule.n)} samples now"
+    verb = "is" if test.n_wrong == 1 else "are"
+    n_wrong = "none" if test.n_wrong == 0 else format_count(test.n_wrong)
+    return f"of the present most confident {format_count(test.n_tested)}, {n_wrong} {verb} wrong"
+
+
+def _change(attempt: Attempt, remedies: Remedies) -> str:
+    limit = format_target(attempt.rule)
+    if attempt.rule.method != remedies.rule.method:
+        return f"{rule_title(attempt.rule)}, limit {limit}, delta {attempt.rule.delta:g}"
+    return f"Limit {limit} instead of {format_target(remedies.rule)}, delta {attempt.rule.delta:g}"
+
+
+def _counts(attempt: Attempt) -> str:
+    rule = attempt.rule
+    n_wrong = "none" if not rule.failures else format_count(rule.failures)
+    return f"{format_count(rule.accepted)} of {format_count(rule.n)} answered, {n_wrong} wrong"
+
+
+def _test_sentence(remedies: Remedies) -> str:
+    name = f"{remedies.group}: " if remedies.group else ""
+    if not remedies.tests:
+        return f"{name}{remedies.rule.reason}."
+    tests = "; ".join(
+        f"of {format_count(test.n_tested)}, {format_count(test.n_wrong or 0)} wrong, "
+        f"{format_count(test.max_wrong)} allowed"
+        for test in remedies.tests
+    )
+    limit = format_percent(round(remedies.rule.target or 0.0, 6))
+    return f"{name}the rule tests the most confident answers for a limit of {limit}: {tests}."
