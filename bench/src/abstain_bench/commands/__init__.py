@@ -1,1 +1,1 @@
-"""The commands `abstain benchmark`, `abstain study` and `abstain data`."""
+"""Define the commands `abstain benchmark`, `abstain study` and `abstain data`."""

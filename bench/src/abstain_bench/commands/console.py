@@ -1,4 +1,4 @@
-"""Lines and tables that the commands print, and the progress of jobs."""
+"""Print lines, tables and the progress of jobs in a terminal."""
 
 from collections.abc import Callable, Sequence
 from math import isfinite
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print a text without interpreting markup; only the terminal wraps it."""
+    """Print a text without interpreting markup and without inserting line breaks."""
     escaped = escape_control_characters(text)
     console.print(escaped, markup=False, highlight=False, soft_wrap=True)
 
@@ -27,7 +27,7 @@ def print_line(console: Console, text: str) -> None:
 def plain_table(
     text_columns: Sequence[str], number_columns: Sequence[str], *, title: str = ""
 ) -> Table:
-    """Return a table without lines; texts are left-aligned and numbers right-aligned."""
+    """Create a table without lines. Texts are left-aligned, and numbers are right-aligned."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     if title:
         table.title, table.title_justify, table.title_style = title, "left", "bold"
@@ -38,14 +38,14 @@ def plain_table(
     return table
 
 
-#: Seconds between two updates of the progress bar.
+#: Seconds between updates of the progress bar.
 _BAR_INTERVAL: Final = 1.0
-#: Seconds between two progress lines if there is no terminal.
+#: Seconds between progress lines if there is no progress bar.
 _LINE_INTERVAL: Final = 30.0
 
 
 def progress_text(step: "JobProgress") -> str:
-    """Describe the progress of a job and the remaining time."""
+    """Return a text with the progress of a job and the remaining time."""
     remaining = (
         f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
     )
@@ -53,11 +53,11 @@ def progress_text(step: "JobProgress") -> str:
 
 
 class JobLines:
-    """Prints a line on standard error for each finished job, above the progress bar.
+    """Print a line on standard error for the first started job and for each finished job.
 
-    The first started job also has a line. As a context manager, the object reads the progress of
-    running jobs from their `folder` and displays it: in the progress bar, or in a line every 30
-    seconds if there is no terminal.
+    As a context manager, the object also displays the progress of running jobs, which it reads from
+    `folder`. The progress bar displays the progress every second. If there is no progress bar, a
+    line is printed every 30 seconds.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class JobLines:
         self.has_first_line = False
 
     def __enter__(self) -> Self:
-        """Start to display the progress of running jobs."""
+        """Start a thread that displays the progress of running jobs."""
         if self.folder is not None:
             Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the display."""
+        """Stop the thread."""
         self.stop_event.set()
 
     def _watch(self) -> None:
@@ -107,16 +107,22 @@ class JobLines:
             self.progress.remove_task(self.running.pop(name))
 
     def __call__(self, outcome: "Outcome", n_finished: int, n_jobs: int) -> None:
-        """Print a line for an outcome, with its results if `describe_result` returns some."""
+        """Print a line for an outcome and update the progress bar.
+
+        If `describe_result` returns a text, the line contains this text.
+        """
         if outcome.status == "begun":
             if self.has_first_line:
                 return
             self.has_first_line = True
-        text = f"{n_finished}/{n_jobs} {outcome.job.name}: {outcome.status}"
-        text += f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
-        text += f": {outcome.error}" if outcome.error else ""
-        if self.describe_result is not None and (result := self.describe_result(outcome)):
-            text += f"; {result}"
-        print_line(self.console, text)
+        duration = f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
+        error = f": {outcome.error}" if outcome.error else ""
+        result = self.describe_result(outcome) if self.describe_result is not None else ""
+        description = f"; {result}" if result else ""
+        print_line(
+            self.console,
+            f"{n_finished}/{n_jobs} {outcome.job.name}: {outcome.status}{duration}{error}"
+            f"{description}",
+        )
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, completed=n_finished, total=n_jobs)

@@ -1,4 +1,4 @@
-"""`abstain data`: list and download published data sets."""
+"""Define the command `abstain data`, which lists and downloads published data sets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from abstain.cli.console import console, interactive_stderr, print_text
 
-#: Note for data sets without a published SHA-256, by the available check.
+#: Notes on data sets without a published SHA-256, by the available check.
 _WEAKER_CHECKS = {
     "md5": "no SHA-256 is published for it; it has the published MD5, which can be forged",
     "size": "no checksum is published for it; it has the published size",

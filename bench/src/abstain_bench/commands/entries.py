@@ -1,4 +1,4 @@
-"""Commands and catalogues of abstain-bench, registered as entry points in `pyproject.toml`."""
+"""Define the commands and catalogues that `pyproject.toml` registers as entry points."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""`abstain study NAME`, a command for each study of the catalogue, and `abstain study --all`."""
+"""Define a command `abstain study NAME` for each study, and `abstain study --all`."""
 
 import json
 import sys
@@ -52,27 +52,27 @@ class StudyOutput:
     ] = ("svg",)
 
 
-#: File with the parameters, conclusion and notes of a study.
+#: Name of the file with the parameters, conclusions and notes of a study.
 STUDY_RECORD: Final = "study.json"
 
-#: Option that runs a study with its small settings.
+#: Option ``--quick`` of a study with small settings.
 Quick = Annotated[bool, Parameter(help="Use small settings that take seconds", negative=())]
 
-#: The same option of a study that has no smaller settings, so that scripts can pass it to all.
+#: Option ``--quick`` of a study without small settings. Scripts can pass the option to all studies.
 AlwaysQuick = Annotated[
     bool, Parameter(help="No effect, because this study takes seconds", negative=())
 ]
 
-#: Output options without files.
+#: Default output options, with which no files are written.
 NO_OUTPUT = StudyOutput()
 
 
 def command_of(entry: StudyEntry) -> Callable[..., None]:
-    """Return the command of a study: the options and the help are those of its function."""
+    """Create the command of a study with the options and the help text of its function."""
     command_signature = _signature_of(entry)
     parameters = {option.flag: option.name for option in entry.options}
 
-    # Options that are not passed have the defaults of the study function.
+    # Options that the command line does not contain have the defaults of the study function.
     def study(*args: Any, **kwargs: Any) -> None:
         values = command_signature.bind(*args, **kwargs).arguments
         files = values.pop("files", ())
@@ -96,7 +96,7 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
 
 
 def _signature_of(entry: StudyEntry) -> Signature:
-    """Return the signature from which the parser of the command is made."""
+    """Create the signature from which the parser of the command is created."""
     arguments = [_argument_of(option) for option in entry.options]
     if entry.reads_files:
         files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
@@ -108,6 +108,7 @@ def _signature_of(entry: StudyEntry) -> Signature:
 
 
 def _argument_of(option: StudyOption) -> Argument:
+    """Create the parameter of the command for an option."""
     if option.kind == tuple[str, ...]:
         parameter = repeatable(option.help)
     elif get_origin(option.kind) is tuple:
@@ -134,15 +135,15 @@ def _run(
     files: tuple[Path, ...],
     columns: Columns,
 ) -> None:
-    """Run a study, print its result, and write its files."""
+    """Run a study, print the result, and write the files."""
     from abstain_bench.pages.study import study_terminal
 
     data, notes = read_by_name(files, columns)
     inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
-    # A folder that cannot be written to is rejected before the work and not after it.
+    # The folder is checked before the study runs, so that errors are raised early.
     target = check_folder(output.out, [*RESULTS, REPORT], inputs)
-    result = run_study(entry, output.out, arguments, data)
-    result = replace(result, notes=(*result.notes, *notes))
+    study_result = run_study(entry, output.out, arguments, data)
+    result = replace(study_result, notes=(*study_result.notes, *notes))
     job_folders = () if output.out is None else [output.out / name for name in entry.job_folders]
     write_and_print(
         lambda: study_terminal(result),
@@ -151,7 +152,7 @@ def _run(
         after=job_folders,
     )
     if has_missing_jobs(result):
-        # A script notices that not all was done, after everything has been written.
+        # The exit status reports missing jobs after all files have been written.
         sys.stdout.flush()
         raise SystemExit(1)
 
@@ -177,11 +178,12 @@ def run_study(
 
 
 def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
-    """Run a study that stores its jobs, and display their progress."""
+    """Run a study that consists of jobs, and display the progress of the jobs."""
     from abstain_bench.runs.store import JOBS
 
     message = "the same command continues."
-    message = message if out is not None else f"nothing is stored; with --out, {message}"
+    if out is None:
+        message = f"nothing is stored; with --out, {message}"
     with exit_on_interrupt(message), progress_bar() as bar:
         jobs = None if out is None else out / JOBS
         with JobLines(bar, folder=jobs) as lines:
@@ -189,13 +191,13 @@ def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyRe
 
 
 def has_missing_jobs(result: StudyResult) -> bool:
-    """Return True if jobs of a study failed or were skipped."""
+    """Return whether a job of a study failed or was skipped."""
     jobs = result.rows("jobs") if "jobs" in result.tables else ()
     return any(row.get("status") in {"failed", "left out"} for row in jobs)
 
 
 def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of a study: tables, page, figures and the record for programs."""
+    """Return the contents of the tables, the page, the figures and the record by file name."""
     from abstain_bench.pages.study import study_html
 
     first, *other_names = result.tables
@@ -211,7 +213,7 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
     return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}
 
 
-#: Name of the overview, in place of the name of a study.
+#: Name of the result with an overview of all studies.
 _ALL: Final = "all"
 
 
@@ -226,7 +228,7 @@ def rerun(output: StudyOutput, *, quick: bool) -> None:
         rows.append(_row(entry, output, quick=quick))
         overview = _overview(rows, perf_counter() - start, quick=quick)
         if target is not None:
-            # After each study, so that an interrupted command leaves an overview.
+            # The overview is written after each study, in case the command is interrupted.
             written = target.write(study_files(overview, output.figures))
     console().print(study_terminal(overview))
     if target is not None:
@@ -238,7 +240,7 @@ def rerun(output: StudyOutput, *, quick: bool) -> None:
 
 
 def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, Any]:
-    """Run a study unless it is complete; return its row of the overview."""
+    """Run a study unless its files are complete, and return its row of the overview."""
     out = None if output.out is None else output.out / entry.name
     completed = _completed_record(out)
     seconds: float | None = None
@@ -259,13 +261,15 @@ def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, An
 
 
 def _completed_record(out: Path | None) -> dict[str, Any] | None:
-    """Return the record of a study that the same command completed earlier, or None."""
+    """Return the record of a study that the same command completed earlier.
+
+    The result is None if there is no such record.
+    """
     if out is None or not {MANIFEST, STUDY_RECORD} <= published_hashes(out).keys():
         return None
     try:
-        manifest, record = (
-            json.loads((out / name).read_bytes()) for name in (MANIFEST, STUDY_RECORD)
-        )
+        manifest = json.loads((out / MANIFEST).read_bytes())
+        record = json.loads((out / STUDY_RECORD).read_bytes())
     except (OSError, ValueError):
         return None
     is_current = (
@@ -275,6 +279,7 @@ def _completed_record(out: Path | None) -> dict[str, Any] | None:
 
 
 def _overview(rows: list[dict[str, Any]], seconds: float, *, quick: bool) -> StudyResult:
+    """Create a result with the status and the first conclusion of each study."""
     done = sum(row["status"] == "done" for row in rows)
     verdict = [f"{done} of {len(STUDIES)} studies are complete."]
     verdict += [f"{row['study']}: {row['found']}" for row in rows if row["status"] != "done"]

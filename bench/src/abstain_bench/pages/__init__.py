@@ -1,6 +1,7 @@
-"""Pages and tables of benchmarks and studies, which `abstain.report` renders.
+"""Create the pages and tables of benchmarks and studies.
 
-Nothing here computes: numbers come from `BenchmarkResults` or a `StudyResult` and are formatted.
+This package formats the numbers of `BenchmarkResults` and `StudyResult` and computes no statistics.
+The package `abstain.report` renders the pages.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The report of a study: tables, figures, conclusion and glossary."""
+"""Create the report of a study."""
 
 import math
 import re
@@ -17,23 +17,24 @@ from abstain.report.formatting import format_count, format_duration, split_links
 from abstain.report.output import Subject
 from abstain_bench.studies import StudyResult
 
-#: Maximum number of rows of a table on a page and in a terminal; the files contain all rows.
+#: Maximum numbers of table rows on a page and in a terminal. The files contain all rows.
 _MAX_ROWS_ON_PAGE, _MAX_ROWS_IN_TERMINAL = 200, 24
 
-#: Suffixes of columns with the standard error or standard deviation of another column.
+#: Suffixes of columns with the standard error or the standard deviation of another column.
 _ERROR_SUFFIXES: Final = ("_se", "_deviation")
 _LOW_SUFFIX, _HIGH_SUFFIX = "_low", "_high"
 
-#: Longest word, in characters, that is not broken on a page.
+#: Maximum number of characters of a word that is not broken on a page.
 _MAX_WORD_LENGTH: Final = 20
 
-#: Maximum number of names that a parameter lists.
+#: Maximum number of names that are listed as the value of a parameter.
 _MAX_LISTED_NAMES: Final = 5
 
-#: Maximum number of numbers that a parameter lists instead of their range.
+#: Maximum number of numbers that are listed as the value of a parameter. More numbers are displayed
+#: as a range.
 _MAX_LISTED_NUMBERS: Final = 6
 
-#: Valid names of figures, which become parts of identifiers and file names.
+#: Pattern of valid names of figures, which are used in identifiers and file names.
 _FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 #: Words with a fixed spelling in column headers.
@@ -56,7 +57,7 @@ _FIXED_SPELLINGS: Final = {
 
 
 def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Document:
-    """Return the report of a study."""
+    """Create the report of a study."""
     study_result = checked_study(result)
     return doc.Document(
         origin.title or study_result.title,
@@ -84,7 +85,13 @@ def checked_study(result: StudyResult) -> StudyResult:
 
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
-    """Return the figures of a study by name; raise an error if a name is no valid file name."""
+    """Return the names and figures of a study.
+
+    Raises
+    ------
+    InputError
+        If the name of a figure contains other characters than letters, digits, dots and hyphens.
+    """
     for name in checked_study(result).figures:
         if not _FIGURE_NAME.fullmatch(name):
             raise InputError(
@@ -94,7 +101,7 @@ def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
 
 
 def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
-    """Return the notes as remarks, warnings first."""
+    """Convert notes to remarks. Warnings precede the remaining remarks."""
     remarks = [
         doc.Remark(note.level if isinstance(note, Note) else "note", str(note)) for note in notes
     ]
@@ -102,6 +109,7 @@ def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
 
 
 def _sections(result: StudyResult) -> Iterator[doc.Section]:
+    """Yield the sections with displayed tables, figures, collapsed tables and the glossary."""
     nonempty = [name for name in result.tables if result.rows(name)]
     displayed = [name for name in result.displayed_tables if name in nonempty]
     tables: list[doc.Block] = [_table(result, name) for name in displayed]
@@ -124,7 +132,7 @@ def _sections(result: StudyResult) -> Iterator[doc.Section]:
         if name not in displayed
     )
     if collapsed:
-        # A page collapses these tables; papers omit them; the files contain all of them.
+        # Only HTML pages contain interactive sections.
         yield doc.Section("all", "All numbers", collapsed, role="interactive")
     entries = [doc.GlossaryEntry(word, meaning) for word, meaning in result.glossary.items()]
     entries += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
@@ -139,6 +147,7 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
 
 
 def _summary(result: StudyResult) -> Iterator[doc.Block]:
+    """Yield the question, the first rows of the displayed tables, and the parameters."""
     yield doc.Prose(result.question, "lead")
     for name in result.displayed_tables:
         if result.rows(name):
@@ -156,9 +165,10 @@ def _title(table: str) -> str:
 
 
 def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) -> doc.Table:
-    """Return a table with standard errors and intervals in the cells of their values."""
-    rows, caption = result.rows(name), result.captions.get(name, "")
-    # Columns without any value are omitted.
+    """Create a table. The cell of a value also contains its standard error and its interval."""
+    rows = result.rows(name)
+    caption = result.captions.get(name, "")
+    # Columns in which all values are empty are omitted.
     columns = unique(c for row in rows for c, value in row.items() if value != "")
     displayed = [column for column in columns if not _is_part_of_other_column(column, columns)]
     displayed_rows = rows[:max_rows]
@@ -175,7 +185,7 @@ def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) ->
 
 
 def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
-    """Return True if a column belongs to the cells of another column."""
+    """Return whether a column contains an error or a bound of the values of another column."""
     return any(
         column.endswith(ending) and column.removesuffix(ending) in columns
         for ending in (*_ERROR_SUFFIXES, _LOW_SUFFIX, _HIGH_SUFFIX)
@@ -183,7 +193,7 @@ def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
 
 
 def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
-    """Return the header of a column of numbers, text, or long names that may be broken."""
+    """Create the header of a column. Words in columns of kind "name" may be broken."""
     if any(isinstance(cell, doc.Number) for cell in cells):
         return doc.Column(format_header(name), "number")
     words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
@@ -194,6 +204,7 @@ def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
 
 
 def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
+    """Convert a value, with its error and its interval, to a cell."""
     value = row.get(column)
     if value is None:
         return None
@@ -232,7 +243,7 @@ def format_header(column: str) -> str:
 
 # ---------------------------------------------------------------------------------- the facts
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of the study and its run time."""
+    """Yield the names and texts of the parameters, and the duration of the run."""
     yield from (
         (format_header(name), _format_parameter(value)) for name, value in result.parameters.items()
     )
@@ -240,6 +251,7 @@ def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
 
 
 def _format_parameter(value: Any) -> str:
+    """Format the value of a parameter. Long sequences are shortened."""
     if isinstance(value, tuple | list):
         if len(value) > _MAX_LISTED_NUMBERS and all(isinstance(v, int | float) for v in value):
             first, last = _format_parameter(value[0]), _format_parameter(value[-1])

@@ -1,4 +1,4 @@
-"""Results of a folder of runs: tables, thresholds, curves and example images."""
+"""Compute the results of a folder of benchmark runs."""
 
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.results.records import (

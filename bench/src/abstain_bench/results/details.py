@@ -1,4 +1,4 @@
-"""Details of one study: curves, calibration errors, thresholds, and the most extreme images."""
+"""Compute curves, calibration errors, thresholds and example images of a study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,23 +28,27 @@ from abstain_bench.runs.store import Run, RunScores
 
 #: Maximum number of points of a curve.
 POINTS: Final = 200
-#: Number of images of each kind.
+#: Number of overconfident images and of underconfident images.
 EXTREMES: Final = 8
 
 
 def curve_points(s: Scored, run: Run) -> CurvePoints:
-    """Return the curve of selective and generalized risk, thinned."""
-    # `thin` may return two more vertices.
+    """Compute a risk-coverage curve with at most `POINTS` points."""
+    # `thin` may return up to two additional vertices.
     curve = thin(curve_from_groups(s.groups, "selective"), vertices=POINTS - 2)
-    coverage, risk = np.asarray(curve.coverage), np.asarray(curve.risk)
+    coverage = np.asarray(curve.coverage)
+    risk = np.asarray(curve.risk)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
 
 
 def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
-    """Return the mean of several curves at the same coverages: its area is the mean of theirs."""
+    """Average several risk-coverage curves at equal coverages.
+
+    The area under the mean curve is the mean of the areas.
+    """
     coverage = np.arange(1, POINTS + 1) / POINTS
     curves = [curve_from_groups(s.groups, "selective") for s in cases]
-    # The risk is constant below the first vertex, as in the area.
+    # Below the first vertex, the risk is constant, as in the computation of the area.
     risks = [np.interp(coverage, np.asarray(c.coverage), np.asarray(c.risk)) for c in curves]
     risk = np.mean(risks, axis=0)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
@@ -53,25 +57,28 @@ def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
 def extremes_of(
     samples: StudySamples, parts: list[RunScores], run: Run, method: str
 ) -> Iterator[Extreme]:
-    """Yield the most confident failures and the least confident successes of one run."""
-    s, scores = samples.scored(run, method), samples.scores[run.name]
+    """Yield the most confident failures and the least confident successes of a run.
+
+    `parts` contains the scores of each exposure of the study.
+    """
+    s = samples.scored(run, method)
+    scores = samples.scores[run.name]
     has_weight = np.ones(s.n_rows, bool) if s.weight is None else s.weight > 0
     is_failure = np.asarray(s.loss) > 0
     prediction = scores.prediction_for(uses_mean_prediction(method))
     first_rows = np.cumsum([0, *(part.n for part in parts)])
     sorted_confidence = np.sort(s.confidence[has_weight])
-    for kind, confidence, mask in (
+    for kind, sort_key, mask in (
         ("overconfident", -s.confidence, has_weight & is_failure),
         ("underconfident", s.confidence, has_weight & ~is_failure),
     ):
         rows = np.flatnonzero(mask)
-        lowest = rows[np.argsort(confidence[rows], kind="stable")[:EXTREMES]]
-        for rank, row in enumerate(lowest.tolist(), 1):
-            part = int(np.searchsorted(first_rows, row, side="right")) - 1
-            value = float(s.confidence[row])
-            # Half of the ties count as lower.
-            n_lower = np.searchsorted(sorted_confidence, value, side="left")
-            n_lower_or_equal = np.searchsorted(sorted_confidence, value, side="right")
+        extreme_rows = rows[np.argsort(sort_key[rows], kind="stable")[:EXTREMES]]
+        for rank, row in enumerate(extreme_rows.tolist(), 1):
+            exposure_index = int(np.searchsorted(first_rows, row, side="right")) - 1
+            confidence = float(s.confidence[row])
+            n_lower = np.searchsorted(sorted_confidence, confidence, side="left")
+            n_lower_or_equal = np.searchsorted(sorted_confidence, confidence, side="right")
             yield Extreme(
                 study=samples.study.name,
                 method=method,
@@ -79,11 +86,12 @@ def extremes_of(
                 seed=run.seed,
                 kind=kind,
                 rank=rank,
-                exposure=samples.study.exposures[part],
-                row=row - int(first_rows[part]),
+                exposure=samples.study.exposures[exposure_index],
+                row=row - int(first_rows[exposure_index]),
                 label=int(scores.labels[row]),
                 prediction=int(prediction[row]),
-                confidence=value,
+                confidence=confidence,
+                # Samples with an equal confidence count half.
                 quantile=float((n_lower + n_lower_or_equal) / 2 / sorted_confidence.size),
             )
 
@@ -91,27 +99,39 @@ def extremes_of(
 def calibration_rows(
     parts: Sequence[StudySamples], study: str, runs: Mapping[str, Sequence[Run]]
 ) -> Iterator[CalibrationRow]:
-    """Yield the calibration error of each method and seed, and the means over the seeds."""
-    for method, runs_of_method in runs.items():
-        rows = []
-        for run in runs_of_method:
-            if parts[0].calibrators.can_calibrate(run, method):
-                raw = _mean_if_all([_raw_calibration_error(part, run, method) for part in parts])
-                platt = [float(compute_ece(part.calibrated(run, method)).value) for part in parts]
-                mean_platt = sum(platt) / len(platt)
-                rows.append(CalibrationRow(study, method, str(run.seed), raw, mean_platt))
+    """Yield the calibration errors of each method and seed, and the means over the seeds.
+
+    Calibration errors are averaged over the parts of the study. Runs without validation data are
+    omitted.
+    """
+    for method, method_runs in runs.items():
+        rows = [
+            _calibration_row(parts, study, method, run)
+            for run in method_runs
+            if parts[0].calibrators.can_calibrate(run, method)
+        ]
         yield from rows
         if len(rows) > 1:
-            raw = _mean_if_all([row.raw for row in rows])
+            mean_raw = _mean_if_all([row.raw for row in rows])
             mean_platt = sum(row.platt for row in rows) / len(rows)
-            yield CalibrationRow(study, method, MEAN, raw, mean_platt)
+            yield CalibrationRow(study, method, MEAN, mean_raw, mean_platt)
+
+
+def _calibration_row(
+    parts: Sequence[StudySamples], study: str, method: str, run: Run
+) -> CalibrationRow:
+    """Compute the calibration errors of a method for one seed."""
+    raw = _mean_if_all([_raw_calibration_error(part, run, method) for part in parts])
+    platt = [float(compute_ece(part.calibrated(run, method)).value) for part in parts]
+    return CalibrationRow(study, method, str(run.seed), raw, sum(platt) / len(platt))
 
 
 def _raw_calibration_error(samples: StudySamples, run: Run, method: str) -> float | None:
-    """Return the calibration error of unscaled confidences; None if they are no probabilities.
+    """Compute the calibration error of confidences before Platt scaling.
 
-    The confidence of a method whose meaning contains "log-odds" is a probability after `expit`.
-    That of an added method is a probability if all its values lie in [0, 1].
+    Confidences that are log-odds are converted to probabilities. Confidences of added methods are
+    probabilities if all confidences are in [0, 1]. The result is None if the confidences are not
+    probabilities.
     """
     s = samples.scored(run, method)
     if method not in METHODS:
@@ -126,14 +146,17 @@ def _raw_calibration_error(samples: StudySamples, run: Run, method: str) -> floa
 
 
 def _mean_if_all(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None if a value is missing."""
+    """Return the mean of the values, or None if a value is None."""
     available = [value for value in values if value is not None]
     return sum(available) / len(available) if len(available) == len(values) else None
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Sets the thresholds of methods on validation data, and checks them in each study."""
+    """Set thresholds of methods on validation data and check these thresholds in studies.
+
+    The thresholds aim at a selective risk of at most `risk` with probability 1 - `delta`.
+    """
 
     risk: float
     delta: float
@@ -143,9 +166,9 @@ class Thresholds:
     def rows(
         self, samples: StudySamples, runs: Mapping[str, Sequence[Run]]
     ) -> Iterator[ThresholdRow]:
-        """Yield the rows of one study: for each method and seed, and the means over the seeds."""
+        """Yield a row for each method and seed, and a row with means over the seeds."""
         study = samples.study.name
-        # A threshold is applied to all images, also to those that the study leaves out.
+        # A threshold is applied to all images, including images that the study excludes.
         all_errors_kept = replace(samples.study, errors="kept")
         all_samples = StudySamples(
             all_errors_kept, samples.scores, samples.calibrators, samples.classes
@@ -157,7 +180,7 @@ class Thresholds:
                 if rule is not None:
                     confidence = samples.scores[run.name].confidence[method]
                     loss = all_samples.judged(run, method).loss
-                    # The confidences of one method have one unit, whatever their range.
+                    # All confidences of a method have the same scale.
                     checks[str(run.seed)] = (
                         check(rule, confidence, loss, name=study, level=self.level, scale="score"),
                     )
@@ -167,7 +190,7 @@ class Thresholds:
                 yield ThresholdRow(study, method, seed, self.risk, self.delta, checks_of_row)
 
     def _rule(self, samples: StudySamples, method: str, run: Run) -> DecisionRule | None:
-        """Return the rule of a method in one run; None without valid validation data."""
+        """Return the decision rule of a method in a run, or None without valid validation data."""
         key = (run.name, method)
         if key not in self._rules:
             validation = samples.calibrators.validation(run, method)

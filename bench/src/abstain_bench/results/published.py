@@ -1,4 +1,4 @@
-"""Comparison of the values of a benchmark with those that papers print for the same task."""
+"""Compare the results of a benchmark with published numbers of the same task."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from abstain.inference import kendall, ranking
 from abstain_bench.published import Fact, table, tables
 from abstain_bench.runs.methods import METHODS
 
-#: The tables that have a number for each method and study.
+#: Published tables with a number for each method and study.
 _TABLES: Final = (
     "augrc_table_3",
     "fd_shifts_table_1",
@@ -21,39 +21,42 @@ _TABLES: Final = (
     "fd_shifts_table_10",
 )
 
-#: End of the name of a task with held-out classes. The papers pool the rotations of these classes.
+#: Suffix of the name of a task with held-out classes. A rotation is a choice of these classes.
 _ROTATION: Final = re.compile(r"-open-\d$")
+#: Suffix of the task of published numbers, which are averages over all rotations.
 _ALL_ROTATIONS: Final = "-open-1..5"
 _N_ROTATIONS: Final = 5
-#: Separates the tasks of results over several rotations.
+#: Separator of the tasks of results that are averaged over rotations.
 _TASK_SEPARATOR: Final = ", "
 
-#: Printed cells by metric and study, then by method.
+#: Mapping from pairs of metric and study to printed cells by method.
 PublishedCells = Mapping[tuple[str, str], Mapping[str, Fact]]
 
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A value of a benchmark, and the printed value of the same method and study.
+    """A value of a benchmark and the published value of the same method and study.
 
     Attributes
     ----------
     metric, study, method : str
-        Names.
+        Names of the metric, the study and the method.
     value, published : float
-        The value of the benchmark and the printed value, both as fractions.
+        Value of the benchmark and published value as fractions.
     ratio : float
-        `value` divided by `published`; NaN if `published` is 0.
+        `value` divided by `published`, NaN if `published` is 0.
     rank, published_rank : int
-        Ranks among the methods with both values; equal values share the best rank.
+        Ranks among the methods with both values. Tied methods have the lowest rank of the tie.
     common : int
         Number of methods with both values.
-    classifier, backbone : str
-        Network of the paper: "CNN" or "ViT", and the model; empty if this package lacks it.
+    classifier : str
+        Network of the paper, "CNN" or "ViT".
+    backbone : str
+        Name of the model of the paper. Empty if this package does not contain the model.
     source : str
-        The paper and its table.
+        Paper and number of the table.
     doubt : str
-        Remark on the reliability of the printed value, or empty.
+        Remark on the reliability of the published value. Empty if there is no doubt.
     """
 
     metric: str
@@ -73,20 +76,20 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class PublishedOrder:
-    """Rank correlation between a benchmark and a paper, over the methods with both values.
+    """Rank correlation between the methods of a benchmark and of a paper.
 
     Attributes
     ----------
     metric, study : str
-        Names.
+        Names of the metric and the study.
     methods : int
         Number of methods with both values, at least two.
     tau : float
-        Kendall's tau-b of the two rankings.
+        Kendall's tau-b between both rankings.
     best, published_best : tuple of str
-        Methods on the first rank in the benchmark, and in the paper.
+        Methods with rank 1 in the benchmark and in the paper.
     source : str
-        The paper and its table.
+        Paper and number of the table.
     """
 
     metric: str
@@ -99,7 +102,10 @@ class PublishedOrder:
 
 
 def read_published_cells(task: str, model: str) -> PublishedCells:
-    """Return the printed numbers for a task and the kind of network, CNN or vision transformer."""
+    """Return the published numbers for a task and for the kind of network.
+
+    Kinds of networks are convolutional networks and vision transformers.
+    """
     printed_tasks = {_ROTATION.sub(_ALL_ROTATIONS, name) for name in task.split(_TASK_SEPARATOR)}
     classifier = "ViT" if model.startswith("vit") else "CNN"
     cells: dict[tuple[str, str], dict[str, Fact]] = {}
@@ -109,7 +115,7 @@ def read_published_cells(task: str, model: str) -> PublishedCells:
             if is_of_task and cell["method"]:
                 column = cells.setdefault((cell["metric"], cell["abstain_study"]), {})
                 column[cell["method"]] = cell
-    # The papers print some methods under another name.
+    # The papers use another name for some methods.
     aliases = {method.name: method.same_as for method in METHODS.values() if method.same_as}
     for column in cells.values():
         for alias, method_name in aliases.items():
@@ -121,55 +127,71 @@ def read_published_cells(task: str, model: str) -> PublishedCells:
 def compare_with_published(
     comparisons: Mapping[str, Comparison], cells: PublishedCells
 ) -> tuple[list[PublishedNumber], list[PublishedOrder]]:
-    """Compare the values and ranks of methods with the printed ones, by metric and study."""
+    """Compare the values and ranks of methods with published values and ranks.
+
+    Returns
+    -------
+    numbers : list of PublishedNumber
+        Comparison of each metric, study and method.
+    orders : list of PublishedOrder
+        Rank correlation for each metric and study.
+    """
     numbers: list[PublishedNumber] = []
     orders: list[PublishedOrder] = []
     for (metric, study), column in cells.items():
-        comparison, data = comparisons.get(metric), (("study", study),)
+        data = (("study", study),)
+        comparison = comparisons.get(metric)
         if comparison is None or data not in comparison.data:
             continue
         estimates = comparison.estimates_of(metric, data)
-        # Only methods with both numbers are ranked.
         values = {e.method: e.value for e in estimates if not isnan(e.value) and e.method in column}
         if not values:
             continue
-        printed = {method: float(column[method]["number"]) for method in values}
+        published = {method: float(column[method]["number"]) for method in values}
         lower_is_better = estimates[0].lower_is_better
         ranks = _rank(values, lower_is_better=lower_is_better)
-        printed_ranks = _rank(printed, lower_is_better=lower_is_better)
+        published_ranks = _rank(published, lower_is_better=lower_is_better)
         source = _table_source(next(iter(column.values())))
-        for method, value in values.items():
-            number, cell = printed[method], column[method]
-            numbers.append(
-                PublishedNumber(
+        numbers += [
+            PublishedNumber(
+                metric=metric,
+                study=study,
+                method=method,
+                value=value,
+                published=published[method],
+                ratio=value / published[method] if published[method] else float("nan"),
+                rank=ranks[method],
+                published_rank=published_ranks[method],
+                common=len(values),
+                classifier=column[method]["classifier"],
+                backbone=column[method]["backbone"],
+                source=source,
+                doubt=column[method]["doubt"],
+            )
+            for method, value in values.items()
+        ]
+        tau = kendall(list(values.values()), list(published.values()))
+        if not isnan(tau):
+            orders.append(
+                PublishedOrder(
                     metric=metric,
                     study=study,
-                    method=method,
-                    value=value,
-                    published=number,
-                    ratio=value / number if number else float("nan"),
-                    rank=ranks[method],
-                    published_rank=printed_ranks[method],
-                    common=len(values),
-                    classifier=cell["classifier"],
-                    backbone=cell["backbone"],
+                    methods=len(values),
+                    tau=tau,
+                    best=_first_methods(ranks),
+                    published_best=_first_methods(published_ranks),
                     source=source,
-                    doubt=cell["doubt"],
                 )
             )
-        tau = kendall(list(values.values()), list(printed.values()))
-        if not isnan(tau):
-            best, printed_best = (
-                tuple(method for method, rank in r.items() if rank == 1)
-                for r in (ranks, printed_ranks)
-            )
-            order = PublishedOrder(metric, study, len(values), tau, best, printed_best, source)
-            orders.append(order)
     return numbers, orders
 
 
+def _first_methods(ranks: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(method for method, rank in ranks.items() if rank == 1)
+
+
 def _rank(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, int]:
-    """Rank methods as the papers do: equal numbers share their best rank."""
+    """Rank methods as in the papers. Tied methods have the lowest rank of the tie."""
     ranks = ranking.ranks(list(values.values()), lower_is_better=lower_is_better, ties="min")
     return dict(zip(values, map(int, ranks), strict=True))
 
@@ -182,7 +204,10 @@ def _table_source(cell: Fact) -> str:
 def published_notes(
     task: str, model: str, cells: PublishedCells, numbers: Sequence[PublishedNumber]
 ) -> Iterator[Note]:
-    """Yield notes on the comparison with published numbers, or the reason why there is none."""
+    """Yield notes on the comparison with published numbers.
+
+    If there is no comparison, yield a note with the reason.
+    """
     if not numbers:
         yield Note("nothing_published", _reason_without_numbers(task, cells))
         return
@@ -214,6 +239,7 @@ def published_notes(
 
 
 def _reason_without_numbers(task: str, cells: PublishedCells) -> str:
+    """Return the reason for which no published number is compared."""
     if not task:
         return (
             "These runs do not say of which task they are, so no published number stands "

@@ -1,4 +1,4 @@
-"""`BenchmarkResults`: the results of a folder of runs, as plain records and tables."""
+"""Define the records and tables of benchmark results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -32,15 +32,16 @@ class MethodFacts:
     Attributes
     ----------
     name, title : str
-        Names for scripts and for people.
+        Name in scripts and display title.
     arm : str
-        The arm whose networks it scores; if there are several, that of the first selected setting.
+        Training objective of the scored networks. If several settings are selected, the objective
+        of the first setting.
     source, meaning : str
-        Citation and description of its confidence; empty for added methods.
+        Citation and description of the confidence. Empty for added methods.
     added : bool
-        Whether its scores were added to the folder, so that the catalogue does not contain it.
+        Whether the scores were added to the folder. The catalogue does not contain added methods.
     averages : bool
-        Whether it scores the mean prediction of dropout passes or of several networks.
+        Whether the method scores the mean prediction of dropout passes or of several networks.
     """
 
     name: str
@@ -61,13 +62,13 @@ class ThresholdRow:
     Attributes
     ----------
     study, method : str
-        Names.
+        Names of the study and the method.
     run : str
-        The seed, or "mean" for several seeds.
+        Seed, or "mean" for several seeds.
     risk, delta : float
-        The target: a selective risk of at most `risk`, which may fail with probability `delta`.
+        Maximum selective risk of the decision rule, and probability that the risk is larger.
     checks : tuple of RuleCheck
-        One for each seed.
+        Check of the decision rule for each seed.
     """
 
     study: str
@@ -89,21 +90,21 @@ class ThresholdRow:
 
     @property
     def excess(self) -> float:
-        """Selective risk minus `risk`: positive values exceed the target."""
+        """Selective risk minus `risk`."""
         return _mean_of_finite(check.excess for check in self.checks)
 
     @property
     def verdict(self) -> str:
-        """The verdict of all seeds, or "differs"."""
+        """Common verdict of all seeds, or "differs" if the seeds have different verdicts."""
         verdicts = {check.verdict for check in self.checks}
         return verdicts.pop() if len(verdicts) == 1 else "differs"
 
     def count(self, verdict: str) -> int:
-        """Count the seeds with a verdict."""
+        """Count the seeds with the verdict `verdict`."""
         return sum(check.verdict == verdict for check in self.checks)
 
     def row(self) -> dict[str, Any]:
-        """Return plain values; threshold and intervals are empty for several seeds."""
+        """Return a table row. For several seeds, the threshold and the intervals are empty."""
         single = self.checks[0] if len(self.checks) == 1 else None
         bounds = (nan if c.rule.bound is None else float(c.rule.bound) for c in self.checks)
         coverage = single.coverage_interval if single else None
@@ -140,14 +141,16 @@ def _mean_of_finite(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """Calibration errors of a method in one study.
+    """Calibration errors of a method in a study.
 
     Attributes
     ----------
-    study, method, run : str
-        Names; the run is a seed, or "mean" over the seeds.
+    study, method : str
+        Names of the study and the method.
+    run : str
+        Seed, or "mean" for the mean over the seeds.
     raw : float or None
-        ECE of the unscaled confidences; None if they are no probabilities.
+        ECE of the confidences before Platt scaling. None if the confidences are not probabilities.
     platt : float
         ECE of the confidences after Platt scaling on validation data.
     """
@@ -161,26 +164,27 @@ class CalibrationRow:
 
 @dataclass(frozen=True)
 class Extreme:
-    """An image for which the confidence of a method is most misleading.
+    """A failure with a high confidence or a success with a low confidence.
 
     Attributes
     ----------
     study, method : str
-        Names.
+        Names of the study and the method.
     run, seed : str and int
         Name and seed of the run.
     kind : {"overconfident", "underconfident"}
-        A failure with a high confidence, or a success with a low one.
+        "overconfident" for failures and "underconfident" for successes.
     rank : int
-        1 for the most extreme.
+        Rank of the confidence among the images of the same kind. Rank 1 is the most extreme.
     exposure, row : str and int
-        Key of the exposure of the image, and its row in this exposure.
+        Key of the exposure that contains the image, and row of the image in this exposure.
     label, prediction : int
-        Class codes; the label -1 stands for no known class.
+        Class codes. The label -1 denotes a new class.
     confidence : float
         Confidence of the method.
     quantile : float
-        Share of the samples of the study with a lower confidence; ties count half.
+        Share of the samples of the study with a lower confidence. Samples with an equal confidence
+        count half.
     """
 
     study: str
@@ -199,14 +203,14 @@ class Extreme:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoints:
-    """A risk-coverage curve with few points, for plots.
+    """A risk-coverage curve with a small number of points.
 
     Attributes
     ----------
     coverage, selective_risk, generalized_risk : float64 ndarray of shape (points,)
-        Values by increasing coverage, up to 1.
+        Values in ascending order of coverage. The last coverage is 1.
     run : str
-        The seed.
+        Seed.
     """
 
     coverage: FloatArray
@@ -215,7 +219,7 @@ class CurvePoints:
     run: str = ""
 
     def points(self) -> list[dict[str, float]]:
-        """Return coverage and risks by name for each point."""
+        """Return a row with the coverage and both risks for each point."""
         names = ("coverage", "selective_risk", "generalized_risk")
         columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
@@ -223,44 +227,46 @@ class CurvePoints:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResults(NotebookDisplay):
-    """The results of a folder of runs: comparisons, thresholds, curves and notes.
+    """Comparisons, thresholds, curves and notes of a folder of benchmark runs.
 
     Attributes
     ----------
     facts : mapping
-        The configuration ("config"), versions and seeds, as plain values.
+        Configuration ("config"), versions and seeds as plain values.
     studies : tuple of Study
-        The columns of the tables.
+        Compared studies in the order of the tables.
     methods : tuple of MethodFacts
-        The rows, in the order of the catalogue; added methods come last.
+        Compared methods in the order of the catalogue, followed by added methods.
     metrics : tuple of str
-        Names in the requested order.
+        Names of the metrics in the requested order.
     chosen : tuple of SelectedSetting
-        The setting of each method, by metric.
+        Selected setting of each method for each metric.
     comparisons : mapping from str to Comparison
-        Comparisons by metric; their data are ``(("study", name),)``, and their runs are the seeds.
+        Comparisons by metric. The data sets of a comparison are ``(("study", name),)``, and the
+        runs are the seeds.
     thresholds : tuple of ThresholdRow
-        Thresholds set on validation data, in the headline studies.
+        Checks of thresholds that were set on validation data. They include the headline studies
+        and the studies with a severity.
     curves : mapping from (study, method) to CurvePoints
-        Curves of the first seed.
+        Risk-coverage curves of the first seed.
     extremes : tuple of Extreme
-        The most confident failures and least confident successes, in the headline studies.
+        Most confident failures and least confident successes in the headline studies.
     left_out : mapping from str to str
-        Methods without values, with the reason.
+        Reasons by the name of the method for methods without values.
     findings : tuple of Note
-        Notes on the results, warnings first.
+        Notes on the results. Warnings precede the remaining notes.
     calibration : tuple of CalibrationRow
-        ECE with and without calibration.
+        Calibration errors before and after Platt scaling.
     undefined : mapping from (metric, study) to str
-        Metrics without values in a study, with the reason.
+        Reasons by metric and study for metrics without values.
     level : float
         Confidence level of the intervals.
     costs : tuple of Cost
-        Durations of the stages of the run, as measured by its jobs.
+        Durations of the stages of the run.
     published : tuple of PublishedNumber
-        Published values of the same methods and studies, if `with_published` was called.
+        Published values of the same methods and studies. Empty unless `with_published` was called.
     published_orders : tuple of PublishedOrder
-        Rank correlations between the published values and those of the runs.
+        Rank correlations between the values of the runs and published values.
 
     Examples
     --------
@@ -288,7 +294,7 @@ class BenchmarkResults(NotebookDisplay):
     published: tuple[PublishedNumber, ...] = ()
     published_orders: tuple[PublishedOrder, ...] = ()
 
-    #: The tables of `rows`: fields of this record, and those of its comparisons.
+    #: Tables of `rows` that are fields of this record.
     BENCHMARK_TABLES: ClassVar[tuple[str, ...]] = (
         "studies",
         "methods",
@@ -303,45 +309,49 @@ class BenchmarkResults(NotebookDisplay):
         "published",
         "published_orders",
     )
+    #: All tables of `rows`, including the tables of the comparisons.
     TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *BENCHMARK_TABLES)
 
     @property
     def headline(self) -> tuple[Study, ...]:
-        """The columns of the main table."""
+        """Studies in the main table."""
         return tuple(study for study in self.studies if study.headline)
 
     def configured(self, name: str) -> Any:
-        """Return an entry of the configuration or of its table "benchmark"; empty if missing."""
+        """Return an entry of the configuration or of the table "benchmark" in the configuration.
+
+        The result is empty if there is no such entry.
+        """
         return configured(self.facts.get("config") or {}, name)
 
     @property
     def task(self) -> str:
-        """The name of the task; empty if it is unknown."""
+        """Name of the task. Empty if the name is unknown."""
         return str(self.configured("task"))
 
     @property
     def model(self) -> str:
-        """The name of the backbone of the networks; empty if it is unknown."""
+        """Name of the network architecture. Empty if the name is unknown."""
         model = self.configured("model") or self.facts.get("model", "")
         return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
 
     def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
-        """Return one table as flat rows.
+        """Return the rows of a table.
 
         Parameters
         ----------
         table : str, default="estimates"
-            One of `TABLES`; those of a `Comparison` hold all metrics.
+            Name in `TABLES`. Tables of `Comparison` contain all metrics.
 
         Returns
         -------
         list of dict
-            Plain values, one number a column.
+            Rows, which map columns to plain values.
 
         Raises
         ------
         InputError
-            There is no such table.
+            If the table does not exist.
         """
         if table in Comparison.TABLES:
             comparisons = self.comparisons.values()
@@ -367,12 +377,12 @@ class BenchmarkResults(NotebookDisplay):
         ]
 
     def frame(self, table: str = "estimates", *, backend: Backend = "polars") -> AnyFrame:
-        """Return one table as a tidy dataframe; see `rows`."""
+        """Return a table as a tidy dataframe. See `rows` for the names of the tables."""
         import polars as pl
 
         if table not in Comparison.TABLES:
             return frame_from_rows(self.rows(table), backend)
-        # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
+        # Frames are concatenated, because Python rows of all pairs need hundreds of megabytes.
         frames = [comparison.frame(table) for comparison in self.comparisons.values()]
         nonempty = [frame for frame in frames if frame.height]
         frame = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
@@ -380,7 +390,7 @@ class BenchmarkResults(NotebookDisplay):
 
 
 def _as_cell(value: Any) -> Any:
-    """Return a tuple or a mapping as text, and other values unchanged."""
+    """Convert tuples and mappings to text."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name or '(the only one)'}: {x:.6g}" for name, x in value.items())
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Compute all tables of a folder of runs."""
+"""Compute the results of a folder of runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -61,13 +61,13 @@ from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study
 
-#: A callback with the number of finished studies and of all studies.
+#: Callback that receives the number of finished studies and the number of all studies.
 OnStudy = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """Targets of the decision rules, and the cost of an accepted sample of a new class."""
+    """Targets of the decision rules and cost of accepted samples of new classes."""
 
     risk: float
     delta: float
@@ -76,10 +76,10 @@ class RuleOptions:
 
 @dataclass(eq=False)
 class StudyTables:
-    """The results of the studies so far.
+    """Collect the results of studies.
 
-    `runs_by_metric` has the methods and seeds that each metric compares. Thresholds, curves and
-    example images use the settings of the metric `primary`.
+    `runs_by_metric` contains the compared methods and seeds for each metric. Thresholds, curves and
+    example images use the settings that the metric `primary` selects.
     """
 
     reading: StoredScores
@@ -103,7 +103,7 @@ class StudyTables:
         self.studied = {metric.name: [] for metric in self.metrics}
 
     def add(self, study: Study) -> None:
-        """Add the results of one study."""
+        """Add the results of a study."""
         runs = all_runs(self.runs_by_metric)
         if not runs:
             self.reading.over(study)
@@ -129,7 +129,12 @@ class StudyTables:
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
     ) -> None:
-        study, key = samples.study, (metric.name, samples.study.name)
+        """Add the comparison by a metric, or the reason for which the metric is undefined.
+
+        If there are parts, the metric is averaged over these parts.
+        """
+        study = samples.study
+        key = (metric.name, study.name)
         if reason := meaningless(metric, study):
             self.undefined[key] = reason
             return
@@ -163,7 +168,7 @@ class StudyTables:
     def _complete_methods(
         self, metric: str, samples: StudySamples, *, calibrated: bool = False
     ) -> Iterator[tuple[str, Mapping[int, Run]]]:
-        """Yield the methods with values for all seeds, and add warnings on all others."""
+        """Yield the methods with values for all seeds and add a warning for each other method."""
         for method, runs in self.runs_by_metric[metric].runs.items():
             missing = [reason for run in runs.values() if (reason := samples.missing(run, method))]
             if calibrated and not all(
@@ -186,12 +191,12 @@ class StudyTables:
             if not any(samples.missing(run, method) for run in method_runs.values())
         }
         for method, method_runs in runs.items():
-            scored = [part.scored(method_runs[0], method) for part in parts or [samples]]
-            curve = (
-                mean_curve(scored, method_runs[0])
-                if parts
-                else curve_points(scored[0], method_runs[0])
-            )
+            first_run = method_runs[0]
+            if parts:
+                scored_parts = [part.scored(first_run, method) for part in parts]
+                curve = mean_curve(scored_parts, first_run)
+            else:
+                curve = curve_points(samples.scored(first_run, method), first_run)
             self.curves[study.name, method] = curve
         if study.headline or study.severity:
             self.thresholds += self.rules.rows(samples, runs)
@@ -203,8 +208,11 @@ class StudyTables:
 
 
 def meaningless(metric: Metric, study: Study) -> str:
-    """Return why a metric is not meaningful in a study, or an empty string."""
-    # The losses are costs, which a metric of 0/1 losses cannot use.
+    """Return the reason for which a metric is not meaningful in a study.
+
+    The reason is empty if the metric is meaningful.
+    """
+    # The losses of these studies are costs, but the metric needs 0/1 losses.
     if study.errors == "scod" and metric.measurement.needs:
         return "it requires a 0/1 loss, and the losses of this study are costs"
     if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
@@ -229,64 +237,64 @@ def results_of(
     on_study: OnStudy | None = None,
     watch: Stopwatch | None = None,
 ) -> BenchmarkResults:
-    """Compute all results of a folder of runs.
+    """Compute the results of a folder of runs.
 
-    Which method is better in which study, by how much, and is the difference significant? Do
-    thresholds that were chosen on validation data meet their guarantees under shift?
+    The results answer two questions. Which methods are significantly better in which studies? Do
+    thresholds that are set on validation data meet their guarantees under distribution shift?
 
     Parameters
     ----------
     store : Store
-        Runs with their scores. Images and networks are not required.
+        Runs with scores. Images and networks are not required.
     metrics : sequence of str, optional
-        Names in `abstain.metrics.METRICS`. Default: the metrics of the configuration. For each
-        metric, every method has the settings with the best value on the validation data.
+        Names in `abstain.metrics.METRICS`. By default, the metrics of the configuration.
     studies : sequence of str, optional
-        Names of studies. Default: all studies that the exposures allow.
+        Names of studies. By default, all studies that can be computed from the exposures.
     methods : sequence of str, optional
-        Names of methods. Default: all methods with a score in some run.
+        Names of methods. By default, all methods with a score in at least one run.
     level : float, default=0.95
         Confidence level of the intervals.
     bootstrap : int, default=0
-        Number of bootstrap resamples; 0 for no bootstrap.
+        Number of bootstrap resamples. If 0, no bootstrap is computed.
     risk, delta : float, default=0.05
-        Largest risk of the decision rules, and the probability that their guarantee fails.
+        Maximum selective risk of the decision rules, and probability that the risk is larger.
     outlier_cost : float, default=2
-        Cost of an accepted sample of a new class in the studies "-scod".
+        Cost of an accepted sample of a new class in studies with the suffix "-scod".
     chosen_by : str, optional
-        The metric that selects the settings for all metrics, so that all values are of the same
-        networks. Default: each metric selects its own settings.
+        Name of the metric that selects the settings of the methods for all metrics. By default,
+        each metric selects the settings with the best value of this metric on validation data.
     rng : int, Generator or None, default=0
         Seed of all random numbers.
     on_study : callable, optional
-        Called after each study with the number of finished studies and of all studies.
+        Function that is called after each study. Its arguments are the number of finished studies
+        and the number of all studies.
     watch : Stopwatch, optional
-        Measures the time of reading, comparing, details and ranking.
+        Stopwatch that measures the durations of reading, comparison, details and ranking.
 
     Returns
     -------
     BenchmarkResults
-        All values are fractions.
+        Results, in which all values are fractions.
 
     Raises
     ------
     UnknownNameError
-        A metric, study or method does not exist.
+        If a metric, study or method does not exist.
     InputError
-        No run was tested, or a metric requires more than confidences and predictions.
+        If no run was tested, or if a metric requires more than confidences and predictions.
     DomainError
-        An option is out of its range.
+        If an option is out of range.
     FileFormatError
-        A file of the store is damaged, or runs were tested on different images.
+        If a file of the store is damaged, or if runs were tested on different images.
 
     Notes
     -----
-    Pairs and intervals are those of `abstain.compare`: runs are averaged sample by sample, and
-    copies of one image form a cluster. In the studies of new classes, the errors of a method on
-    known classes are excluded for this method. Tests over all studies use the headline studies.
-    A metric without an influence function, such as "ece", has intervals only with `bootstrap`.
-    One study is in memory at a time. Cost: one sort per method, run and study, and a few
-    milliseconds per pair of methods.
+    Pairs and intervals are computed as in `abstain.compare`. The losses of a sample are averaged
+    over runs, and the copies of an image are a cluster. Studies of new classes exclude the wrong
+    predictions of a method for known classes. Tests over all studies use the headline studies. A
+    metric without an influence function, such as "ece", has intervals only if `bootstrap` is
+    positive. Only one study is in memory at a time. The function sorts the samples once for each
+    method, run and study, and needs a few milliseconds for each pair of methods.
 
     Examples
     --------
@@ -329,8 +337,9 @@ def _assemble(
     settings: tuple[SelectedSetting, ...],
     reasons_without_scores: dict[str, str],
 ) -> BenchmarkResults:
-    """Combine the results of all studies into one record."""
-    runs_by_metric, store = tables.runs_by_metric, tables.reading.store
+    """Combine the results of all studies."""
+    runs_by_metric = tables.runs_by_metric
+    store = tables.reading.store
     names = sorted_by_catalogue([name for runs in runs_by_metric.values() for name in runs.runs])
     with tables.watch.measure("ranking"):
         comparisons = {}
@@ -381,15 +390,16 @@ def _assemble(
         calibration=tuple(tables.calibration),
         undefined=tables.undefined,
         level=tables.plan.level,
-        # The times of reports vary; these are the times of the run.
+        # The durations of reports are excluded, because they do not belong to the run.
         costs=tuple(cost for cost in read_costs(store.folder) if cost.stage != REPORT),
     )
 
 
 def with_published(results: BenchmarkResults) -> BenchmarkResults:
-    """Add the published numbers for the same task to the results of a benchmark.
+    """Add published numbers of the same task to the results of a benchmark.
 
-    Do the values and the ranking of the methods agree with the literature?
+    The comparison answers the question: do the values and the ranking of the methods agree with the
+    literature?
 
     Parameters
     ----------
@@ -399,15 +409,15 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
     Returns
     -------
     BenchmarkResults
-        The results with `published`, `published_orders`, and notes on their interpretation or
-        absence.
+        Results with the attributes `published` and `published_orders`, and with additional notes.
 
     Notes
     -----
-    The numbers are from Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1, 8, 9 and
-    10: those of a vision transformer if the network is one, otherwise those of a convolutional
-    network. Networks, splits and corruptions differ. Ranks are among the methods in both sources;
-    equal numbers share the best rank.
+    The published numbers are from Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1,
+    8, 9 and 10. Vision transformers are compared with numbers of vision transformers, and all other
+    networks with numbers of convolutional networks. Networks, splits and corruptions differ from
+    those of the papers. Ranks are computed among the methods with both values. Tied methods have
+    the lowest rank of the tie.
 
     Examples
     --------
@@ -430,7 +440,10 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
 def method_facts(
     name: str, choices: Sequence[SelectedSetting], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
-    """Return title, source and meaning of a method; `titles` has those of added methods."""
+    """Return title, source and meaning of a method.
+
+    `titles` contains the titles of added methods.
+    """
     settings = [choice for choice in choices if choice.method == name]
     arm = next((choice.arm for choice in settings if choice.metric == primary), settings[0].arm)
     if name not in METHODS:

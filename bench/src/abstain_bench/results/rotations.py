@@ -1,4 +1,4 @@
-"""Rotations of an open set as one benchmark: the mean over folders that hold out other classes."""
+"""Average a benchmark over rotations, which hold out different classes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ from abstain_bench.runs.studies import Study
 
 ItemT = TypeVar("ItemT")
 
-#: Offset that keeps the source indices of different exposures distinct.
+#: Offset between the source indices of different exposures.
 _INDEX_OFFSET = 1 << 40
 
 
@@ -51,44 +51,46 @@ def rotated_results(
     outlier_cost: float = 2.0,
     rng: Rng = 0,
 ) -> BenchmarkResults:
-    """Compare methods by the mean over folders of runs that hold out other classes.
+    """Compare methods by means over folders of runs that hold out different classes.
 
-    Answers: which method is best with new classes, whichever classes these are?
+    The comparison answers the question: which method is best with new classes, averaged over
+    choices of the new classes?
 
     Parameters
     ----------
     stores : sequence of Store
-        At least two, of the same exposures: one for each choice of classes, such as the runs of
-        "svhn-open-1" to "svhn-open-5".
+        At least two folders with the same exposures, for example the runs of "svhn-open-1" to
+        "svhn-open-5". A folder holds out one choice of classes.
     metrics, studies, methods : sequence of str, optional
-        As in `results_of`, of the first folder; what is not in all folders is left out.
+        As in `results_of`. Defaults are those of the first folder. Studies and methods that are not
+        in all folders are omitted.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     bootstrap : int, default=0
-        Resamples; 0 for none.
+        Number of bootstrap resamples. If 0, no bootstrap is computed.
     outlier_cost : float, default=2
-        Of an accepted new class in the studies "-scod".
+        Cost of an accepted sample of a new class in studies with the suffix "-scod".
     rng : int, Generator or None, default=0
-        The seed of everything drawn.
+        Seed of all random numbers.
 
     Returns
     -------
     BenchmarkResults
-        Of each study the value in each folder and seed, and the mean over all; no thresholds and
-        no pictures, which belong to single networks.
+        Values for each folder and seed, and means over all folders and seeds. The results contain
+        no thresholds and no example images, because these belong to single networks.
 
     Raises
     ------
     InputError
-        If there are fewer than two folders, or they have no study, method or seed in common.
+        If there are fewer than two folders, or if the folders have no common study, method or seed.
 
     Notes
     -----
-    A metric is computed in each folder, with the settings that its own validation data chose, and
-    averaged: FD-Shifts averages runs that each hold out other classes. The folders share pictures,
-    whose classes are known in one folder and new in another. Source indices match the pictures, and
-    the influence of a picture on the mean is the mean of its influences in the folders. The cost is
-    that of `results_of` for each folder.
+    A metric is computed in each folder, with the settings that are selected on the validation data
+    of the folder, and averaged over the folders as in FD-Shifts. An image may belong to a known
+    class in one folder and to a new class in another folder. Images of different folders are
+    matched by their source indices. The influence of an image on the mean is the mean of its
+    influences in all folders. The cost for each folder is the cost of `results_of`.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def rotated_results(
 
 @dataclass(eq=False)
 class _RotationResults:
-    """The results of the studies that were added so far."""
+    """Collect the results of studies."""
 
     rotations: Sequence["_Rotation"]
     metrics: Sequence[Metric]
@@ -137,7 +139,7 @@ class _RotationResults:
         self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
     def add(self, study: Study) -> None:
-        """Average every metric on one study over the rotations, and the curves."""
+        """Add the comparison by each metric, and the mean curves, of a study."""
         for rotation in self.rotations:
             rotation.open(study)
         for metric in self.metrics:
@@ -152,11 +154,12 @@ class _RotationResults:
             ]
             study_results = compared(units, metric, self.plan, headline=study.headline)
             self.studied[name].append(study_results)
-        methods, seed = self.methods[self.primary], self.seeds[self.primary][0]
-        self.curves |= dict(_curves(self.rotations, study, methods, seed, self.primary))
+        methods = self.methods[self.primary]
+        first_seed = self.seeds[self.primary][0]
+        self.curves |= dict(_curves(self.rotations, study, methods, first_seed, self.primary))
 
     def results(self, columns: tuple[Study, ...], first: Store) -> BenchmarkResults:
-        """Combine the results into one record, with the facts of the first folder."""
+        """Combine the results of all studies with the facts that all folders share."""
         stores = [rotation.reading.store for rotation in self.rotations]
         first_rotation = self.rotations[0]
         chosen = tuple(
@@ -175,7 +178,7 @@ class _RotationResults:
             f"({folders}), each with the settings that its own validation data chose.",
         )
         findings = [*about_choices(chosen), *about_studies(columns), note]
-        # Facts that all folders share, and their total time.
+        # The duration is the sum over the folders.
         shared_facts = {
             name: fact
             for name, fact in first.facts.items()
@@ -214,7 +217,7 @@ class _RotationResults:
 
 
 class _Rotation:
-    """One folder: its settings, and the samples of the current study."""
+    """A folder of runs with the selected settings and the samples of the current study."""
 
     def __init__(
         self,
@@ -244,21 +247,22 @@ class _Rotation:
         self.reading.over(study)
 
     def _source_indices(self, study: Study, run: Run) -> IntArray:
-        """Return the source index of each sample, which is the same in all folders."""
+        """Return the source index of each sample, which identifies an image in all folders."""
         exposure_indices = [scores.source_indices for scores in self.reading.parts(study, run)]
-        all_indices = np.concatenate(exposure_indices)
-        # Known and new classes of one source already have distinct source indices.
-        if (
-            len(exposure_indices) == 1
-            or not np.intersect1d(exposure_indices[0], np.concatenate(exposure_indices[1:])).size
-        ):
-            return all_indices
+        first_exposure, *other_exposures = exposure_indices
+        # If known and new classes are images of the same source, their indices are distinct.
+        is_distinct = (
+            not other_exposures
+            or not np.intersect1d(first_exposure, np.concatenate(other_exposures)).size
+        )
+        if is_distinct:
+            return np.concatenate(exposure_indices)
         return np.concatenate(
             [indices + i * _INDEX_OFFSET for i, indices in enumerate(exposure_indices)]
         )
 
     def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
-        """Return the methods for one seed, with picture codes that match across folders."""
+        """Return the scored methods for a seed, with clusters that match across folders."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         unit = self.samples.unit(seed, runs, calibrated=needs_probabilities(metric))
         codes = np.unique(self.places, return_inverse=True)[1].astype(np.int64)
@@ -267,7 +271,7 @@ class _Rotation:
 
 
 def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies that all folders share, without those that average other studies."""
+    """Return the studies of all folders, without studies that are averages of other studies."""
     studies = {s.name: s for s in select_studies(stores[0], requested) if not s.parts}
     other_names = [[study.name for study in select_studies(store, None)] for store in stores[1:]]
     return tuple(
@@ -276,7 +280,7 @@ def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) ->
 
 
 def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> list[ItemT]:
-    """Return the items that all folders have; raise an error if there are none."""
+    """Return the items that are in all folders, or raise an error if there are none."""
     first, *others = items_by_folder
     common = [item for item in first if all(item in items for items in others)]
     if not common:
@@ -287,7 +291,7 @@ def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> lis
 def _curves(
     rotations: Sequence[_Rotation], study: Study, methods: Sequence[str], seed: int, metric: str
 ) -> Iterator[tuple[tuple[str, str], CurvePoints]]:
-    """Yield the mean curve over the rotations, for one seed."""
+    """Yield the mean curve over the rotations for each method."""
     for name in methods:
         runs = [rotation.runs_by_metric[metric].runs[name][seed] for rotation in rotations]
         cases = [

@@ -1,4 +1,4 @@
-"""The scores of a study: read once, with losses and calibrated probabilities."""
+"""Read the scores of a study and compute losses and calibrated probabilities."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,17 +20,20 @@ from abstain_bench.runs.selection import to_predictions
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
 from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, studies_of, study_loss
 
-#: Maximum number of cached samples between metrics; each takes about 100 bytes.
+#: Maximum number of samples that remain cached between metrics. A sample needs about 100 bytes.
 _MAX_CACHED: Final = 2_000_000
 
 
 def uses_mean_prediction(method: str) -> bool:
-    """Return whether a method scores the mean prediction; added methods do not."""
+    """Return whether a method scores the mean prediction. Added methods never do."""
     return method in METHODS and METHODS[method].uses_mean_prediction
 
 
 class StoredScores:
-    """The scores of a store, cached until no later study in the sequence needs them."""
+    """Read the scores of a store and cache them until no further study needs them.
+
+    `studies` contains the studies in the order in which their scores are needed.
+    """
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
@@ -39,7 +42,10 @@ class StoredScores:
         self._read: dict[tuple[str, str], RunScores] = {}
 
     def run(self, setting: tuple[str, str], seed: int) -> Run | None:
-        """Return the run of an arm, setting and seed; None if it was not tested."""
+        """Return the run of a setting and a seed, or None if the run was not tested.
+
+        `setting` is a pair of the names of the training objective and of the setting.
+        """
         return self._runs.get((*setting, seed))
 
     def parts(self, study: Study, run: Run) -> list[RunScores]:
@@ -51,14 +57,20 @@ class StoredScores:
         return [self._read[run.name, key] for key in study.exposures]
 
     def validation(self, run: Run) -> RunScores | None:
-        """Return the validation scores of a run; None if they were not stored."""
+        """Return the validation scores of a run, or None if they were not stored."""
         try:
             return self.store.scores(run, VALIDATION)
         except InputError:
             return None
 
     def study(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
-        """Return the scores of runs for a study by run name; all must contain the same pictures."""
+        """Return the scores of runs for a study by the name of the run.
+
+        Raises
+        ------
+        FileFormatError
+            If the runs were tested on different images or in different orders.
+        """
         scores_by_run: dict[str, RunScores] = {}
         for run in runs:
             scores = scores_by_run[run.name] = concatenate_scores(study, self.parts(study, run))
@@ -72,7 +84,7 @@ class StoredScores:
         return scores_by_run
 
     def over(self, study: Study) -> None:
-        """Remove the scores that no later study needs."""
+        """Remove the cached scores that no further study needs."""
         self._n_pending_uses.subtract(study.exposures)
         self._read = {
             key: scores for key, scores in self._read.items() if self._n_pending_uses[key[1]] > 0
@@ -80,7 +92,7 @@ class StoredScores:
 
 
 class Calibrators:
-    """Platt scaling of every method of every run, fitted on first use."""
+    """Fit Platt scaling for methods of runs on first use."""
 
     def __init__(self, reading: StoredScores) -> None:
         self._reading = reading
@@ -88,7 +100,7 @@ class Calibrators:
         self._fitted: dict[tuple[str, str], CalibratedScore | None] = {}
 
     def validation(self, run: Run, method: str) -> Predictions | None:
-        """Return the validation predictions of a method; None unless all are finite."""
+        """Return the validation predictions of a method, or None if a confidence is not finite."""
         if run.name not in self._validation:
             self._validation[run.name] = self._reading.validation(run)
         scores = self._validation[run.name]
@@ -97,7 +109,7 @@ class Calibrators:
         return to_predictions(scores, [method], uses_mean_prediction=uses_mean_prediction(method))
 
     def can_calibrate(self, run: Run, method: str) -> bool:
-        """Return whether a method can be calibrated."""
+        """Return whether Platt scaling of a method can be fitted."""
         key = (run.name, method)
         if key not in self._fitted:
             validation = self.validation(run, method)
@@ -105,8 +117,12 @@ class Calibrators:
         return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Return the probabilities of being correct; `can_calibrate` must be true."""
-        validation, calibrated = self.validation(run, method), self._fitted[run.name, method]
+        """Convert confidences to probabilities of correct predictions.
+
+        Call `can_calibrate` before this method. It must return True.
+        """
+        validation = self.validation(run, method)
+        calibrated = self._fitted[run.name, method]
         if validation is None or calibrated is None:
             raise MissingInputError(
                 f"{method!r} has no confidences of the validation data of {run.name!r}"
@@ -115,7 +131,7 @@ class Calibrators:
         try:
             probability = calibrated.score(predictions).probability
         except MissingInputError:
-            # Only the validation scores lay within [0, 1], so they are no probabilities.
+            # Some test scores are outside of [0, 1], so the scores are not probabilities.
             values = validation.confidence[method]
             probability = fit_platt(values, per_sample_loss(validation)).apply(confidence)
         return np.asarray(probability)
@@ -130,10 +146,10 @@ def _fit_calibration(method: str, validation: Predictions) -> CalibratedScore | 
 
 @dataclass(frozen=True, eq=False)
 class StudySamples:
-    """The scores of all runs for one study, with cached losses for several metrics.
+    """Compute and cache the losses and sorted samples of a study.
 
-    `scores` maps the name of each run to its scores for all exposures of the study, concatenated.
-    `outlier_cost` is the cost of an accepted new class, in studies about costs.
+    `scores` maps names of runs to the concatenated scores of all exposures of the study.
+    `outlier_cost` is the cost of an accepted sample of a new class in studies with costs.
     """
 
     study: Study
@@ -145,7 +161,7 @@ class StudySamples:
     _scored: dict[tuple[str, str, bool], Scored] = field(default_factory=dict)
 
     def missing(self, run: Run, method: str) -> str:
-        """Return why a method has no values for the study, or an empty string."""
+        """Return the reason for which a method has no values. The reason is empty otherwise."""
         scores = self.scores[run.name]
         if method not in scores.confidence:
             return scores.reasons.get(method, f"no confidences for {self.study.name}")
@@ -154,22 +170,24 @@ class StudySamples:
         return ""
 
     def judged(self, run: Run, method: str) -> StudyLoss:
-        """Return the loss of the prediction that a method scores."""
-        key = (run.name, uses_mean_prediction(method))
+        """Return the losses of the predictions that a method scores."""
+        is_mean_prediction = uses_mean_prediction(method)
+        key = (run.name, is_mean_prediction)
         if key not in self._judged:
-            scores = self.scores[run.name]
-            cost = self.outlier_cost
             self._judged[key] = study_loss(
-                self.study, scores, uses_mean_prediction=key[1], outlier_cost=cost
+                self.study,
+                self.scores[run.name],
+                uses_mean_prediction=is_mean_prediction,
+                outlier_cost=self.outlier_cost,
             )
         return self._judged[key]
 
     def scored(self, run: Run, method: str) -> Scored:
-        """Return the input of metrics, from the original confidence."""
+        """Return the scored samples with the original confidences."""
         return self._score_samples(run, method, calibrated=False)
 
     def calibrated(self, run: Run, method: str) -> Scored:
-        """Return the input of metrics, from the calibrated confidence."""
+        """Return the scored samples with calibrated confidences."""
         return self._score_samples(run, method, calibrated=True)
 
     def unit(
@@ -180,7 +198,10 @@ class StudySamples:
         calibrated: bool = False,
         named: Study | None = None,
     ) -> ScoredRun:
-        """Return all methods on these samples for one seed; `named` replaces the study name."""
+        """Return the scored samples of all methods for a seed.
+
+        If `named` is set, the name of this study replaces the name of the study of the samples.
+        """
         first = self.scores[next(iter(methods.values())).name]
         return ScoredRun(
             data=(("study", (named or self.study).name),),
@@ -192,7 +213,7 @@ class StudySamples:
             labels=first.labels,
             cluster=self._cluster,
             group=first.source_indices,
-            # All methods have rows of the same files.
+            # All methods score the same rows of the same files.
             matched_by="name",
         )
 
@@ -202,7 +223,10 @@ class StudySamples:
         return StudySamples(study, subsets, self.calibrators, self.classes, self.outlier_cost)
 
     def averaged_parts(self, reading: StoredScores, run: Run) -> list["StudySamples"]:
-        """Return the samples of the studies that this study averages; empty for most studies."""
+        """Return the samples of each part of a study that is an average over parts.
+
+        The list is empty for all other studies.
+        """
         studies = {study.name: study for study in studies_of(reading.store.exposures)}
         parts, start = [], 0
         for study in (studies[name] for name in self.study.parts):
@@ -212,20 +236,21 @@ class StudySamples:
         return parts
 
     def forget(self) -> None:
-        """Clear the cache of sorted samples if it is large; metrics then sort again."""
+        """Clear the cache of sorted samples if it is large."""
         if sum(s.n_rows for s in self._scored.values()) > _MAX_CACHED:
             self._scored.clear()
 
     @cached_property
     def _cluster(self) -> IntArray:
-        """Codes of the images, which are equal for copies of an image."""
+        """Code of the image of each sample. Copies of an image have equal codes."""
         source_indices = next(iter(self.scores.values())).source_indices
         return np.unique(source_indices, return_inverse=True)[1].astype(np.int64)
 
     def _score_samples(self, run: Run, method: str, *, calibrated: bool) -> Scored:
         key = (run.name, method, calibrated)
         if key not in self._scored:
-            scores, losses = self.scores[run.name], self.judged(run, method)
+            scores = self.scores[run.name]
+            losses = self.judged(run, method)
             prediction = scores.prediction_for(uses_mean_prediction(method))
             confidence = scores.confidence[method]
             probability = self.calibrators.apply(run, method, confidence) if calibrated else None

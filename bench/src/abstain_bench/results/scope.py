@@ -1,4 +1,4 @@
-"""Select what a report compares: metrics, studies, methods and seeds; with notes."""
+"""Select the metrics, studies, methods and seeds of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 
 def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
-    """Return the metrics with these names, or those of the configuration."""
+    """Return the metrics with these names. By default, return those of the configuration."""
     requested = reported_metrics(store) if names is None else names
     metrics = [metric_named(name) for name in _as_list(requested)]
     for metric in metrics:
@@ -42,7 +42,10 @@ def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, .
 
 
 def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies with these names, or all of them, in the order of the tables."""
+    """Return the studies with these names in the order of the tables.
+
+    By default, return all studies.
+    """
     studies = studies_of(store.exposures)
     if names is None:
         return studies
@@ -54,7 +57,10 @@ def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ..
 def select_methods(
     choices: Sequence[SelectedSetting], names: Sequence[str] | None
 ) -> tuple[SelectedSetting, ...]:
-    """Return the choices of the methods with these names, or of all methods."""
+    """Return the selected settings of the methods with these names.
+
+    By default, return the settings of all methods.
+    """
     if names is None:
         return tuple(choices)
     available = [choice.method for choice in choices]
@@ -64,7 +70,7 @@ def select_methods(
 
 
 def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
-    """Return methods in the order of the catalogue, then all others in their order."""
+    """Sort methods in the order of the catalogue, followed by methods that are not in it."""
     in_catalogue = [name for name in METHODS if name in names]
     return [*in_catalogue, *(name for name in dict.fromkeys(names) if name not in METHODS)]
 
@@ -72,7 +78,7 @@ def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
 def methods_without_scores(
     store: Store, choices: Sequence[SelectedSetting]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the methods of the configuration without a score in any run, with the reason."""
+    """Yield each method of the configuration without a score in any run, with the reason."""
     scored = {choice.method for choice in choices}
     configured = (match_spelling(name, METHODS) for name in store.config.get("methods", ()))
     missing = [name for name in configured if name not in scored]
@@ -108,13 +114,12 @@ def _check_names(
 def select_settings(
     store: Store, metrics: Sequence[str], chosen_by: str | None = None
 ) -> tuple[SelectedSetting, ...]:
-    """Select the setting of every method for every metric on the validation data.
+    """Select the best setting of each method on the validation data for each metric.
 
-    If `chosen_by` is set, this metric selects the settings for all metrics, and `value` is its
-    value.
-
-    Values that the runner did not compute, for a new method or metric, are computed from the tested
-    runs. A method without confidences on the validation data gets the first setting.
+    If `chosen_by` is set, this metric selects the settings for all metrics, and the attribute
+    `value` of a setting is the value of this metric. Validation metrics that the run did not store
+    are computed from the tested runs. For a method without confidences on the validation data, the
+    first setting is selected.
     """
     if chosen_by is not None:
         choices = select_settings(store, [metric_named(chosen_by).name])
@@ -132,7 +137,7 @@ def _with_all_values(
     metrics: Sequence[str],
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod],
 ) -> StoredRun:
-    """Return the run with the validation values of all its methods and all metrics."""
+    """Add missing validation values of a tested run, for all its methods and all metrics."""
     if not stored_run.test_file:
         return stored_run
     methods = store.scores(stored_run.run, store.exposures[0].key).confidence
@@ -143,7 +148,7 @@ def _with_all_values(
     }
     if not incomplete:
         return stored_run
-    # The runs of all seeds of an ensemble share their files.
+    # The seeds of an ensemble have the same files.
     key = (stored_run.validation_file or stored_run.run.name, frozenset(incomplete))
     if key not in cache:
         cache[key] = _validation_values(store, stored_run, incomplete, metrics)
@@ -158,7 +163,7 @@ def _with_all_values(
 def _validation_values(
     store: Store, stored_run: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> _ValuesByMethod:
-    """Return the values of methods on the validation data, None for each that does not exist."""
+    """Compute metrics of methods on the validation data. Values that do not exist are None."""
     computed: _ValuesByMethod = {}
     if stored_run.validation_file:
         computed = validation_values(store.scores(stored_run.run, VALIDATION), methods, metrics)
@@ -169,16 +174,16 @@ def _validation_values(
 # ------------------------------------------------------------ the seeds that all methods have
 @dataclass(frozen=True)
 class ComparableRuns:
-    """The runs that one metric compares: the same seeds for every method.
+    """Runs of methods that a metric compares, with the same seeds for all methods.
 
     Attributes
     ----------
     runs : mapping
-        The run of each method and seed.
+        Runs by method and seed.
     excluded_seeds : tuple of int
-        Seeds that some method does not have.
+        Seeds that are excluded because a method has no run for them.
     reasons_of_exclusion : mapping
-        The reason for each method that is excluded.
+        Reasons by name for the excluded methods.
     """
 
     runs: Mapping[str, Mapping[int, Run]]
@@ -187,7 +192,7 @@ class ComparableRuns:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, in order."""
+        """Common seeds of all methods."""
         return tuple(next(iter(self.runs.values()), {}))
 
 
@@ -196,8 +201,8 @@ def select_comparable_runs(
 ) -> ComparableRuns:
     """Select the methods and seeds with the largest number of comparable values.
 
-    A comparison requires every method in every seed. If a network is missing, either its seed is
-    excluded for all methods, or its methods for all seeds, whichever keeps more values.
+    A comparison requires all methods for all seeds. If a network is missing, either its seed or its
+    methods are excluded. The alternative with more remaining values is chosen.
     """
     runs_by_method: dict[str, dict[int, Run]] = {}
     reasons: dict[str, str] = {}
@@ -226,7 +231,7 @@ def select_runs(
     metrics: Sequence[Metric],
     first_study: Study,
 ) -> dict[str, ComparableRuns]:
-    """Select the comparable runs of the selected settings, by metric."""
+    """Select the comparable runs of the selected settings for each metric."""
     return {
         metric.name: select_comparable_runs(
             [choice for choice in choices if choice.metric == metric.name], scores, first_study
@@ -236,7 +241,7 @@ def select_runs(
 
 
 def all_runs(runs_by_metric: Mapping[str, ComparableRuns]) -> dict[str, Run]:
-    """Return the runs that any metric compares, by name."""
+    """Return all compared runs by name, over all metrics."""
     return {
         run.name: run
         for comparable in runs_by_metric.values()
@@ -254,7 +259,10 @@ def check_tested(store: Store) -> None:
 
 
 def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
-    """Return the seeds with the largest product of methods and seeds; if equal, more methods."""
+    """Return the seeds that maximize the number of methods times the number of seeds.
+
+    Among sets with equal products, the set with more methods is returned.
+    """
     seed_sets = {frozenset(runs) for runs in runs_by_method.values()}
     seed_sets |= {first & second for first in seed_sets for second in seed_sets}
 
@@ -268,7 +276,7 @@ def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, .
 def _runs_by_seed(
     choice: SelectedSetting, scores: StoredScores, first_study: Study
 ) -> Iterator[tuple[int, Run]]:
-    """Yield the seeds and runs that have confidences of a method."""
+    """Yield pairs of seed and run with confidences of the method."""
     for seed in scores.store.seeds:
         run = scores.run((choice.arm, choice.setting), seed)
         if run is not None and choice.method in scores.parts(first_study, run)[0].confidence:
@@ -276,7 +284,7 @@ def _runs_by_seed(
 
 
 def _reason_without_runs(choice: SelectedSetting, scores: StoredScores, first_study: Study) -> str:
-    """Return why no run has confidences of a method."""
+    """Return the reason for which no run has confidences of a method."""
     setting = (choice.arm, choice.setting)
     runs = [run for seed in scores.store.seeds if (run := scores.run(setting, seed))]
     if not runs:
@@ -285,12 +293,12 @@ def _reason_without_runs(choice: SelectedSetting, scores: StoredScores, first_st
     return next(filter(None, reasons), f"no confidences for {first_study.name}")
 
 
-#: A study with fewer failures gets a warning.
+#: Number of failures below which a study has a warning.
 FEW_FAILURES: Final = 10
 
 
 def about_choices(choices: Sequence[SelectedSetting]) -> Iterator[Note]:
-    """Yield notes on settings that were selected with incomplete data."""
+    """Yield notes on settings that were selected with incomplete data, and on ensembles."""
     methods_by_note: dict[tuple[str, str], list[str]] = defaultdict(list)
     for choice in choices:
         if choice.note:
@@ -309,7 +317,7 @@ def about_choices(choices: Sequence[SelectedSetting]) -> Iterator[Note]:
 def about_runs(
     runs_by_metric: Mapping[str, ComparableRuns], facts: Mapping[str, Any]
 ) -> Iterator[Note]:
-    """Yield warnings on missing runs, and on methods that are excluded for that reason."""
+    """Yield warnings about excluded seeds, excluded methods and failed jobs."""
     for seeds, metrics in _grouped(
         (selected.excluded_seeds, metric) for metric, selected in runs_by_metric.items()
     ):
@@ -340,7 +348,7 @@ def about_runs(
 def about_untested(
     chosen: Sequence[SelectedSetting], stored_runs: Sequence[StoredRun]
 ) -> Iterator[Note]:
-    """Yield a warning if a run was stopped before all selected networks were tested."""
+    """Yield a warning if some selected networks were not tested."""
     settings = {(item.arm, item.setting) for item in chosen}
     selected_runs = [item for item in stored_runs if (item.run.arm, item.run.setting) in settings]
     untested = [item.run.name for item in selected_runs if not item.test_file]
@@ -354,7 +362,7 @@ def about_untested(
 
 
 def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
-    """Yield a note on the assumption of the tests over all studies."""
+    """Yield a note on the independence assumption of tests over several studies."""
     if len([study for study in studies if study.headline]) > 1:
         yield Note(
             "dependent_studies",
@@ -364,7 +372,7 @@ def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
 
 
 def about_failures(units: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Yield a warning if a study has too few failures for reliable values."""
+    """Yield a warning if a study has fewer than `FEW_FAILURES` failures."""
     fewest = min(
         unit.count_samples_and_failures(method)[1] for unit in units for method in unit.scored
     )
@@ -379,7 +387,7 @@ def about_failures(units: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _grouped(pairs: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, list[str]]]:
-    """Yield each key with the metrics that have it."""
+    """Group pairs of key and metric by key."""
     metrics_by_key: dict[Any, list[str]] = defaultdict(list)
     for key, metric in pairs:
         metrics_by_key[key].append(metric)

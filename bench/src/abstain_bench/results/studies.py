@@ -1,10 +1,10 @@
-"""One metric of all methods on one study, and all studies in one `Comparison`.
+"""Compare methods by a metric on each study and over all studies.
 
-The engine is that of `abstain.compare`. Two things differ: only one study is in memory at a time,
-and some studies are the mean of others. FD-Shifts computes a metric for each of the five severities
-of a corruption and averages the values. All severities use the same networks and the same pictures,
-so the five values are not independent. The influence of a picture on the mean is the mean of its
-influences on the five values, and a resample contains the same pictures for all severities.
+The comparison uses the functions of `abstain.compare`. In contrast to `abstain.compare`, only one
+study is in memory at a time, and some studies are averages over parts. For example, FD-Shifts
+averages a metric over the five severities of a corruption. All severities use the same networks and
+images, so the five values are not independent. The influence of an image on the mean is the mean of
+its influences on the five values. A resample contains the same images for all severities.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,10 +42,10 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Studied:
-    """One metric of all methods on one study, without the samples.
+    """Comparison of all methods by a metric on a study.
 
-    `part` is the result of `abstain.compare` for one data set, with the samples removed from its
-    `sampled`. Only studies with `headline` set enter the comparison across all studies.
+    `part` is a comparison of one data set from which the samples were removed. Only studies for
+    which `headline` is True are used in the comparison over all studies.
     """
 
     part: DataSetComparison
@@ -54,19 +54,19 @@ class Studied:
 
     @property
     def sampled(self) -> MethodValues:
-        """The values and how they vary with the samples."""
+        """Values of the methods and their influences."""
         return self.part.sampled[0]
 
 
 def compared(units: Sequence[ScoredRun], metric: Metric, plan: Plan, *, headline: bool) -> Studied:
-    """Compare the methods on one study; the units are its runs."""
+    """Compare the methods on a study. `units` contains a scored run for each seed."""
     comparison = compare_data(units, [metric], plan)
     without_samples = replace(comparison, sampled=(_remove_samples(comparison.sampled[0]),))
     return Studied(without_samples, data_set_notes(units, comparison), headline)
 
 
 def _remove_samples(sampled: MethodValues) -> MethodValues:
-    """Remove the samples: the comparison of all studies needs only values and shares."""
+    """Remove the samples, which the comparison over all studies does not need."""
     placeholder = Scored(np.zeros(1), np.zeros(1))
     units = tuple(
         replace(
@@ -84,10 +84,10 @@ def _remove_samples(sampled: MethodValues) -> MethodValues:
 def comparison_of(
     studied: Sequence[Studied], metric: Metric, methods: Sequence[str], plan: Plan
 ) -> Comparison:
-    """Return the comparison of all studies, in the order of the tables, by one metric.
+    """Combine the comparisons by a metric on all studies.
 
-    The comparison across studies uses only headline studies, since the others contain the same
-    pictures again. It also leaves out studies in which a method has no value.
+    Tests over all studies use only headline studies, because the remaining studies contain the same
+    images. Studies with undefined values are omitted from these tests.
     """
     defined = [
         result.sampled for result in studied if result.headline and result.sampled.is_defined
@@ -110,18 +110,24 @@ def comparison_of(
 # ------------------------------------------------------------------- the mean over parts of a study
 @dataclass(frozen=True, eq=False)
 class _Mean(MethodValues):
-    """One metric on the parts of a study, for one seed or all seeds; its value is their mean."""
+    """Values of a metric on the parts of a study, for one seed or for all seeds.
+
+    The value of a method is the mean over the parts.
+    """
 
     parts: int = 1
 
     @property
     def seeds(self) -> list[tuple[ScoredRun, ...]]:
-        """The units of each seed."""
+        """Scored runs on all parts for each seed."""
         starts = range(0, len(self.runs), self.parts)
         return [self.runs[start : start + self.parts] for start in starts]
 
     def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
-        """Return the fewest samples and failures over the seeds, each summed over the parts."""
+        """Return the minimum numbers of samples and failures over the seeds.
+
+        The numbers of each seed are sums over the parts.
+        """
         if run is not None:
             return super().count_samples_and_failures(method, run)
         sums = [
@@ -132,7 +138,10 @@ class _Mean(MethodValues):
         return n, failures
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the fewest failures over the seeds, each summed over the parts."""
+        """Return the minimum number of failures over the seeds and methods.
+
+        The number of each seed is a sum over the parts.
+        """
         names = [self.methods[i] for i in methods] or self.methods
         totals = []
         for seed_runs in self.seeds:
@@ -150,9 +159,9 @@ def averaged(
 ) -> Studied:
     """Compare the methods by the mean over the parts of a study.
 
-    Every seed has one unit for each part, in the same order. The estimates are the mean over the
-    parts of each seed, and the mean of these over the seeds. If the parts contain different
-    pictures, nothing is resampled, and only the influences account for shared pictures.
+    `seeds` contains for each seed a scored run on each part, in the same order. The estimates are
+    means over the parts for each seed, and means over the parts and seeds. If the parts contain
+    different images, there is no bootstrap, and the influences account for common images.
     """
     replicates = _resample_seeds(seeds, metric, plan)
     seed_means = [_average_seed(seed_runs, metric) for seed_runs in seeds]
@@ -178,7 +187,7 @@ def averaged(
 
 
 def _estimates(seed_means: Sequence[_Mean], overall: _Mean, plan: Plan) -> Iterator[Estimate]:
-    """Return the mean over the parts of each seed, and over the seeds."""
+    """Yield the estimates of each seed and, for several seeds, the means over the seeds."""
     for seed_mean in seed_means:
         for i in range(len(seed_mean.methods)):
             yield mean_estimate(seed_mean, i, plan, seed_mean.runs[0].run)
@@ -187,6 +196,7 @@ def _estimates(seed_means: Sequence[_Mean], overall: _Mean, plan: Plan) -> Itera
 
 
 def _average_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
+    """Compute a metric on all parts of a study for one seed."""
     values_by_run = compute_values(metric, units, RowWeights.from_runs(units))
     return _Mean(
         metric,
@@ -201,11 +211,13 @@ def _average_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
 
 
 def _combine_seeds(seed_means: Sequence[_Mean]) -> _Mean:
-    """Combine the units of all seeds, which contain the same images."""
+    """Combine the values of all seeds, which use the same images."""
     shares = [mean.shares for mean in seed_means if mean.shares is not None]
     reasons = [mean.unreliable_reasons for mean in seed_means if mean.unreliable_reasons]
-    # The first reason of any seed, for each method.
-    first_reasons = tuple(next(filter(None, r), "") for r in zip(*reasons, strict=True))
+    # Each method has the first reason that is not empty in any seed.
+    first_reasons = tuple(
+        next(filter(None, method_reasons), "") for method_reasons in zip(*reasons, strict=True)
+    )
     return replace(
         seed_means[0],
         runs=tuple(unit for mean in seed_means for unit in mean.runs),
@@ -217,7 +229,7 @@ def _combine_seeds(seed_means: Sequence[_Mean]) -> _Mean:
 
 
 def _seed_values(seed_means: Sequence[_Mean], overall: _Mean) -> MethodValues:
-    """Return the means of the seeds as the values of runs."""
+    """Convert the means over the parts of each seed to values of one run for each seed."""
     replicates = [
         seed_mean.mean_replicates for seed_mean in seed_means if seed_mean.replicates is not None
     ]
@@ -236,13 +248,18 @@ def _seed_values(seed_means: Sequence[_Mean], overall: _Mean) -> MethodValues:
 def _resample_seeds(
     seeds: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan
 ) -> list[FloatArray] | None:
-    """Resample the same pictures in all parts: (parts, k, resamples) for each seed, or None."""
+    """Resample the images of a study, with the same images in all parts.
+
+    The list contains an array of shape (parts, methods, resamples) for each seed. The result is
+    None if no bootstrap is requested, if there are fewer than two methods, or if the parts contain
+    different images.
+    """
     if not plan.resamples or len(seeds[0][0].scored) < 2:
         return None
     source_indices = [np.unique(np.asarray(unit.group)) for unit in seeds[0]]
     if not all(np.array_equal(source_indices[0], indices) for indices in source_indices[1:]):
         return None
-    # The random draws depend only on the seed and on the number of pictures.
+    # Resamples depend only on the random seed and the number of images.
     by_part = [
         resample_values([metric], units, plan.resamples, plan.seed)[0]
         for units in zip(*seeds, strict=True)

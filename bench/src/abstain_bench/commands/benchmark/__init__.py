@@ -1,4 +1,4 @@
-"""`abstain benchmark`: train networks, compute and rank scores, write reports."""
+"""Define the command `abstain benchmark`."""
 
 from cyclopts import App
 
