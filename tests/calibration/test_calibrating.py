@@ -218,7 +218,7 @@ def test_what_cannot_be_is_refused(arguments, error, words):
 def test_other_things_than_scores_raise_an_error(given):
     with pytest.raises(InputError, match="a score must be a name or a fitted score"):
         calibrate(given, predictions())
-    with pytest.raises(InputError, match="`calibrated` must be what `calibrate` returned"):
+    with pytest.raises(InputError, match="`calibrated` must be a result of `calibrate`"):
         calibration_check(given, predictions())
 
 
@@ -313,7 +313,7 @@ def test_an_infinite_likelihood_is_said():
         "nll_correct"
     )
     assert np.isnan(number.after)
-    assert number.reason == "after: it is infinite: 2 samples had probability 0 of what happened"
+    assert number.reason == "after: it is infinite: the outcomes of 2 samples had probability 0"
     same = calibration_check(calibrate("confidence", fit, method="isotonic"), fit)
     assert same.change("nll_correct").after == 0
 
