@@ -285,8 +285,7 @@ def weight_scale(total: float, n: int) -> float:
     """Return the factor by which n weights with this total are multiplied.
 
     The factor is 1 if the total is between 2^-52 and 2^52. A larger total is scaled to about 2^52.
-    A
-    smaller total is scaled to n, so that the mean weight is 1.
+    A smaller total is scaled to n, so that the mean weight is 1.
     """
     mantissa, exponent = math.frexp(total)
     if abs(exponent) <= _MAX_EXPONENT or not 0 < total < math.inf:

@@ -59,8 +59,7 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight w counts as w samples. Samples with
         weight 0 are ignored, and all samples of a batch may have weight 0. States that require a
-        0/1
-        loss do not support weights.
+        0/1 loss do not support weights.
 
     Returns
     -------

@@ -194,7 +194,7 @@ class SelectiveScorer(WeightedScorer):
         y : array-like of shape (n,)
             True classes. Predictions for unknown classes are always wrong.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights.
+            Frequency weights. A sample with an integer weight w counts as w samples.
 
         Returns
         -------
@@ -259,7 +259,7 @@ class RuleScorer(WeightedScorer):
         y : array-like of shape (n,)
             True classes.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights.
+            Frequency weights. A sample with an integer weight w counts as w samples.
 
         Returns
         -------

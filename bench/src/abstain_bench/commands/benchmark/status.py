@@ -63,7 +63,7 @@ def _configuration_text(progress: "Progress") -> str:
 
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
-    """Print the costs by stage and by score."""
+    """Print the number of jobs and the time of each stage and of each score."""
     from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     out = console()
@@ -83,6 +83,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 
 
 def _print_remaining(progress: "Progress") -> None:
+    """Print running, interrupted and failed jobs, and whether the run is complete."""
     out = console()
     for step in progress.running_jobs:
         out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
@@ -106,10 +107,11 @@ def _print_remaining(progress: "Progress") -> None:
 
 
 def _objectives_table(progress: "Progress") -> Table:
+    """Return a table with the progress of the networks of each training objective."""
     counts = ("networks", "trained", "validated", "to test", "tested")
     table = plain_table(["arm"], counts)
     for arm in progress.arms:
-        # The tests are known after all networks are validated.
+        # The number of networks to test is unknown until all networks are validated.
         to_test = str(arm.n_to_test) if progress.is_validated else "?"
         numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
         table.add_row(plain_text(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
