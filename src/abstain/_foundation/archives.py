@@ -1,4 +1,4 @@
-"""Read arrays from .npz and .npy files, whose headers are validated first. Reject pickles.
+"""Read arrays from .npz and .npy files. Invalid headers and pickles are rejected.
 
 An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
 only requested arrays are read, after their size was compared with the file and the memory.
@@ -32,13 +32,13 @@ _MAX_EXPANSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 _MAX_ARRAYS = 10_000
 #: Maximum size of a header. NumPy has the same limit, but applies it after reading.
 _MAX_HEADER_BYTES = 10_000
-#: The record at the end of an archive: its signature, the position of the number of members in the
-#: record, and the maximum size of the record including a comment.
+#: Signature of the record at the end of an archive, position of the number of members in the
+#: record, and maximum size of the record including a comment.
 _END_SIGNATURE, _COUNT_OFFSET, _MAX_END_BYTES = b"PK\x05\x06", 10, 22 + (1 << 16)
 _MANY_MEMBERS = 0xFFFF
 #: Size of the local header of a member in the archive, without the name of the member.
 _LOCAL_HEADER_BYTES = 30
-#: Number of bytes before an array header: signature, version and at most the length of the header.
+#: Maximum number of bytes before an array header, for the signature, the version and the length.
 _PREAMBLE_BYTES = 12
 _BLOCK = 1 << 20
 

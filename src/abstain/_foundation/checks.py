@@ -273,8 +273,9 @@ def positive_int(x: Any, name: str) -> int:
 
 # ------------------------------------------------------------------------------------ weights
 #: Weights are not rescaled if their total is between 2^-52 and 2^52. Metrics that depend on the
-#: number of samples, such as the plug-in AURC, use the total as this number. Above the limits,
-#: adding a sample does not change the total in float64. Below, the total cannot be such a number.
+#: number of samples, such as the plug-in AURC, use the total as the number of samples. Above the
+#: limits, adding a sample does not change the total in float64. Below the limits, the total cannot
+#: be a number of samples.
 _MAX_EXPONENT = 52
 
 #: Maximum exponent of the scale factor, which keeps the factor finite for subnormal weights.

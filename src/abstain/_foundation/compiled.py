@@ -51,7 +51,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 @njit()
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write keys of non-negative confidences to the front and of negative ones to the back.
+    """Write non-negative keys to the front of the array and negative keys to the back.
 
     Returns the number of non-negative confidences, or -1 if a confidence is not finite.
     """
@@ -63,7 +63,7 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
         is_negative = pattern > sign_bit
         is_invalid |= (pattern & ~sign_bit) >= infinity
         magnitude = pattern << one
-        # Both ends are written without a branch, which mixed signs would make unpredictable.
+        # The loop writes to both ends, because a processor cannot predict a branch on mixed signs.
         keys[front] = ~(magnitude | keys.dtype.type(loss[i] == 0))
         keys[back] = magnitude | keys.dtype.type(loss[i] != 0) if is_negative else keys[back]
         front += not is_negative
@@ -86,7 +86,7 @@ def _append_group_ends(
         n_failures += keys[j] & 1
         group_ends[size] = j + 1
         cumulative_failures[size] = n_failures
-        # The entry is kept if the next key belongs to another group. There is no branch.
+        # The next entry overwrites this entry unless the next key belongs to another group.
         size += (keys[j] ^ keys[j + 1]) > 1
     return size, n_failures
 
@@ -139,7 +139,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
                 buffer[0, size], buffer[1, size] = end, n_failures
                 size += 1
             if size > 1:
-                # Each block has a separate sum, so the rounding error grows only with the blocks.
+                # The sums of blocks are separate, so the rounding error grows with the number of blocks.
                 block_rank_sum, block_area, block_untied = _sum_buffer(buffer, risk, size)
                 doubled_rank_sum += block_rank_sum
                 doubled_area += block_area
@@ -180,7 +180,7 @@ def find_group_ends(
     size, n_failures = 0, 0
     for i in range(n):
         n_failures += keys[i] & 1
-        # The entry is kept if a group ends here. A branch would be mispredicted.
+        # The next entry overwrites this entry unless a group ends here. A branch would be slow.
         group_ends[size] = i + 1
         cumulative_failures[size] = n_failures
         is_untied[size] = is_untied_success[i]

@@ -29,7 +29,7 @@ _STALE_AFTER = 3600
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that it is never incomplete."""
+    """Write a file under a temporary name and rename it, so that no reader sees a part of it."""
     with open_atomically(path) as file:
         file.write(content)
 
@@ -327,7 +327,7 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Publish the pending files of a set, if a killed run left such files."""
+    """Publish the pending files of a set if a killed run left such files."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return
@@ -354,13 +354,13 @@ def _read_journal(path: Path) -> dict[str, Any]:
 def _replace_files(
     pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
-    """Move the pending files to their names, and remove files of the previous set only."""
+    """Move the pending files to their names, and remove files that only the previous set has."""
     remaining = [name for name in hashes if (pending / name).is_file()]
     manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
     _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
     # A set without a manifest is incomplete, so the old manifest is removed first.
     (folder / MANIFEST).unlink(missing_ok=True)
-    # The page is moved first, because it is self-contained and tables must not exist without it.
+    # The page is moved first, because tables must not exist without the page.
     for name in sorted(remaining, key=lambda name: (not name.endswith(".html"), name)):
         (folder / name).parent.mkdir(exist_ok=True)
         # Another run may complete the same set at the same time.
@@ -376,7 +376,7 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove an unchanged file of the previous set, and its folder if that becomes empty."""
+    """Remove an unchanged file of the previous set. Remove its folder if the folder is empty."""
     if _has_hash(path, [hash_value]):
         path.unlink()
         with contextlib.suppress(OSError):

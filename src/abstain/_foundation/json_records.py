@@ -78,7 +78,7 @@ def parse_value(text: str, *, finite: bool = True) -> Any:
         raise_error("it holds a number of thousands of digits")
 
 
-#: An escape in JSON text: a surrogate pair, half of a surrogate pair, or another escape.
+#: Pattern of an escape in JSON text. The groups are a surrogate pair and half of a surrogate pair.
 _ESCAPE = re.compile(
     r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",

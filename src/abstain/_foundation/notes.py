@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from abstain.typing import Split
 
-#: Kinds of notes on reading data, which reports do not group: selected columns, external
-#: confidences of FD-Shifts, dropped rows, answers that the model refused, and all other notes.
+#: Kinds of notes on reading data, which reports do not group. The kinds are selected columns,
+#: external confidences of FD-Shifts, dropped rows, answers that the model refused, and other notes.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"

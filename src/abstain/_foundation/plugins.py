@@ -13,8 +13,8 @@ from abstain.errors import InputError
 
 T = TypeVar("T")
 
-#: Groups of entry points: commands, catalogues of `abstain list`, kinds of reports, and sections of
-#: existing kinds of reports.
+#: Groups of entry points for commands, catalogues of `abstain list`, kinds of reports, and sections
+#: of existing kinds of reports.
 COMMANDS: Final = "abstain.commands"
 CATALOGUES: Final = "abstain.catalogues"
 SUBJECTS: Final = "abstain.subjects"

@@ -23,7 +23,7 @@ def as_generator(rng: Rng) -> np.random.Generator:
 
 
 def as_seed(rng: Rng) -> int:
-    """Return `rng` if it is an integer, otherwise a seed drawn from `rng`, which can be stored."""
+    """Return `rng` if it is an integer. Otherwise, return a seed that `rng` generates."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(as_generator(rng).integers(2**63))
     as_generator(rng)  # This call raises an error for an invalid seed.

@@ -239,7 +239,8 @@ class CutCounts:
         """The samples as merged tie groups, as metrics require them. See `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
-        # The first group is above the last cut, the second at the last cut, the third below it.
+        # The first group is above the last cut, the second group at the last cut, and the third
+        # group below the last cut.
         at_cuts = slice(1, None, 2)
         between_cuts = slice(0, None, 2)
         n_groups = 2 * counts.cuts.size + 1
@@ -273,7 +274,11 @@ class CutCounts:
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return each cut, and between cuts the lowest threshold that accepts the samples there."""
+    """Return the confidence of each group, shape (2 k + 1,), in descending order.
+
+    At a cut, the confidence is the cut. Between cuts, the confidence is the lowest threshold that
+    accepts the samples between the cuts.
+    """
     dtype = np.dtype(f"f{state.first.precision // 8}")
     cuts = state.cuts[::-1].astype(dtype)
     values = np.empty(2 * cuts.size + 1, dtype)

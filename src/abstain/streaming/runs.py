@@ -191,7 +191,10 @@ class _Cursor:
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block into the buffer, or as many rows as the buffer has if a tie fills it."""
+        """Read a block of rows into the buffer.
+
+        If the buffer is larger than a block because of a tie, double the buffer.
+        """
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
@@ -213,7 +216,7 @@ def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array
         if chunks:
             yield _merge_sorted_rows(chunks)
         for cursor in cursors:
-            # Cursors that end below the bound still have enough rows.
+            # A cursor whose buffer contains rows below the bound still has enough rows.
             if cursor.has_more and cursor.min_buffered_confidence == bound:
                 cursor.read_block(block)
         cursors = [cursor for cursor in cursors if cursor.buffer.size]

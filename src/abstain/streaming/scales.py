@@ -1,9 +1,9 @@
-"""Map confidences to bins, monotonically and without knowing their range in advance.
+"""Map confidences to bins by monotone functions that do not depend on the range of the data.
 
-The maps use only operations that NumPy and PyTorch share and that do not round, which are bit
-patterns, exact differences and powers of two. Therefore, both libraries compute the same bins on
-every device, and a larger confidence never belongs to a lower bin. The certified limits require
-both properties.
+The maps use only operations that NumPy and PyTorch share and that do not round. The operations are
+bit patterns, exact differences and powers of two. Therefore, NumPy and PyTorch compute the same
+bins on every device. A larger confidence never belongs to a lower bin. The certified limits require
+these two properties.
 """
 
 from dataclasses import dataclass
@@ -73,12 +73,15 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return 0 for 0, and a bin from 1 to n_bins - 1 otherwise, of equal width in each octave."""
+    """Return 0 for 0, and a bin from 1 to n_bins - 1 for other magnitudes.
+
+    The bins within one octave have equal width.
+    """
     n_octaves, lowest_exponent = _OCTAVES[scale]
     n_bits_per_octave = (n_bins // n_octaves).bit_length() - 1
     is_double = magnitude.dtype == xp.float64
     mantissa_bits, exponent_bias = (52, 1023) if is_double else (23, 127)
-    # Exponent and mantissa of a positive float, read as one integer, grow with the float.
+    # The bits of a positive float, read as an integer, increase with the float.
     bits = magnitude.view(xp.int64 if is_double else xp.int32)
     lowest_index = (exponent_bias + lowest_exponent) << n_bits_per_octave
     index = (bits >> (mantissa_bits - n_bits_per_octave)) - lowest_index

@@ -21,7 +21,7 @@ class SelectivePrediction(NamedTuple):
     accepted : ndarray of shape (n,)
         Whether the decision rule accepts each prediction.
     confidence : ndarray of shape (n,)
-        Confidences on the scale of the threshold; higher is more confident.
+        Confidences on the scale of the threshold. A higher value is more confident.
 
     Examples
     --------

@@ -109,7 +109,7 @@ def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOu
 
 
 def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
-    """Return training and held-out rows. A share `cv` is held out, stratified by class."""
+    """Return training and held-out rows. The held-out share is `cv` in each class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test

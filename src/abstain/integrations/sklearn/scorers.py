@@ -199,8 +199,8 @@ class SelectiveScorer(WeightedScorer):
         Returns
         -------
         float
-            The metric; greater is better. If the metric is undefined, the value is NaN and a
-            warning is issued.
+            The metric. A greater value is better. If the metric is undefined, the value is NaN and
+            a warning is issued.
         """
         classifier_scoring = None
         if is_selective(estimator):
@@ -264,8 +264,8 @@ class RuleScorer(WeightedScorer):
         Returns
         -------
         float
-            The quantity; greater is better. If no sample is accepted, the selective risk is NaN and
-            a warning is issued.
+            The quantity. A greater value is better. If no sample is accepted, the selective risk is
+            NaN and a warning is issued.
         """
         if not is_selective(estimator):
             raise InputError(

@@ -62,6 +62,7 @@ def _study_page(
     board: Leaderboard, study: Study, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
     """Return the page of a study, with a sentence on the study and all of its results."""
+
     def sections() -> Iterator[doc.Block]:
         blocks = (
             back(("glance", "The benchmark"), ("tables", "All methods")),
