@@ -77,8 +77,8 @@ def _append_group_ends(
 ) -> tuple[int, int]:
     """Write the groups that end in ``keys[start:end]`` to the buffer, starting at entry 1.
 
-    Row 0 of the buffer contains the ends of the groups, and row 1 the cumulative failures. Returns
-    the used size of the buffer and the cumulative failures.
+    Row 0 of the buffer contains the ends of the groups. Row 1 contains the cumulative failures.
+    Returns the used size of the buffer and the cumulative failures.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
@@ -122,9 +122,10 @@ def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, flo
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
     """Return the sums over sorted keys that determine AURC and AUGRC.
 
-    Returns the number of failures, twice the sum of their ranks (averaged over ties), twice the
-    area under the selective risk as a function of the number of accepted samples, and the number of
-    tied samples.
+    Returns four numbers. The first number is the number of failures. The second number is twice the
+    sum of the ranks of the failures, which are averaged over ties. The third number is twice the
+    area under the selective risk as a function of the number of accepted samples. The fourth number
+    is the number of tied samples.
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
@@ -139,7 +140,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
                 buffer[0, size], buffer[1, size] = end, n_failures
                 size += 1
             if size > 1:
-                # The sums of blocks are separate, so the rounding error grows with the number of blocks.
+                # Each block has its own sum, so only the number of blocks affects the error.
                 block_rank_sum, block_area, block_untied = _sum_buffer(buffer, risk, size)
                 doubled_rank_sum += block_rank_sum
                 doubled_area += block_area
@@ -153,10 +154,12 @@ def find_group_ends(
 ) -> tuple[IntArray, IntArray, BoolArray]:
     """Return the ends of tie groups among consecutive keys.
 
-    `starts_group` states whether a group starts with the first key, and `ends_group` whether a
+    `starts_group` states whether a group starts with the first key. `ends_group` states whether a
     group ends with the last key. If `merge` is True, consecutive untied successes form one group.
-    Returns three arrays with an entry per group: the index of its last key plus 1, the cumulative
-    failures up to its end, and whether it consists of untied successes.
+
+    Returns three arrays with one entry per group. The first array contains the index of the last
+    key plus 1. The second array contains the cumulative failures up to the end of the group. The
+    third array states whether the group consists of untied successes.
     """
     n = keys.size
     # The masks are bytes and each loop is simple, so that the compiler vectorizes the loops.

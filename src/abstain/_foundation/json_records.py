@@ -1,4 +1,4 @@
-"""Parse records from JSON text, and look up the function that reads each kind of record.
+"""Parse records from JSON text, and find the function that reads each kind of record.
 
 `abstain.tables` reads and writes the files. It finds the functions here, because it cannot import
 the packages of its layer that define the records.

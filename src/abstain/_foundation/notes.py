@@ -25,7 +25,7 @@ class RowCount:
     n_total: int
 
     def __str__(self) -> str:
-        """Return the number and its share of all rows, such as "2 of 8 rows (25.00%)"."""
+        """Return the number and the share of rows as text, such as "2 of 8 rows (25.00%)"."""
         return f"{self.n:,} of {self.n_total:,} rows ({self.n / self.n_total:.2%})"
 
 

@@ -1,4 +1,4 @@
-"""`Scored`, validated samples that are sorted once and from which all metrics are computed."""
+"""Define `Scored`, the validated and sorted samples from which all metrics are computed."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-NumPy arrays use SciPy. For other libraries, the recurrence of each function increases the argument
-until the asymptotic series is exact.
+SciPy computes the functions of NumPy arrays. For other libraries, the recurrence of each function
+increases the argument until the asymptotic series is exact.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Metrics for Inspect and lm-evaluation-harness, two programs that evaluate language models.
+"""Define metrics for Inspect and lm-evaluation-harness, which evaluate language models.
 
 As an alternative, `abstain evaluate` reads the logs of both programs.
 """

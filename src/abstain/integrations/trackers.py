@@ -1,4 +1,4 @@
-"""Metrics as numbers by name, for training libraries and experiment trackers.
+"""Return metrics as numbers by name, for training libraries and experiment trackers.
 
 A function imports its library when it is called.
 """

@@ -23,7 +23,7 @@ _MIN_COMPILED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are buffered until there are enough to count them."""
+    """Counts of distinct values. New values are buffered and counted when the buffer is large."""
 
     #: Distinct values in ascending order, shape (k,).
     value: Array

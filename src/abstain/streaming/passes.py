@@ -297,8 +297,8 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
         State of the first pass over all samples. If several processes read the data, merge their
         states first.
     cuts : array of shape (c,), optional
-        Additional thresholds at which samples are counted. They are compared in the precision of
-        the confidences.
+        Additional thresholds at which samples are counted. The precision of the confidences is used
+        for comparisons with the thresholds.
 
     Returns
     -------
@@ -308,14 +308,14 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     Raises
     ------
     ShapeError, DomainError
-        If `cuts` is not one-dimensional, or if it contains NaN or infinity.
+        If `cuts` is not one-dimensional, or if `cuts` contains NaN or infinity.
 
     Notes
     -----
     The state is exact for every metric that does not need the confidences of individual successes.
     These metrics are AUGRC, the AURC estimators that average over ties, SELE, failure AUROC, and
-    working points at a coverage or a risk. The analytic intervals of the first four are also exact.
-    The state needs 28 bytes per cut in float32, independent of the number of samples.
+    working points at a coverage or a risk. The analytic intervals of the first four metrics are
+    also exact. The state needs 28 bytes per cut in float32, independent of the number of samples.
 
     References
     ----------

@@ -160,7 +160,7 @@ class RunRows:
 
 @dataclass
 class _Cursor:
-    """The reading position in a run, and the rows that were read but not yielded."""
+    """The reading position in a run, with the rows that were read but not yielded."""
 
     rows: Array | RunRows
     buffer: Array
@@ -193,7 +193,7 @@ class _Cursor:
     def read_block(self, block: int) -> None:
         """Read a block of rows into the buffer.
 
-        If the buffer is larger than a block because of a tie, double the buffer.
+        If a tie made the buffer larger than a block, read as many rows as the buffer contains.
         """
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))

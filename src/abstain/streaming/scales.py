@@ -97,7 +97,7 @@ def _as_int(xp: Any, x: Any) -> Any:
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     """Return the smallest float of a type in each bin except the first, shape (bins - 1,).
 
-    A larger float never belongs to a lower bin, so the search bisects over the sorted floats.
+    A larger float never belongs to a lower bin, so the function finds the float by bisection.
     """
     largest_float = float(np.finfo(dtype).max)
     minimum, maximum = (0.0, 1.0) if scale == "probability" else (-largest_float, largest_float)
@@ -105,7 +105,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)
     while (low < high).any():
-        # This expression equals (low + high) // 2, but the sum cannot overflow.
+        # This expression equals (low + high) // 2 but cannot overflow.
         middle = (low & high) + ((low ^ high) >> 1)
         value = _rank_to_float(middle, dtype).astype(np.float64)
         index = bin_index(np, np.clip(value, minimum, maximum), scale=scale, bins=bins)
@@ -118,7 +118,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BinCounts:
-    """The number of values in each bin, and their extremes."""
+    """The number of values in each bin, with the smallest and the largest value."""
 
     #: Number of values in each bin, shape (bins,).
     count: IntArray

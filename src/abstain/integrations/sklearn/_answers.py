@@ -1,4 +1,4 @@
-"""The predictions of a selective classifier, and the label that marks abstentions."""
+"""Define the predictions of a selective classifier and the label of abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple

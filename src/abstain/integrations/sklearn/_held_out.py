@@ -68,7 +68,7 @@ def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
 
 
 def check_no_params(params: Mapping[str, Any]) -> None:
-    """Raise an error if `fit` parameters are passed although the classifier is not fitted."""
+    """Raise an error if parameters are passed to `fit` and the classifier is already fitted."""
     for name in params:
         raise InputError(
             f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "

@@ -1,4 +1,4 @@
-"""Scorers for `cross_validate`, `GridSearchCV` and similar functions.
+"""Define scorers for `cross_validate`, `GridSearchCV` and similar functions.
 
 A scorer is a function of a fitted classifier, samples and labels. Scorers return values for which
 greater is better, so metrics for which lower is better are negated.
@@ -83,7 +83,7 @@ def failures_and_acceptance(
 
 
 def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores by name, or nothing if the classifier has no class scores."""
+    """Return the class scores by name. The result is empty without class scores."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
     return class_scores(estimator, X, scoring.select_method(estimator))

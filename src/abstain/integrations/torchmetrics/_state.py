@@ -1,4 +1,4 @@
-"""The state of a metric, which contains all samples or a histogram, and its synchronization."""
+"""Define the state of a metric, which contains all samples or a histogram."""
 
 import re
 from collections.abc import Callable
