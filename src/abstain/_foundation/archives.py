@@ -86,7 +86,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read the arrays with these names. A name without an array raises a KeyError."""
+        """Read the arrays with the given names. A name without an array raises a KeyError."""
         requested = tuple(names)
         for name in requested:
             if name not in self._names:
@@ -160,7 +160,7 @@ class Archive(Mapping[str, Array]):
 def verify_archive(path: Path, format_name: str) -> None:
     """Verify the checksum of every member of a ZIP archive.
 
-    `torch.load` does not verify checksums, so this function is called first.
+    `torch.load` does not verify checksums, so callers verify the archive before `torch.load`.
     """
     with (
         open_regular_file(path) as file,
@@ -175,7 +175,7 @@ def verify_archive(path: Path, format_name: str) -> None:
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     """Raise BadZipFile if a ZIP archive declares another number of members than `zipfile` finds.
 
-    If a length in the directory is damaged, all members after it are hidden.
+    If a length in the directory is damaged, `zipfile` does not find any of the later members.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))

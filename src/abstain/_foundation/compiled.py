@@ -1,8 +1,8 @@
 """The kernels of `abstain._foundation.packed`, compiled by numba, each in one pass over the data.
 
 Each function returns the same result as the NumPy function with the same name in `blockwise`. This
-module imports numba, so `packed.kernels` imports it on first use. The module `packed` describes the
-encoding of the keys.
+module imports numba, so `packed.kernels` imports the module on first use. The module `packed`
+describes the encoding of the keys.
 """
 
 from collections.abc import Callable

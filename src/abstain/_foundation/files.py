@@ -75,7 +75,7 @@ _MAX_WAIT: Final = 60.0
 
 @contextlib.contextmanager
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Lock a file against other processes. Raise an InputError if it stays locked.
+    """Lock a file against other processes. Raise an InputError if another process keeps the lock.
 
     The operating system releases the lock when the process ends. The lock file remains and is
     empty. If the file system does not support locks, the file is not locked.
@@ -261,7 +261,7 @@ def _read_small_text(path: Path) -> str | None:
 
 
 def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str, str]) -> None:
-    """Raise an InputError if a name is taken by a file without one of these hashes."""
+    """Raise an InputError if a file with one of the names has none of the known hashes."""
     for name in (*names, MANIFEST):
         path = folder / name
         known_hashes = {files[name] for files in hashes if name in files}
@@ -280,7 +280,7 @@ def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str
 
 
 def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
-    """Return whether a path is a regular file, not a link, with one of these hashes."""
+    """Return whether a path is a regular file (not a link) with one of the hashes."""
     expected = set(hashes)
     if not expected or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return False
@@ -317,7 +317,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the staged folder. After this step, the set will be published completely."""
+    """Rename the staged folder. After the renaming, the set will be published completely."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)

@@ -1,7 +1,7 @@
 """Parse records from JSON text, and find the function that reads each kind of record.
 
-`abstain.tables` reads and writes the files. It finds the functions here, because it cannot import
-the packages of its layer that define the records.
+The package `abstain.tables` reads and writes the files. The functions are registered here, because
+`abstain.tables` cannot import the packages of its layer that define the records.
 """
 
 import json
@@ -39,7 +39,7 @@ def invalid_file_errors(description: str) -> Iterator[None]:
 
 
 def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    """Return the fields and the version of a record of this kind in one of these versions."""
+    """Return the fields and the version of a record of one kind in a supported version."""
     fields = parse_object(text)
     pop_kind(fields, (kind,))
     return fields, pop_version(fields, "version", versions)
@@ -142,5 +142,5 @@ def short_repr(value: object) -> str:
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an InputError with this clause as its message and without a cause."""
+    """Raise an InputError whose message is the clause. The error has no cause."""
     raise InputError(clause) from None

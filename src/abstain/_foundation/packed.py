@@ -1,10 +1,10 @@
-"""Packed sort keys, which contain a confidence and its 0/1 loss, so that one sort orders both.
+"""Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
 A key is an unsigned integer as wide as the confidence, with
 
-- bit 0: the loss (1 for a failure), and
-- the remaining bits: the bit pattern of the confidence without its sign bit. The remaining bits are
-  complemented if the confidence is not negative.
+- the loss in bit 0 (1 for a failure), and
+- the bit pattern of the confidence without its sign bit in the remaining bits. The remaining bits
+  are complemented if the confidence is not negative.
 
 Ascending keys of one sign are therefore in descending order of confidence, with the failures of a
 tie group last. The sign is not part of the key. Keys of non-negative confidences occupy the front

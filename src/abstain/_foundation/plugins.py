@@ -2,7 +2,7 @@
 
 A package declares its extensions as entry points in its ``pyproject.toml``. The kinds of extensions
 are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`, `abstain.report.Subject`
-and `abstain.report.PageSection`. docs/plugins.md describes them.
+and `abstain.report.PageSection`. docs/plugins.md describes the kinds.
 """
 
 from functools import cache

@@ -109,9 +109,9 @@ def _value_type(t: types.Type) -> types.Type:
 def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
-    Call this function in `__post_init__`. Error messages call the record `owner`, for example "a
-    decision rule". An invalid value raises an InputError or a subclass, which names the field and
-    the value.
+    Records call this function in `__post_init__`. Error messages call the record `owner`, such as
+    "a decision rule". An invalid value raises an InputError or a subclass, which names the field
+    and the value.
     """
     for name, value in _validated_fields(record, str, f" of {owner}" if owner else "").items():
         object.__setattr__(record, name, value)

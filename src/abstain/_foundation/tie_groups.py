@@ -64,7 +64,7 @@ class TieGroups:
 
     The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
     some groups are *merged*, which means that they represent consecutive untied samples of equal
-    loss. For merged groups, quantities that depend only on the order have a closed form; see
+    loss. For merged groups, quantities that depend only on the order have a closed form. See
     `Scored.merged_groups`.
     """
 
@@ -288,14 +288,14 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
 
 
 def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
-    """Split a merged group so that a vertex accepts this number of samples, rounded up."""
+    """Split a merged group so that a vertex accepts `cumulative_weight` samples, rounded up."""
     return split_merged_groups(groups, np.array([int(np.ceil(cumulative_weight))]))
 
 
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
-    """Split merged groups so that a vertex accepts each of these numbers of samples.
+    """Split merged groups so that a vertex accepts each number of samples in `ranks`.
 
-    `ranks` are ascending numbers from 0 to n. Ranks outside merged groups have no effect.
+    `ranks` are ascending integers from 0 to n. Ranks outside merged groups have no effect.
     """
     is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:

@@ -1,7 +1,7 @@
 """Exact states of two passes over a stream.
 
 The first pass collects the confidences of the failures. The second pass counts the successes at
-these confidences and between them.
+these confidences and between these confidences.
 """
 
 from collections.abc import Sequence

@@ -432,7 +432,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
     Notes
     -----
-    Samples are buffered until they fill a quarter of the memory. They are then sorted and written
+    Samples are buffered until they fill a quarter of the memory. The buffer is sorted and written
     atomically to a file. Reading merges the files in blocks. If the arrays that metrics require fit
     into `memory`, every metric and interval equals the one for the samples in memory. Otherwise,
     rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk needs

@@ -1,4 +1,4 @@
-"""Update and merge states of streams, convert them to samples, and compute metrics."""
+"""Update and merge states of streams, convert states to samples, and compute metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

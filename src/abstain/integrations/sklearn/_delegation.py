@@ -141,8 +141,9 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
         """Return the share of samples with a correct answer, where abstentions are failures.
 
-        The result equals ``accuracy_score(y, self.predict(X))``. Abstentions never increase the result.
-        To compare classifiers or scores by failure detection, use the scorers of this module.
+        The result equals ``accuracy_score(y, self.predict(X))``. Abstentions never increase the
+        result. To compare classifiers or scores by failure detection, use the scorers of this
+        module.
 
         Parameters
         ----------

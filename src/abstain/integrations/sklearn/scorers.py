@@ -182,7 +182,7 @@ class SelectiveScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the metric on labeled samples. Negate it if lower is better.
+        """Compute the metric on labeled samples. If a lower metric is better, negate the metric.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class RuleScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the quantity on labeled samples. Negate risks.
+        """Compute the quantity on labeled samples, with a negative sign for risks.
 
         Parameters
         ----------
