@@ -294,6 +294,7 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 
 def _default_n_jobs() -> int:
+    """Return the number of available cores, but at most `_MAX_DEFAULT_JOBS`."""
     has_affinity = hasattr(os, "sched_getaffinity")
     n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return min(_MAX_DEFAULT_JOBS, n_cores)
@@ -315,6 +316,7 @@ def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[
 
 
 def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield all fields with their values. The name of a nested field contains dots."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{prefix}{name}.")

@@ -55,6 +55,7 @@ def status(
 
 
 def _configuration_text(progress: "Progress") -> str:
+    """Return the task, the model and the number of seeds of a run."""
     config = progress.store.config
     if "task" not in config:
         return "Imported runs"
@@ -119,6 +120,7 @@ def _objectives_table(progress: "Progress") -> Table:
 
 
 def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) -> Table:
+    """Return a table with the selected setting of each method."""
     so_far = "" if is_final else " so far"
     title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
     table = plain_table(("method", "arm", "setting"), ("mean", "settings tried"), title=title)
@@ -129,6 +131,7 @@ def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) ->
 
 
 def _size_text(progress: "Progress") -> str:
+    """Format the size of the run folder in bytes, kB, MB or GB."""
     size = float(progress.size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":

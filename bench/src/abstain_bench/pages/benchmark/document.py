@@ -138,7 +138,7 @@ def _controls(board: Leaderboard) -> doc.Controls:
 
 # -------------------------------------------------------------------------------------- terminal
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the tables of the best methods and the notes that a terminal displays."""
+    """Yield the tables, the notes and the curves that a terminal displays."""
     results = board.results
     if board.metrics:
         grid = board.grid(board.metrics[0])

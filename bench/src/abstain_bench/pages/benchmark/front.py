@@ -110,6 +110,7 @@ def _error_rate_sentence(board: Leaderboard, best: str) -> str:
 
 
 def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
+    """Yield the studies with a curve of the method, and the selective risk at `_COVERAGE`."""
     for study in board.results.headline:
         curve = board.results.curves.get((study.name, method))
         if curve is not None and len(curve.coverage):
@@ -315,6 +316,7 @@ def baseline_sentences(grid: Grid, name: str) -> list[str]:
 
 
 def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
+    """Describe in how many of the studies a statement holds."""
     if not studies:
         return "in no study"
     if len(studies) == n_studies:

@@ -246,6 +246,7 @@ class Leaderboard:
 
 
 def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES) -> list[str]:
+    """Return the first methods, followed by the baseline if it is one of the names."""
     return list(dict.fromkeys([*names[:max_methods], *([base] if base in names else [])]))
 
 
@@ -259,6 +260,7 @@ def _scale(metric: str) -> int:
 
 
 def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
+    """Yield each method with its entry, whose color depends on the rank of the method."""
     ranks = {s.method: s.rank for s in metric_result.standings if not math.isnan(s.rank)}
     for name, number in metric_result.numbers.items():
         rank = ranks.get(name, NAN)

@@ -81,6 +81,7 @@ def methods_section(board: Leaderboard) -> doc.Section:
 
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
+    """Return the name, the title and the mean ranks of a method, for a collapsed description."""
     ranks = [
         f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
@@ -154,6 +155,7 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
 
 
 def _all_settings_text(setting: SelectedSetting) -> str:
+    """List the settings of a method with their values on validation data."""
     if len(setting.tried) < 2:
         return "no other setting"
     return "; ".join(

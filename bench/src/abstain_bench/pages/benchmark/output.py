@@ -51,6 +51,7 @@ def benchmark_pages(
 def _overview_page(
     board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
+    """Return the first page, which has fewer sections than the complete document."""
     return replace(
         full_document,
         blocks=lambda: _overview_blocks(board, origin),

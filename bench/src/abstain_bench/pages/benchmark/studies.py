@@ -161,7 +161,7 @@ def map_table(display: SignificanceMapDisplay) -> doc.Table:
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
-    """Return the results of the thresholds from validation data in a study, or None without any."""
+    """Return the results of the thresholds in a study, or None if no threshold was applied."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
@@ -204,6 +204,7 @@ def _empty_if_nan(number: doc.Number) -> doc.Number | None:
 
 
 def _verdict(row: ThresholdRow) -> str:
+    """Return the verdict on a threshold, or the verdicts of all seeds if they differ."""
     if row.verdict != "differs":
         return format_verdict(row.verdict)
     n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
@@ -346,7 +347,7 @@ def corruption_section(board: Leaderboard) -> Iterator[Section]:
 def _tables(board: Leaderboard) -> list[Collapsible]:
     """Return one collapsed table per metric, with methods as rows and severities as columns.
 
-    The list is empty if only one severity was evaluated.
+    The list is empty if the main tables already contain the only severity.
     """
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
@@ -363,6 +364,7 @@ def _tables(board: Leaderboard) -> list[Collapsible]:
 
 
 def _by_severity(board: Leaderboard, grid: Grid) -> Table:
+    """Return the table of a grid, with a title that mentions the severities."""
     table = grid_table(board, grid)
     return replace(table, title=f"{table.title} by severity")
 
