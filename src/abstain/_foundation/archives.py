@@ -1,4 +1,4 @@
-"""Read arrays from .npz and .npy files, whose headers are validated first. Reject pickles.
+"""Read arrays from .npz and .npy files. Invalid headers and pickles are rejected.
 
 An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
 only requested arrays are read, after their size was compared with the file and the memory.
@@ -32,13 +32,13 @@ _MAX_EXPANSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 _MAX_ARRAYS = 10_000
 #: Maximum size of a header. NumPy has the same limit, but applies it after reading.
 _MAX_HEADER_BYTES = 10_000
-#: The record at the end of an archive: its signature, the position of the number of members in the
-#: record, and the maximum size of the record including a comment.
+#: Signature of the record at the end of an archive, position of the number of members in the
+#: record, and maximum size of the record including a comment.
 _END_SIGNATURE, _COUNT_OFFSET, _MAX_END_BYTES = b"PK\x05\x06", 10, 22 + (1 << 16)
 _MANY_MEMBERS = 0xFFFF
 #: Size of the local header of a member in the archive, without the name of the member.
 _LOCAL_HEADER_BYTES = 30
-#: Number of bytes before an array header: signature, version and at most the length of the header.
+#: Maximum number of bytes before an array header, for the signature, the version and the length.
 _PREAMBLE_BYTES = 12
 _BLOCK = 1 << 20
 
@@ -86,7 +86,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read the arrays with these names. A name without an array raises a KeyError."""
+        """Read the arrays with the given names. A name without an array raises a KeyError."""
         requested = tuple(names)
         for name in requested:
             if name not in self._names:
@@ -160,7 +160,7 @@ class Archive(Mapping[str, Array]):
 def verify_archive(path: Path, format_name: str) -> None:
     """Verify the checksum of every member of a ZIP archive.
 
-    `torch.load` does not verify checksums, so this function is called first.
+    `torch.load` does not verify checksums, so callers verify the archive before `torch.load`.
     """
     with (
         open_regular_file(path) as file,
@@ -175,7 +175,7 @@ def verify_archive(path: Path, format_name: str) -> None:
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     """Raise BadZipFile if a ZIP archive declares another number of members than `zipfile` finds.
 
-    If a length in the directory is damaged, all members after it are hidden.
+    If a length in the directory is damaged, `zipfile` does not find any of the later members.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))

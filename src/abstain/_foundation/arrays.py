@@ -92,7 +92,7 @@ def _copy_to_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of a JAX tracer. Inside jax.jit, no values exist and an error is raised."""
+    """Return the values of a JAX tracer. Inside jax.jit, the function raises an InputError."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -144,8 +144,8 @@ def read_only(x: AnyArray) -> Any:
 def inner(x: Array, y: Array) -> float:
     """Compute the inner product of two NumPy vectors in the calling thread.
 
-    BLAS would start threads on all cores, which keep waiting for more work. In addition, its
-    rounding error depends on the number of threads.
+    BLAS would start threads on all cores, which keep waiting for more work. In addition, the
+    rounding error of BLAS depends on the number of threads.
     """
     return float(np.einsum("i,i->", x, y))
 

@@ -2,7 +2,7 @@
 
 Each function returns the same result as the function with the same name in `compiled`, which a test
 verifies. The module `packed` describes the encoding of the keys. Two keys of one sign belong to the
-same tie group if ``key ^ other_key`` is at most 1, so if they differ at most in the loss bit.
+same tie group if ``key ^ other_key`` is at most 1. They then differ at most in bit 0, the loss.
 """
 
 from collections.abc import Iterator
@@ -114,7 +114,13 @@ def _is_binary(loss: Array) -> bool:
 
 
 def iterate_group_ends(keys: Array, n_nonnegative: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield, for each block, the ends of its tie groups and the cumulative failures there."""
+    """Yield the ends of tie groups and the number of failures up to each end, one block at a time.
+
+    An end is the number of keys up to the last key of a group. Bit 0 of a key is the loss, and the
+    other bits encode the confidence. Two neighbors therefore have equal confidences if their
+    exclusive or is 0 or 1. A larger value means that a group ends between them. The last key of
+    each sign also ends a group, because the sign is not part of the key.
+    """
     failures_before = 0
     for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
         for start in range(sign_start, sign_end, _BLOCK):

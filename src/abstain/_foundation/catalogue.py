@@ -71,7 +71,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return the entry with this name. An unknown name raises an error with a suggestion."""
+        """Return the entry called `name`. An unknown name raises an error with a suggestion."""
         try:
             return self._entries[name]
         except KeyError:

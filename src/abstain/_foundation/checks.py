@@ -83,7 +83,7 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
 
 
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
-    """Validate confidences: one finite number per sample, where higher is more confident."""
+    """Validate confidences, which are one finite number per sample."""
     values = vector(x, name, length=length, reference="labels")
     floats = finite(
         _narrow_to_double(values),
@@ -117,7 +117,7 @@ def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
-    """Validate losses: one finite, non-negative number per sample."""
+    """Validate losses, which are one finite and non-negative number per sample."""
     values = finite(
         _narrow_to_double(vector(x, "loss", length=length, reference="confidence")), "loss"
     )
@@ -174,7 +174,7 @@ def finite_weighted_sum(loss: Array, weight: FloatArray) -> None:
 
 
 def _narrow_to_double(x: Array) -> Array:
-    """Convert extended precision to float64, because some NumPy functions do not support it."""
+    """Convert extended precision, which some NumPy functions do not support, to float64."""
     is_extended = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
     return x.astype(np.float64) if is_extended else x
 
@@ -258,7 +258,7 @@ def positive(x: Any, name: str) -> float:
 
 
 def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the name if it is allowed. Raise an InputError otherwise."""
+    """Return an allowed name. Other names raise an InputError."""
     if x not in allowed:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}")
     return x
@@ -273,8 +273,9 @@ def positive_int(x: Any, name: str) -> int:
 
 # ------------------------------------------------------------------------------------ weights
 #: Weights are not rescaled if their total is between 2^-52 and 2^52. Metrics that depend on the
-#: number of samples, such as the plug-in AURC, use the total as this number. Above the limits,
-#: adding a sample does not change the total in float64. Below, the total cannot be such a number.
+#: number of samples, such as the plug-in AURC, use the total as the number of samples. Above the
+#: limits, adding a sample does not change the total in float64. Below the limits, the total cannot
+#: be a number of samples.
 _MAX_EXPONENT = 52
 
 #: Maximum exponent of the scale factor, which keeps the factor finite for subnormal weights.
@@ -282,11 +283,10 @@ _MAX_SHIFT = 960
 
 
 def weight_scale(total: float, n: int) -> float:
-    """Return the factor by which n weights with this total are multiplied.
+    """Return the factor by which n weights with the sum `total` are multiplied.
 
     The factor is 1 if the total is between 2^-52 and 2^52. A larger total is scaled to about 2^52.
-    A
-    smaller total is scaled to n, so that the mean weight is 1.
+    A smaller total is scaled to n, so that the mean weight is 1.
     """
     mantissa, exponent = math.frexp(total)
     if abs(exponent) <= _MAX_EXPONENT or not 0 < total < math.inf:
@@ -316,8 +316,8 @@ def positive_weight_mask(weight: AnyArray | None) -> Any:
 def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Select the rows with a positive weight.
 
-    Returns the mask of these rows, their rescaled weights, and their entries in each column. The
-    mask is None if all weights are positive.
+    Returns the mask of the selected rows, the rescaled weights of the rows, and the entries of the
+    rows in each column. The mask is None if all weights are positive.
     """
     weight = rescale_weights(weight)
     # Rescaling can round a tiny weight to 0, so the mask is computed after it.

@@ -1,8 +1,8 @@
 """The kernels of `abstain._foundation.packed`, compiled by numba, each in one pass over the data.
 
 Each function returns the same result as the NumPy function with the same name in `blockwise`. This
-module imports numba, so `packed.kernels` imports it on first use. The module `packed` describes the
-encoding of the keys.
+module imports numba, so `packed.kernels` imports the module on first use. The module `packed`
+describes the encoding of the keys.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 @njit()
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write keys of non-negative confidences to the front and of negative ones to the back.
+    """Write non-negative keys to the front of the array and negative keys to the back.
 
     Returns the number of non-negative confidences, or -1 if a confidence is not finite.
     """
@@ -63,7 +63,7 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
         is_negative = pattern > sign_bit
         is_invalid |= (pattern & ~sign_bit) >= infinity
         magnitude = pattern << one
-        # Both ends are written without a branch, which mixed signs would make unpredictable.
+        # The loop writes to both ends, because a processor cannot predict a branch on mixed signs.
         keys[front] = ~(magnitude | keys.dtype.type(loss[i] == 0))
         keys[back] = magnitude | keys.dtype.type(loss[i] != 0) if is_negative else keys[back]
         front += not is_negative
@@ -77,8 +77,8 @@ def _append_group_ends(
 ) -> tuple[int, int]:
     """Write the groups that end in ``keys[start:end]`` to the buffer, starting at entry 1.
 
-    Row 0 of the buffer contains the ends of the groups, and row 1 the cumulative failures. Returns
-    the used size of the buffer and the cumulative failures.
+    Row 0 of the buffer contains the ends of the groups. Row 1 contains the cumulative failures.
+    Returns the used size of the buffer and the cumulative failures.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
@@ -86,7 +86,7 @@ def _append_group_ends(
         n_failures += keys[j] & 1
         group_ends[size] = j + 1
         cumulative_failures[size] = n_failures
-        # The entry is kept if the next key belongs to another group. There is no branch.
+        # The next entry overwrites this entry unless the next key belongs to another group.
         size += (keys[j] ^ keys[j + 1]) > 1
     return size, n_failures
 
@@ -122,9 +122,10 @@ def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, flo
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
     """Return the sums over sorted keys that determine AURC and AUGRC.
 
-    Returns the number of failures, twice the sum of their ranks (averaged over ties), twice the
-    area under the selective risk as a function of the number of accepted samples, and the number of
-    tied samples.
+    Returns four numbers. The first number is the number of failures. The second number is twice the
+    sum of the ranks of the failures, which are averaged over ties. The third number is twice the
+    area under the selective risk as a function of the number of accepted samples. The fourth number
+    is the number of tied samples.
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
@@ -139,7 +140,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
                 buffer[0, size], buffer[1, size] = end, n_failures
                 size += 1
             if size > 1:
-                # Each block has a separate sum, so the rounding error grows only with the blocks.
+                # Each block has its own sum, so only the number of blocks affects the error.
                 block_rank_sum, block_area, block_untied = _sum_buffer(buffer, risk, size)
                 doubled_rank_sum += block_rank_sum
                 doubled_area += block_area
@@ -153,10 +154,12 @@ def find_group_ends(
 ) -> tuple[IntArray, IntArray, BoolArray]:
     """Return the ends of tie groups among consecutive keys.
 
-    `starts_group` states whether a group starts with the first key, and `ends_group` whether a
+    `starts_group` states whether a group starts with the first key. `ends_group` states whether a
     group ends with the last key. If `merge` is True, consecutive untied successes form one group.
-    Returns three arrays with an entry per group: the index of its last key plus 1, the cumulative
-    failures up to its end, and whether it consists of untied successes.
+
+    Returns three arrays with one entry per group. The first array contains the index of the last
+    key plus 1. The second array contains the cumulative failures up to the end of the group. The
+    third array states whether the group consists of untied successes.
     """
     n = keys.size
     # The masks are bytes and each loop is simple, so that the compiler vectorizes the loops.
@@ -180,7 +183,7 @@ def find_group_ends(
     size, n_failures = 0, 0
     for i in range(n):
         n_failures += keys[i] & 1
-        # The entry is kept if a group ends here. A branch would be mispredicted.
+        # The next entry overwrites this entry unless a group ends here. A branch would be slow.
         group_ends[size] = i + 1
         cumulative_failures[size] = n_failures
         is_untied[size] = is_untied_success[i]

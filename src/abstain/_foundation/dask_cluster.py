@@ -1,4 +1,4 @@
-"""Context managers that connect to a dask.distributed cluster or start one on this machine."""
+"""Connect to a dask.distributed cluster, or start a cluster on this machine."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterat
     """Start a cluster on this machine with one thread per worker, and stop it at the end.
 
     If a worker dies, other workers repeat its task. The task fails if more than `max_worker_deaths`
-    workers died from it.
+    workers died while they computed the task.
     """
     dask = import_distributed()
     with ExitStack() as stack:

@@ -30,8 +30,8 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    The loss and the probability keep their gradients. The probability equals the confidence. It is
-    meant for functions that use the values of the confidence, not only the order.
+    The loss and the probability keep their gradients. The probability equals the confidence.
+    Functions that use the values of the confidence, not only the order, read the probability.
     """
 
     confidence: Any
@@ -47,8 +47,8 @@ def is_computed_on_device(
 ) -> bool:
     """Return whether the array library of the samples performs the computation, not NumPy.
 
-    This is the case if the confidence is on a device or if the loss has a gradient. If a function
-    uses the values of the confidence (`uses_values`), a gradient of the confidence suffices.
+    The array library performs the computation if the confidence is on a device or if the loss has a
+    gradient. If `uses_values` is True, a gradient of the confidence has the same effect.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False

@@ -29,7 +29,7 @@ _STALE_AFTER = 3600
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that it is never incomplete."""
+    """Write a file under a temporary name and rename it, so that no reader sees a part of it."""
     with open_atomically(path) as file:
         file.write(content)
 
@@ -75,7 +75,7 @@ _MAX_WAIT: Final = 60.0
 
 @contextlib.contextmanager
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Lock a file against other processes. Raise an InputError if it stays locked.
+    """Lock a file against other processes. Raise an InputError if another process keeps the lock.
 
     The operating system releases the lock when the process ends. The lock file remains and is
     empty. If the file system does not support locks, the file is not locked.
@@ -261,7 +261,7 @@ def _read_small_text(path: Path) -> str | None:
 
 
 def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str, str]) -> None:
-    """Raise an InputError if a name is taken by a file without one of these hashes."""
+    """Raise an InputError if a file with one of the names has none of the known hashes."""
     for name in (*names, MANIFEST):
         path = folder / name
         known_hashes = {files[name] for files in hashes if name in files}
@@ -280,7 +280,7 @@ def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str
 
 
 def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
-    """Return whether a path is a regular file, not a link, with one of these hashes."""
+    """Return whether a path is a regular file (not a link) with one of the hashes."""
     expected = set(hashes)
     if not expected or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return False
@@ -317,7 +317,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the staged folder. After this step, the set will be published completely."""
+    """Rename the staged folder. After the renaming, the set will be published completely."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)
@@ -327,7 +327,7 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Publish the pending files of a set, if a killed run left such files."""
+    """Publish the pending files of a set if a killed run left such files."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return
@@ -354,13 +354,13 @@ def _read_journal(path: Path) -> dict[str, Any]:
 def _replace_files(
     pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
-    """Move the pending files to their names, and remove files of the previous set only."""
+    """Move the pending files to their names, and remove files that only the previous set has."""
     remaining = [name for name in hashes if (pending / name).is_file()]
     manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
     _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
     # A set without a manifest is incomplete, so the old manifest is removed first.
     (folder / MANIFEST).unlink(missing_ok=True)
-    # The page is moved first, because it is self-contained and tables must not exist without it.
+    # The page is moved first, because tables must not exist without the page.
     for name in sorted(remaining, key=lambda name: (not name.endswith(".html"), name)):
         (folder / name).parent.mkdir(exist_ok=True)
         # Another run may complete the same set at the same time.
@@ -376,7 +376,7 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove an unchanged file of the previous set, and its folder if that becomes empty."""
+    """Remove an unchanged file of the previous set. Remove its folder if the folder is empty."""
     if _has_hash(path, [hash_value]):
         path.unlink()
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Blocks of isotonic regression, computed by the pool-adjacent-violators algorithm.
+"""Compute the blocks of isotonic regression by the pool-adjacent-violators algorithm.
 
 The means of the blocks are the slopes of a convex hull or the values of an isotonic calibration
 map. `scipy.optimize` contains isotonic regression, but its import takes longer than most calls.

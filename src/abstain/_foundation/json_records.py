@@ -1,7 +1,7 @@
-"""Parse records from JSON text, and look up the function that reads each kind of record.
+"""Parse records from JSON text, and find the function that reads each kind of record.
 
-`abstain.tables` reads and writes the files. It finds the functions here, because it cannot import
-the packages of its layer that define the records.
+The package `abstain.tables` reads and writes the files. The functions are registered here, because
+`abstain.tables` cannot import the packages of its layer that define the records.
 """
 
 import json
@@ -39,7 +39,7 @@ def invalid_file_errors(description: str) -> Iterator[None]:
 
 
 def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    """Return the fields and the version of a record of this kind in one of these versions."""
+    """Return the fields and the version of a record of one kind in a supported version."""
     fields = parse_object(text)
     pop_kind(fields, (kind,))
     return fields, pop_version(fields, "version", versions)
@@ -78,7 +78,7 @@ def parse_value(text: str, *, finite: bool = True) -> Any:
         raise_error("it holds a number of thousands of digits")
 
 
-#: An escape in JSON text: a surrogate pair, half of a surrogate pair, or another escape.
+#: Pattern of an escape in JSON text. The groups are a surrogate pair and half of a surrogate pair.
 _ESCAPE = re.compile(
     r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -142,5 +142,5 @@ def short_repr(value: object) -> str:
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an InputError with this clause as its message and without a cause."""
+    """Raise an InputError whose message is the clause. The error has no cause."""
     raise InputError(clause) from None

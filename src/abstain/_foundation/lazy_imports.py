@@ -28,7 +28,7 @@ class LazyModule:
     def __getattr__(self, name: str) -> Any:
         """Import the module and store the attribute."""
         if name.startswith("__"):
-            # Python looks up special attributes on any object, which is no use of the module.
+            # Python looks up special attributes on any object, which must not import the module.
             raise AttributeError(name)
         value = getattr(import_module(self._module), name)
         setattr(self, name, value)

@@ -28,7 +28,7 @@ def distinct_names(values: Array, argument: str) -> list[Hashable]:
 def _offsets_from_min(values: Array) -> IntArray | None:
     """Return integers minus their minimum, or None if their range is too large for counting.
 
-    If the range is small, counting is faster than sorting.
+    For integers in a small range, counting is faster than sorting.
     """
     if values.dtype.kind not in "iu" or values.size == 0:
         return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from abstain.typing import Split
 
-#: Kinds of notes on reading data, which reports do not group: selected columns, external
-#: confidences of FD-Shifts, dropped rows, answers that the model refused, and all other notes.
+#: Kinds of notes on reading data, which reports do not group. The kinds are selected columns,
+#: external confidences of FD-Shifts, dropped rows, answers that the model refused, and other notes.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"
@@ -25,7 +25,7 @@ class RowCount:
     n_total: int
 
     def __str__(self) -> str:
-        """Return the number and its share of all rows, such as "2 of 8 rows (25.00%)"."""
+        """Return the number and the share of rows as text, such as "2 of 8 rows (25.00%)"."""
         return f"{self.n:,} of {self.n_total:,} rows ({self.n / self.n_total:.2%})"
 
 

@@ -16,7 +16,7 @@ _WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
 
 
 def format_option(name: str, value: object = None) -> str:
-    """Format an option as the caller passes it, as a keyword argument or as a flag.
+    """Format an option as a keyword argument, or as a flag on the command line.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Packed sort keys, which contain a confidence and its 0/1 loss, so that one sort orders both.
+"""Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
 A key is an unsigned integer as wide as the confidence, with
 
-- bit 0: the loss (1 for a failure), and
-- the remaining bits: the bit pattern of the confidence without its sign bit. The remaining bits are
-  complemented if the confidence is not negative.
+- the loss in bit 0 (1 for a failure), and
+- the bit pattern of the confidence without its sign bit in the remaining bits. The remaining bits
+  are complemented if the confidence is not negative.
 
 Ascending keys of one sign are therefore in descending order of confidence, with the failures of a
 tie group last. The sign is not part of the key. Keys of non-negative confidences occupy the front
@@ -34,7 +34,7 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 #: fixed cost, so fewer confidences are sorted as float32.
 COUNT_FROM = 1 << 15
 
-#: Maximum number of samples, for which twice the sum of the ranks fits into 64 bits.
+#: Maximum number of samples. Twice the sum of so many ranks fits into 64 bits.
 _MAX_SAMPLES = 1 << 31
 
 
@@ -204,7 +204,7 @@ class PackedKeys:
 def pack_and_sort(
     confidence: Array, loss: Array, implementation: PackedKernels | None = None
 ) -> PackedKeys | None:
-    """Pack and sort samples. Return None unless confidences are finite and losses 0 or 1.
+    """Pack and sort samples. Return None if a confidence is not finite or a loss is not 0 or 1.
 
     The confidences must be float32 or float64.
     """
@@ -222,7 +222,7 @@ def pack_and_sort(
         return None
     n_nonnegative = keys.size
     if max_pattern >= layout.infinity:
-        # A confidence is negative, so that its sign bit is set, or it is not finite.
+        # Some confidence is not finite, or it is negative and its sign bit is set.
         sign_bit, infinity = layout.unsigned(layout.sign_bit), layout.unsigned(layout.infinity)
         n_nonnegative = implementation.pack_by_sign(patterns, kernel_loss, keys, sign_bit, infinity)
         if n_nonnegative < 0:
@@ -271,7 +271,7 @@ def is_counted(confidence: Array) -> bool:
 def count_failures(
     patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
-    """Group 16-bit floats by counting. Return None unless floats are finite and losses 0 or 1.
+    """Group 16-bit floats by counting. Return None for infinity, NaN and losses other than 0 and 1.
 
     `patterns` contains the bit patterns of the confidences as uint16. `infinity` is `HALF_INFINITY`
     or `BRAIN_INFINITY`, and selects the format. Confidences in bfloat16 are returned as float32.
@@ -319,13 +319,17 @@ def _sum_by_pattern(patterns: Array, values: FloatArray) -> FloatArray:
 def _groups_of_patterns(
     n_samples: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
 ) -> Groups | None:
-    """Select the patterns that occur from tables of all patterns; None if one is not finite."""
+    """Select the patterns that occur from tables of all patterns.
+
+    Return None if an occurring pattern represents infinity or NaN.
+    """
     for table in (n_samples, weight, loss):
         # -0.0 equals 0.0, so both patterns form one group.
         table[0] += table[_NEGATIVE_ZERO]
         table[_NEGATIVE_ZERO] = 0
     occurring = np.flatnonzero(n_samples != 0)
-    # Sorted patterns contain the non-negative numbers first, each sign by ascending magnitude.
+    # Sorted patterns contain the non-negative numbers first. Within each sign, the magnitude
+    # ascends.
     n_finite_nonnegative, n_nonnegative = np.searchsorted(occurring, (infinity, _NEGATIVE_ZERO))
     if n_finite_nonnegative < n_nonnegative:
         return None

@@ -2,7 +2,7 @@
 
 A package declares its extensions as entry points in its ``pyproject.toml``. The kinds of extensions
 are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`, `abstain.report.Subject`
-and `abstain.report.PageSection`. docs/plugins.md describes them.
+and `abstain.report.PageSection`. docs/plugins.md describes the kinds.
 """
 
 from functools import cache
@@ -13,8 +13,8 @@ from abstain.errors import InputError
 
 T = TypeVar("T")
 
-#: Groups of entry points: commands, catalogues of `abstain list`, kinds of reports, and sections of
-#: existing kinds of reports.
+#: Groups of entry points for commands, catalogues of `abstain list`, kinds of reports, and sections
+#: of existing kinds of reports.
 COMMANDS: Final = "abstain.commands"
 CATALOGUES: Final = "abstain.catalogues"
 SUBJECTS: Final = "abstain.subjects"

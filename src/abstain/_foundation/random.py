@@ -9,7 +9,7 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return a generator for a seed or a generator. None creates one with fresh entropy."""
+    """Return a generator for a seed or a generator. For None, the seed is random."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -23,7 +23,7 @@ def as_generator(rng: Rng) -> np.random.Generator:
 
 
 def as_seed(rng: Rng) -> int:
-    """Return `rng` if it is an integer, otherwise a seed drawn from `rng`, which can be stored."""
+    """Return an integer `rng` unchanged. Otherwise, return a random seed, which can be stored."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(as_generator(rng).integers(2**63))
     as_generator(rng)  # This call raises an error for an invalid seed.

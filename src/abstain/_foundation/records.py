@@ -1,11 +1,10 @@
 """Validation of records, in which the type annotation of a field defines its valid values.
 
 A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta` or
-its choices as a `Literal`. msgspec validates values from callers and from files. It was preferred
-to pydantic because it validates plain dataclasses without a base class, has no dependencies, and
-takes about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a
-count. This module adds error messages that name the field and the value, and the validation of
-array shapes.
+its choices as a `Literal`. msgspec validates values from callers and from files. Unlike
+pydantic, msgspec validates plain dataclasses without a base class, has no dependencies, and takes
+about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a count.
+This module adds error messages that name the field and the value. It also validates array shapes.
 """
 
 import math
@@ -110,9 +109,9 @@ def _value_type(t: types.Type) -> types.Type:
 def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
-    Call this function in `__post_init__`. Error messages call the record `owner`, for example "a
-    decision rule". An invalid value raises an InputError or a subclass, which names the field and
-    the value.
+    Records call this function in `__post_init__`. Error messages call the record `owner`, such as
+    "a decision rule". An invalid value raises an InputError or a subclass, which names the field
+    and the value.
     """
     for name, value in _validated_fields(record, str, f" of {owner}" if owner else "").items():
         object.__setattr__(record, name, value)
@@ -248,7 +247,7 @@ def _has_distinct_entries(x: tuple[Any, ...]) -> bool:
 
 
 # ------------------------------------------------------------------------------------ messages
-#: Finds field and index in an error message of msgspec, such as " - at `$.field[3]`".
+#: Pattern of the field and index in an error message of msgspec, such as " - at `$.field[3]`".
 _ERROR_LOCATION = re.compile(
     r" - at `\$(?:\.(?P<field>\w+)|\[\.\.\.\])?(?:\[(?P<index>\d+)\])?(?P<nested_path>.*)`"
 )

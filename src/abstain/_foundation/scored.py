@@ -1,4 +1,4 @@
-"""`Scored`, validated samples that are sorted once and from which all metrics are computed."""
+"""Define `Scored`, the validated and sorted samples from which all metrics are computed."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
@@ -320,7 +320,7 @@ class Scored:
 
     # -------------------------------------------------------------------------------- input rows
     def select_samples(self, column: Any) -> Any:
-        """Select the entries of these samples from a column of the caller."""
+        """Select the entries of the samples from a column of the caller."""
         return column if self.input_row_mask is None else column[self.input_row_mask]
 
     def expand_to_input_rows(self, values: Any) -> Any:
@@ -402,7 +402,7 @@ class Scored:
 
     @property
     def precomputed_value_groups(self) -> TieGroups | None:
-        """Precomputed groups, if these are groups of `probability_or_confidence`.
+        """Precomputed groups, if they are groups of `probability_or_confidence`, otherwise None.
 
         A row may then represent several samples.
         """
@@ -439,7 +439,7 @@ def validate_samples(
 ) -> Scored:
     """Validate confidence, loss and weight of a caller.
 
-    Rows with weight 0 are dropped, so they do not affect any metric, curve or interval. Arrays on a
+    Rows with weight 0 are dropped and do not affect any metric, curve or interval. Arrays on a
     device and arrays with a gradient are processed by their library.
 
     Parameters

@@ -2,8 +2,8 @@
 
 The high bits of a key contain the distance of the value from the largest value, as a difference of
 bit patterns. The low bits contain the row number. Sorting such keys is three to ten times as fast
-as `np.argsort`. If both do not fit into 64 bits, the lowest bits of the value are dropped. Values
-that differ only in the dropped bits are then sorted again.
+as `np.argsort`. If the distance and the row number need more than 64 bits, the lowest bits of the
+distance are dropped. Values that differ only in the dropped bits are then sorted again.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-NumPy arrays use SciPy. For other libraries, the recurrence of each function increases the argument
-until the asymptotic series is exact.
+SciPy computes the functions of NumPy arrays. For other libraries, the recurrence of each function
+increases the argument until the asymptotic series is exact.
 """
 
 from typing import Any
@@ -56,8 +56,8 @@ def inverse_squares_between(a: FloatArray, b: FloatArray) -> FloatArray:
 def hyperbola_curvature_between(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute the sums of t = 1/(k^2 (k^2 - 1)) and (k - a) t over k from a + 1 to b - 1.
 
-    Requires a >= 64. For the hyperbola 1/k, t is the influence of the vertex at k minus the mean
-    influence of its two neighbors.
+    The approximation requires a >= 64. For the hyperbola 1/k, t is the influence of the vertex at k
+    minus the mean influence of its two neighbors.
     """
     x, y = a + 0.5, np.maximum(b - 0.5, a + 0.5)
     # The relative error of about 1e-8 is negligible, because the caller adds the result to numbers

@@ -64,7 +64,7 @@ class TieGroups:
 
     The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
     some groups are *merged*, which means that they represent consecutive untied samples of equal
-    loss. For merged groups, quantities that depend only on the order have a closed form; see
+    loss. For merged groups, quantities that depend only on the order have a closed form. See
     `Scored.merged_groups`.
     """
 
@@ -288,14 +288,14 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
 
 
 def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
-    """Split a merged group so that a vertex accepts this number of samples, rounded up."""
+    """Split a merged group so that a vertex accepts `cumulative_weight` samples, rounded up."""
     return split_merged_groups(groups, np.array([int(np.ceil(cumulative_weight))]))
 
 
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
-    """Split merged groups so that a vertex accepts each of these numbers of samples.
+    """Split merged groups so that a vertex accepts each number of samples in `ranks`.
 
-    `ranks` are ascending numbers from 0 to n. Ranks outside merged groups have no effect.
+    `ranks` are ascending integers from 0 to n. Ranks outside merged groups have no effect.
     """
     is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:
@@ -386,7 +386,16 @@ def tie_group_index(
 ) -> IntArray:
     """Return the tie group of each grouped sample, shape (n,), or -1 for weight 0.
 
-    `order` is the descending order of the samples with a positive weight, if it is available.
+    `order` is the descending order of the samples with a positive weight, if it is available. The
+    function selects one of three methods:
+
+    1. The function counts the changes of the confidence if NumPy samples are already in descending
+       order and no weight is 0.
+    2. The function searches for the confidence of each sample if the arrays do not belong to NumPy.
+       Without `order`, the function also searches if a weight is 0 or if the number of samples in
+       `groups` is not the number of confidences.
+    3. Otherwise, the function repeats the index of each group by the size of the group, and assigns
+       the indices to the samples in descending order of confidence.
     """
     xp = groups.xp
     has_no_zero_weight = weight is None or bool(xp.all(weight > 0))
@@ -396,7 +405,7 @@ def tie_group_index(
     if xp is not np or (order is None and not contains_all_samples):
         index = find_group_index(groups, confidence)
         return index if weight is None else xp.where(weight > 0, index, xp.full_like(index, -1))
-    # Sorting and repeating the group indices is much faster than a search for each sample.
+    # Sorting the samples is much faster than a search for each sample.
     index = np.full(confidence.size, -1)
     rows = descending_order(confidence) if order is None else order
     index[rows] = np.repeat(np.arange(groups.count.size), groups.count)
@@ -427,8 +436,7 @@ def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]
     """Return the bin of each group, and the edges between bins, after removing empty bins.
 
     A group belongs to the bin that contains the middle of its weight. Each of the b - 1 edges is
-    the
-    largest confidence in the bin below it.
+    the largest confidence in the bin below the edge.
     """
     xp = groups.xp
     weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2

@@ -28,7 +28,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
-    """Return the table with this name, or an empty table. `parent` is the outer table's path."""
+    """Return a table by name, or an empty table. `parent` is the path of the outer table."""
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})
     if not isinstance(values, Mapping):

@@ -1,1 +1,1 @@
-"""Interfaces for other libraries, of which each subpackage imports one."""
+"""Interfaces to other libraries. Each subpackage imports one library."""

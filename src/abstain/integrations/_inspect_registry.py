@@ -1,6 +1,6 @@
 """Register a scorer and metrics for Inspect by name, such as `abstain/confident`.
 
-Because of an entry point in pyproject.toml, Inspect imports this module when it reads such a name.
+An entry point in pyproject.toml makes Inspect import this module when Inspect reads such a name.
 """
 
 from typing import Any, Final

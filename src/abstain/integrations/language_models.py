@@ -1,6 +1,6 @@
-"""Metrics for Inspect and lm-evaluation-harness, two programs that evaluate language models.
+"""Define metrics for Inspect and lm-evaluation-harness, which evaluate language models.
 
-As an alternative, `abstain evaluate` reads the logs of both programs.
+As an alternative, the command `abstain evaluate` reads the logs of the two programs.
 """
 
 import math

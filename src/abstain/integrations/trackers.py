@@ -1,6 +1,6 @@
-"""Metrics as numbers by name, for training libraries and experiment trackers.
+"""Return metrics as numbers by name, for training libraries and experiment trackers.
 
-A function imports its library when it is called.
+Each function imports its library when a caller uses the function.
 """
 
 from collections.abc import Callable, Mapping, Sequence

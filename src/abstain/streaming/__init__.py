@@ -1,4 +1,4 @@
-"""Compute metrics of streams from states that can be merged, with exact values or limits."""
+"""Compute metrics of streams from mergeable states. The results are exact or have limits."""
 
 from abstain.streaming.files import load as load
 from abstain.streaming.files import save as save

@@ -23,7 +23,7 @@ _MIN_COMPILED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are buffered until there are enough to count them."""
+    """Counts of distinct values. New values are buffered and counted when the buffer is large."""
 
     #: Distinct values in ascending order, shape (k,).
     value: Array
@@ -118,7 +118,7 @@ def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
     """Return the counts of all values of two nonempty objects."""
     is_left_larger = left.value.size >= right.value.size
     larger, smaller = (left, right) if is_left_larger else (right, left)
-    # For each value of `smaller`, this is the number of values of `larger` that are at most equal.
+    # Entry i is the number of values of `larger` that are at most entry i of `smaller`.
     n_at_most = count_at_most(smaller.value, larger.value)
     is_present = larger.value.take(n_at_most - 1, mode="clip") == smaller.value
     is_present &= n_at_most > 0
@@ -261,8 +261,8 @@ def one_pass() -> GroupCounts:
     The state requires a 0/1 loss and no weights. It needs 12 bytes per distinct confidence in
     float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and 1, and as
     many in each lower octave, so the counts of a billion float32 probabilities fit in memory.
-    float64 confidences rarely repeat. For them, use `first_pass`, which needs a few percent of this
-    memory. All metrics are available except those that need labels or classes.
+    Confidences in float64 rarely repeat. For such confidences, use `first_pass`, which needs a few
+    percent of the memory. All metrics are available except those that need labels or classes.
 
     Examples
     --------

@@ -174,10 +174,11 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
 
     Notes
     -----
-    On the scales "probability" and "real", 0 has a separate bin. On "probability", values above
-    1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 and every
-    float16 probability from 1/32 has a separate bin, so metrics are exact. Confidences outside the
-    outermost octaves share the outermost bins, which makes the limits wider but keeps them valid.
+    On the scales "probability" and "real", 0 has a separate bin. On the scale "probability", values
+    above 1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 and
+    every float16 probability from 1/32 has a separate bin, so metrics are exact. Confidences
+    outside the outermost octaves share the outermost bins, which makes the limits wider but keeps
+    the limits valid.
 
     Examples
     --------

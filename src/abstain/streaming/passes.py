@@ -1,7 +1,7 @@
 """Exact states of two passes over a stream.
 
 The first pass collects the confidences of the failures. The second pass counts the successes at
-these confidences and between them.
+these confidences and between these confidences.
 """
 
 from collections.abc import Sequence
@@ -239,7 +239,8 @@ class CutCounts:
         """The samples as merged tie groups, as metrics require them. See `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
-        # The first group is above the last cut, the second at the last cut, the third below it.
+        # The first group is above the last cut, the second group at the last cut, and the third
+        # group below the last cut.
         at_cuts = slice(1, None, 2)
         between_cuts = slice(0, None, 2)
         n_groups = 2 * counts.cuts.size + 1
@@ -273,7 +274,11 @@ class CutCounts:
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return each cut, and between cuts the lowest threshold that accepts the samples there."""
+    """Return the confidence of each group, shape (2 k + 1,), in descending order.
+
+    At a cut, the confidence is the cut. Between cuts, the confidence is the lowest threshold that
+    accepts the samples between the cuts.
+    """
     dtype = np.dtype(f"f{state.first.precision // 8}")
     cuts = state.cuts[::-1].astype(dtype)
     values = np.empty(2 * cuts.size + 1, dtype)
@@ -292,8 +297,8 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
         State of the first pass over all samples. If several processes read the data, merge their
         states first.
     cuts : array of shape (c,), optional
-        Additional thresholds at which samples are counted. They are compared in the precision of
-        the confidences.
+        Additional thresholds at which samples are counted. The precision of the confidences is used
+        for comparisons with the thresholds.
 
     Returns
     -------
@@ -303,14 +308,14 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     Raises
     ------
     ShapeError, DomainError
-        If `cuts` is not one-dimensional, or if it contains NaN or infinity.
+        If `cuts` is not one-dimensional, or if `cuts` contains NaN or infinity.
 
     Notes
     -----
     The state is exact for every metric that does not need the confidences of individual successes.
     These metrics are AUGRC, the AURC estimators that average over ties, SELE, failure AUROC, and
-    working points at a coverage or a risk. The analytic intervals of the first four are also exact.
-    The state needs 28 bytes per cut in float32, independent of the number of samples.
+    working points at a coverage or a risk. The analytic intervals of the first four metrics are
+    also exact. The state needs 28 bytes per cut in float32, independent of the number of samples.
 
     References
     ----------

@@ -160,7 +160,7 @@ class RunRows:
 
 @dataclass
 class _Cursor:
-    """The reading position in a run, and the rows that were read but not yielded."""
+    """The reading position in a run, with the rows that were read but not yielded."""
 
     rows: Array | RunRows
     buffer: Array
@@ -191,7 +191,10 @@ class _Cursor:
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block into the buffer, or as many rows as the buffer has if a tie fills it."""
+        """Read a block of rows into the buffer.
+
+        If a tie made the buffer larger than a block, read as many rows as the buffer contains.
+        """
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
@@ -213,7 +216,7 @@ def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array
         if chunks:
             yield _merge_sorted_rows(chunks)
         for cursor in cursors:
-            # Cursors that end below the bound still have enough rows.
+            # A cursor whose buffer contains rows below the bound still has enough rows.
             if cursor.has_more and cursor.min_buffered_confidence == bound:
                 cursor.read_block(block)
         cursors = [cursor for cursor in cursors if cursor.buffer.size]
@@ -429,7 +432,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
     Notes
     -----
-    Samples are buffered until they fill a quarter of the memory. They are then sorted and written
+    Samples are buffered until they fill a quarter of the memory. The buffer is sorted and written
     atomically to a file. Reading merges the files in blocks. If the arrays that metrics require fit
     into `memory`, every metric and interval equals the one for the samples in memory. Otherwise,
     rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk needs

@@ -1,9 +1,9 @@
-"""Map confidences to bins, monotonically and without knowing their range in advance.
+"""Map confidences to bins by monotone functions that do not depend on the range of the data.
 
-The maps use only operations that NumPy and PyTorch share and that do not round, which are bit
-patterns, exact differences and powers of two. Therefore, both libraries compute the same bins on
-every device, and a larger confidence never belongs to a lower bin. The certified limits require
-both properties.
+The maps use only operations that NumPy and PyTorch share and that do not round. The operations are
+bit patterns, exact differences and powers of two. Therefore, NumPy and PyTorch compute the same
+bins on every device. A larger confidence never belongs to a lower bin. The certified limits require
+these two properties.
 """
 
 from dataclasses import dataclass
@@ -73,12 +73,15 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return 0 for 0, and a bin from 1 to n_bins - 1 otherwise, of equal width in each octave."""
+    """Return 0 for 0, and a bin from 1 to n_bins - 1 for other magnitudes.
+
+    The bins within one octave have equal width.
+    """
     n_octaves, lowest_exponent = _OCTAVES[scale]
     n_bits_per_octave = (n_bins // n_octaves).bit_length() - 1
     is_double = magnitude.dtype == xp.float64
     mantissa_bits, exponent_bias = (52, 1023) if is_double else (23, 127)
-    # Exponent and mantissa of a positive float, read as one integer, grow with the float.
+    # The bits of a positive float, read as an integer, increase with the float.
     bits = magnitude.view(xp.int64 if is_double else xp.int32)
     lowest_index = (exponent_bias + lowest_exponent) << n_bits_per_octave
     index = (bits >> (mantissa_bits - n_bits_per_octave)) - lowest_index
@@ -94,7 +97,7 @@ def _as_int(xp: Any, x: Any) -> Any:
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     """Return the smallest float of a type in each bin except the first, shape (bins - 1,).
 
-    A larger float never belongs to a lower bin, so the search bisects over the sorted floats.
+    A larger float never belongs to a lower bin, so the function finds the float by bisection.
     """
     largest_float = float(np.finfo(dtype).max)
     minimum, maximum = (0.0, 1.0) if scale == "probability" else (-largest_float, largest_float)
@@ -102,7 +105,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)
     while (low < high).any():
-        # This expression equals (low + high) // 2, but the sum cannot overflow.
+        # This expression equals (low + high) // 2 but cannot overflow.
         middle = (low & high) + ((low ^ high) >> 1)
         value = _rank_to_float(middle, dtype).astype(np.float64)
         index = bin_index(np, np.clip(value, minimum, maximum), scale=scale, bins=bins)
@@ -115,7 +118,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BinCounts:
-    """The number of values in each bin, and their extremes."""
+    """The number of values in each bin, with the smallest and the largest value."""
 
     #: Number of values in each bin, shape (bins,).
     count: IntArray

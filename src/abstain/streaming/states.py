@@ -1,4 +1,4 @@
-"""Update and merge states of streams, convert them to samples, and compute metrics."""
+"""Update and merge states of streams, convert states to samples, and compute metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,16 +51,15 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         The state, which is not modified.
     confidence : array of shape (n,)
-        Confidences; higher is more confident. They must be in [0, 1] for a histogram on the scale
-        "probability".
+        Confidences. A higher value is more confident. A histogram on the scale "probability"
+        requires confidences in [0, 1].
     loss : array of shape (n,)
         Finite and non-negative losses. GroupCounts, FailureCounts and CutCounts require a 0/1 loss,
         which is 1 for a failure.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight w counts as w samples. Samples with
         weight 0 are ignored, and all samples of a batch may have weight 0. States that require a
-        0/1
-        loss do not support weights.
+        0/1 loss do not support weights.
 
     Returns
     -------
@@ -72,9 +71,9 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     ShapeError
         If lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, or a loss or weight is negative. Also if a confidence is
-        outside [0, 1] on the scale "probability", or if a loss is not 0 or 1 and the state requires
-        a 0/1 loss.
+        If a value is NaN or infinite, or if a loss or weight is negative. The error is also raised
+        if a confidence is outside [0, 1] on the scale "probability", or if a loss is not 0 or 1
+        and the state requires a 0/1 loss.
     InputError
         If weights are passed to a state that requires a 0/1 loss.
 
@@ -149,8 +148,8 @@ def scored(state: Exact) -> Scored:
     Returns
     -------
     Scored
-        Samples, of which each row represents several. If a metric needs data that the state does
-        not have, it raises an `UncountedError` that names a suitable state.
+        Samples in rows, each of which represents several samples. If a metric needs data that the
+        state does not have, the metric raises an `UncountedError` that names a suitable state.
 
     Raises
     ------
@@ -202,8 +201,8 @@ class Bounded:
     Attributes
     ----------
     value : float
-        The metric if the samples of each bin are treated as tied. For CWSA, the midpoint of the
-        limits. NaN if the metric is undefined.
+        The metric if the samples of each bin are treated as tied. For CWSA, the value is the
+        midpoint of the limits. The value is NaN if the metric is undefined.
     low, high : float
         Limits of the exact value for any order of samples within the bins. For an exact state,
         `value`, `low` and `high` are equal.

@@ -1,4 +1,4 @@
-"""Selective classification in scikit-learn: a classifier that abstains, and scorers.
+"""A scikit-learn classifier that abstains, and scorers for selective classification.
 
 >>> from abstain.integrations.sklearn import SelectiveClassifier, augrc_scorer
 """

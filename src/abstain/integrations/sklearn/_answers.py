@@ -1,4 +1,4 @@
-"""The predictions of a selective classifier, and the label that marks abstentions."""
+"""Define the predictions of a selective classifier and the label of abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class SelectivePrediction(NamedTuple):
     accepted : ndarray of shape (n,)
         Whether the decision rule accepts each prediction.
     confidence : ndarray of shape (n,)
-        Confidences on the scale of the threshold; higher is more confident.
+        Confidences on the scale of the threshold. A higher value is more confident.
 
     Examples
     --------

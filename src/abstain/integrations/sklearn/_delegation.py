@@ -141,8 +141,9 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
         """Return the share of samples with a correct answer, where abstentions are failures.
 
-        The result equals ``accuracy_score(y, self.predict(X))``, so abstentions never increase it.
-        To compare classifiers or scores by failure detection, use the scorers of this module.
+        The result equals ``accuracy_score(y, self.predict(X))``. Abstentions never increase the
+        result. To compare classifiers or scores by failure detection, use the scorers of this
+        module.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n,)
             True classes.
         sample_weight : array-like of shape (n,), optional
-            Sample weights.
+            Sample weights, as in `sklearn.metrics.accuracy_score`.
 
         Returns
         -------

@@ -68,7 +68,7 @@ def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
 
 
 def check_no_params(params: Mapping[str, Any]) -> None:
-    """Raise an error if `fit` parameters are passed although the classifier is not fitted."""
+    """Raise an error if parameters are passed to `fit` and the classifier is already fitted."""
     for name in params:
         raise InputError(
             f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "
@@ -109,7 +109,7 @@ def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOu
 
 
 def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
-    """Return training and held-out rows. A share `cv` is held out, stratified by class."""
+    """Return training and held-out rows. The held-out share is `cv` in each class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test

@@ -93,8 +93,7 @@ class SelectiveClassifier(DelegatingClassifier):
     exact for ``cv="prefit"`` with new samples and for a float. In the latter case, stratification
     only reduces the variance of the held-out losses. With folds, the rule is chosen on the
     predictions of the classifiers of the folds, while the final classifier is fitted on all
-    samples.
-    The guarantee then holds only approximately.
+    samples. The guarantee then holds only approximately.
 
     Only the classifier receives `sample_weight`, and the rule counts every held-out sample once. No
     guarantee holds for weighted samples, and weights that balance classes in training do not
@@ -250,7 +249,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Confidences; higher is more confident.
+            Confidences. A higher value is more confident.
         """
         check_is_fitted(self, "estimator_")
         return confidence_on_rule_scale(

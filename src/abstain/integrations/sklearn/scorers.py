@@ -1,4 +1,4 @@
-"""Scorers for `cross_validate`, `GridSearchCV` and similar functions.
+"""Define scorers for `cross_validate`, `GridSearchCV` and similar functions.
 
 A scorer is a function of a fitted classifier, samples and labels. Scorers return values for which
 greater is better, so metrics for which lower is better are negated.
@@ -83,7 +83,7 @@ def failures_and_acceptance(
 
 
 def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores by name, or nothing if the classifier has no class scores."""
+    """Return the class scores by name. The result is empty without class scores."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
     return class_scores(estimator, X, scoring.select_method(estimator))
@@ -182,7 +182,7 @@ class SelectiveScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the metric on labeled samples. Negate it if lower is better.
+        """Compute the metric on labeled samples. If a lower metric is better, negate the metric.
 
         Parameters
         ----------
@@ -194,13 +194,13 @@ class SelectiveScorer(WeightedScorer):
         y : array-like of shape (n,)
             True classes. Predictions for unknown classes are always wrong.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights.
+            Frequency weights. A sample with an integer weight w counts as w samples.
 
         Returns
         -------
         float
-            The metric; greater is better. If the metric is undefined, the value is NaN and a
-            warning is issued.
+            The metric. A greater value is better. If the metric is undefined, the value is NaN and
+            a warning is issued.
         """
         classifier_scoring = None
         if is_selective(estimator):
@@ -248,7 +248,7 @@ class RuleScorer(WeightedScorer):
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Compute the quantity on labeled samples. Negate risks.
+        """Compute the quantity on labeled samples, with a negative sign for risks.
 
         Parameters
         ----------
@@ -259,13 +259,13 @@ class RuleScorer(WeightedScorer):
         y : array-like of shape (n,)
             True classes.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights.
+            Frequency weights. A sample with an integer weight w counts as w samples.
 
         Returns
         -------
         float
-            The quantity; greater is better. If no sample is accepted, the selective risk is NaN and
-            a warning is issued.
+            The quantity. A greater value is better. If no sample is accepted, the selective risk is
+            NaN and a warning is issued.
         """
         if not is_selective(estimator):
             raise InputError(

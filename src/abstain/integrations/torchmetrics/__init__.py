@@ -1,6 +1,6 @@
 """Metrics of classifiers that may abstain as torchmetrics classes.
 
-Needs the extra ``torch``: ``pip install 'abstain[torch]'``.
+The classes require the extra ``torch``, which ``pip install 'abstain[torch]'`` installs.
 """
 
 from abstain.integrations.torchmetrics.metric import SelectiveMetric as SelectiveMetric

@@ -1,4 +1,4 @@
-"""Validate the arguments of `update`, which are confidences and losses, or outputs and labels."""
+"""Validate the arguments of `update`, which are losses and confidences or outputs and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 

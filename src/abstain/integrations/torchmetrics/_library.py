@@ -1,4 +1,4 @@
-"""Import torch and torchmetrics. A failure raises an error that names the cause."""
+"""Import torch and torchmetrics. If the import fails, an error names the cause."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The state of a metric, which contains all samples or a histogram, and its synchronization."""
+"""Define the state of a metric, which contains all samples or a histogram."""
 
 import re
 from collections.abc import Callable
@@ -213,8 +213,8 @@ class StreamState(Metric):
         Parameters
         ----------
         confidence : torch.Tensor of shape (n,), or (n, K)
-            Confidences; higher is more confident. If `inputs` is "logits" or "probabilities", class
-            scores of shape (n, K).
+            Confidences. A higher value is more confident. If `inputs` is "logits" or
+            "probabilities", class scores of shape (n, K).
         loss : torch.Tensor of shape (n,)
             Finite and non-negative losses. For logits and probabilities, labels from 0 to K - 1.
         weight : torch.Tensor of shape (n,), optional

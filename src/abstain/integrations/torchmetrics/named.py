@@ -1,4 +1,4 @@
-"""Classes of frequently used metrics."""
+"""Define the torchmetrics classes of frequently used metrics."""
 
 from decimal import Decimal
 from typing import Any

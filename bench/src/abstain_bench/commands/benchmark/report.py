@@ -49,7 +49,7 @@ class EvaluationOptions:
 
 _DEFAULT_EVALUATION = EvaluationOptions()
 
-#: Names in the folder of the report.
+#: Names of the first page and of the folder of tables in the folder of the report.
 _PAGE, _TABLES = "benchmark.html", "tables"
 
 
@@ -123,6 +123,7 @@ def _report_files(
     data: Path | None,
     stopwatch: "Stopwatch",
 ) -> dict[str, bytes]:
+    """Return the content of each page and table by its path in the folder of the report."""
     from abstain_bench.pages import benchmark_pictures, benchmark_site
     from abstain_bench.pages.benchmark.output import table_files
 
@@ -138,7 +139,7 @@ def _report_files(
 
 
 def _tested_stores(*folders: Path) -> "list[Store]":
-    """Read run folders of the same task; each must contain a tested run."""
+    """Read run folders of the same task. A folder without a tested run raises an InputError."""
     from abstain_bench.runs.store import Store
 
     stores = [Store.read(folder) for folder in folders]

@@ -176,7 +176,7 @@ def run(
 
 
 def _print_results(store: "Store") -> None:
-    """Print the notes of the jobs, and the summary if a run was tested."""
+    """Print the notes of the jobs. If a run was tested, also print the summary."""
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import results_of
     from abstain_bench.runs.studies import studies_of
@@ -185,7 +185,7 @@ def _print_results(store: "Store") -> None:
         print_line(_STDERR, f"Note: {note}")
     if not store.tested_runs:
         return
-    # The report contains all metrics and severities; the summary must be available at once.
+    # The summary must be available at once, so it omits most metrics and severities.
     studies = [study.name for study in studies_of(store.exposures) if study.headline]
     metrics = list(store.config["metrics"])[:1]
     try:
@@ -193,7 +193,7 @@ def _print_results(store: "Store") -> None:
             results = results_of(store, metrics=metrics, studies=studies)
         console().print(benchmark_terminal(results))
     except AbstainError as error:
-        # The runs are stored nevertheless; added scores may belong to networks that have changed.
+        # The runs are stored nevertheless. Added scores may belong to networks that have changed.
         print_line(_STDERR, f"The summary is not available: {error}")
 
 
@@ -226,7 +226,7 @@ def _print_changes(out: Path, config: "Config") -> None:
         return
     previous = Store.read(out).config
     if "task" not in previous:
-        # The folder contains imported runs only.
+        # The folder contains only imported runs.
         return
     if (task := previous["task"]) != config.task:
         raise InputError(
@@ -254,7 +254,8 @@ def result_text(outcome: "Outcome") -> str:
     if outcome.status != "done" or not isinstance(values_by_method, dict) or not values_by_method:
         return ""
     methods = [name for name in values_by_method if name in METHODS]
-    # The learned confidence and the softmax response; the tables contain the other methods.
+    # The line reports the learned confidence and the softmax response. The tables contain the
+    # other methods.
     single_pass = [name for name in methods if not METHODS[name].uses_mean_prediction] or methods
     learned = [name for name in single_pass if "learned" in METHODS[name].needs]
     softmax = [name for name in single_pass if name.rpartition("_")[2] == BASELINE][:1]
@@ -293,12 +294,13 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 
 def _default_n_jobs() -> int:
+    """Return the number of available cores, but at most `_MAX_DEFAULT_JOBS`."""
     has_affinity = hasattr(os, "sched_getaffinity")
     n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return min(_MAX_DEFAULT_JOBS, n_cores)
 
 
-#: Where the files are is no part of what a run depends on.
+#: Fields that do not affect the results of a run, such as the location of the files.
 _IGNORED_FIELDS = {"folder"}
 
 
@@ -314,6 +316,7 @@ def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[
 
 
 def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield all fields with their values. The name of a nested field contains dots."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{prefix}{name}.")
@@ -322,7 +325,7 @@ def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
 
 
 def _describe_change(old: Any, new: Any) -> str:
-    """Describe the added and removed values of a list, or the old and the new value."""
+    """Describe the added and removed values of two lists, or the old and the new value."""
     if isinstance(old, list) and isinstance(new, list):
         added = [value for value in new if value not in old]
         removed = [value for value in old if value not in new]

@@ -122,7 +122,7 @@ _DEFAULT_NETWORK = NetworkOptions()
 
 
 def _missing_methods(reasons: Mapping[str, str]) -> str:
-    """Summarize in one line which methods cannot be computed, by reason."""
+    """Return one line with the names of the methods that cannot be computed, grouped by reason."""
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         general = reason.removeprefix(f"the method {name!r} ")
@@ -150,7 +150,7 @@ def import_runs(
     """Import results of FD-Shifts as a run, and compute its scores."""
     from abstain_bench.runs.importing import import_fd_shifts
 
-    # The command line uses a word, because a single hyphen would start an option.
+    # On the command line, `skip` stands for the hyphen, because a hyphen would start an option.
     exposure_names = ["-" if name == "skip" else name for name in exposures]
     with show_status("Importing"):
         imported = import_fd_shifts(

@@ -55,6 +55,7 @@ def status(
 
 
 def _configuration_text(progress: "Progress") -> str:
+    """Return the task, the model and the number of seeds of a run."""
     config = progress.store.config
     if "task" not in config:
         return "Imported runs"
@@ -63,7 +64,7 @@ def _configuration_text(progress: "Progress") -> str:
 
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
-    """Print the costs by stage and by score."""
+    """Print the number of jobs and the time of each stage and of each score."""
     from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     out = console()
@@ -83,6 +84,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 
 
 def _print_remaining(progress: "Progress") -> None:
+    """Print running, interrupted and failed jobs, and whether the run is complete."""
     out = console()
     for step in progress.running_jobs:
         out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
@@ -106,10 +108,11 @@ def _print_remaining(progress: "Progress") -> None:
 
 
 def _objectives_table(progress: "Progress") -> Table:
+    """Return a table with the progress of the networks of each training objective."""
     counts = ("networks", "trained", "validated", "to test", "tested")
     table = plain_table(["arm"], counts)
     for arm in progress.arms:
-        # The tests are known after all networks are validated.
+        # The number of networks to test is unknown until all networks are validated.
         to_test = str(arm.n_to_test) if progress.is_validated else "?"
         numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
         table.add_row(plain_text(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
@@ -117,6 +120,7 @@ def _objectives_table(progress: "Progress") -> Table:
 
 
 def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) -> Table:
+    """Return a table with the selected setting of each method."""
     so_far = "" if is_final else " so far"
     title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
     table = plain_table(("method", "arm", "setting"), ("mean", "settings tried"), title=title)
@@ -127,6 +131,7 @@ def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) ->
 
 
 def _size_text(progress: "Progress") -> str:
+    """Format the size of the run folder in bytes, kB, MB or GB."""
     size = float(progress.size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":

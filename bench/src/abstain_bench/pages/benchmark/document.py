@@ -1,4 +1,4 @@
-"""The document of a benchmark, for pages and the terminal."""
+"""Build the document of a benchmark, which pages and the terminal display."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_sta
 from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
-#: Maximum number of rows of the table of ranks in a terminal; the files contain all.
+#: Maximum number of rows of the table of mean ranks in a terminal. The report contains all rows.
 _MAX_ROWS: Final = 8
 
 _LEAD: Final = (
@@ -58,7 +58,11 @@ _LEAD: Final = (
 
 
 def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
-    """Return the report of a benchmark, with results of other models for the same task."""
+    """Return the report of a benchmark.
+
+    If `origin` contains benchmarks of other models for the same task, one section compares the
+    models.
+    """
     board = Leaderboard(results)
     task = results.task
     return doc.Document(
@@ -76,7 +80,7 @@ def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> 
 
 
 def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield all sections of a single page: overview, tables, and every study."""
+    """Yield all sections of a single page, from the overview to the glossary."""
     glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
     yield from method_sections(board, origin, (studies_section(board, origin.images),))
@@ -85,7 +89,10 @@ def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Blo
 def method_sections(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
-    """Yield the sections about all methods; `between` precedes the descriptions of methods."""
+    """Yield the sections about all methods.
+
+    The blocks in `between` precede the section with the descriptions of the methods.
+    """
     results = board.results
     yield _controls(board)
     change = change_figure(board, None, "change", "Mean ranks over all studies. ")
@@ -112,6 +119,7 @@ def method_sections(
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
+    """Return the controls that select the metric and the intervals, and that jump to a section."""
     heads = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
     studies = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
     methods = tuple((board.method_anchor(method), method.name) for method in board.results.methods)
@@ -130,7 +138,7 @@ def _controls(board: Leaderboard) -> doc.Controls:
 
 # -------------------------------------------------------------------------------------- terminal
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the conclusions, the best method of each study, and the best methods overall."""
+    """Yield the tables, the notes and the curves that a terminal displays."""
     results = board.results
     if board.metrics:
         grid = board.grid(board.metrics[0])
@@ -153,7 +161,11 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
 
 
 def _leaders(grid: Grid, base: str) -> doc.Table:
-    """Return a table with the best method of each study, similar methods, and the baseline."""
+    """Return a table with one row per study.
+
+    A row contains the best methods, their value, the number of methods that are not significantly
+    different from the best, and the value of the baseline.
+    """
     rows: list[tuple[doc.Cell, ...]] = []
     for study in grid.studies:
         best, entries = grid.methods_with_relation(study), grid.column(study)
@@ -181,7 +193,7 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
-    """Yield the methods with the best mean ranks, and how often each is the best method."""
+    """Yield the methods with the best mean ranks, and how often each method is best."""
     means = {metric: board.mean_rank_by_method(metric) for metric in board.metrics}
     relations = {
         m.name: [entry.relation_to_best for entry in grid.row(m) if entry] for m in grid.methods
@@ -209,10 +221,10 @@ def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
 
 
 # ----------------------------------------------------------------------- facts, findings, words
-#: Packages whose versions are listed.
+#: Packages whose versions the document lists.
 _PACKAGES: Final = ("abstain", "torch", "numpy")
 
-#: Facts of the run folder that are displayed unchanged.
+#: Facts of the run folder that the document displays unchanged, with their titles.
 _DISPLAYED_FACTS: Final = {
     "python": "Python",
     "device": "Device",
@@ -222,7 +234,7 @@ _DISPLAYED_FACTS: Final = {
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return the configuration of the benchmark; unknown values are empty."""
+    """Return the title and the text of each fact. The text of an unknown fact is empty."""
     facts = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
     numbers = {name: facts.get(name) for name in ("train", "validation", "seconds")}
@@ -246,14 +258,17 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
 
 
 def _seeds(values: object) -> str:
-    """Format the number of seeds and the seeds; a single 0 would look like a number of seeds."""
+    """Format the number of seeds, followed by the seeds in parentheses.
+
+    Without the number of seeds, a single seed 0 would look like a count of zero.
+    """
     if isinstance(values, Sequence) and not isinstance(values, str):
         return f"{format_count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
 
 
 def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[doc.Remark, ...]:
-    """Return the findings, with the titles of studies, and the notes."""
+    """Return the findings with the titles of their studies, followed by the notes."""
     titles = {study.name: study.title for study in results.studies}
 
     def describe_split(finding: Note) -> str:
@@ -291,7 +306,7 @@ _STUDY_TERMS: Final = {
     "far-new-class": "the same with dissimilar images.",
 }
 
-#: Placeholder for the titles of metrics that interpret a confidence as a probability.
+#: Key that stands for the titles of all metrics that interpret a confidence as a probability.
 _PROBABILITY_METRICS: Final = ""
 
 _TABLE_TERMS: Final = {
@@ -324,7 +339,7 @@ _TABLE_TERMS: Final = {
 
 
 def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
-    """Yield the glossary: general terms, metrics, then terms of the tables."""
+    """Yield the general terms, then the metrics, then the terms of the tables."""
     kinds = dict.fromkeys(study.kind for study in results.headline)
     study_terms = {
         kind_title(kind): meaning for kind, meaning in _STUDY_TERMS.items() if kind in kinds
@@ -351,7 +366,7 @@ _COSTS_LEAD: Final = (
 
 
 def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
-    """Yield the section with the time of each stage and score, if jobs were run."""
+    """Yield the section with the time of each stage and score, unless no job was run."""
     if not costs:
         return
     stages = _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs))
@@ -365,6 +380,7 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
 
 
 def _costs_table(title: str, headers: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
+    """Return a table with the number of jobs, the seconds and the share of the time in each row."""
     columns = (*map(doc.Column, headers), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [

@@ -1,4 +1,4 @@
-"""The first page of a benchmark for new readers, and the conclusions."""
+"""Write the first page of a benchmark for new readers, and its conclusions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,9 @@ from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard, kind_ti
 from abstain_bench.pages.benchmark.pictures import example_image
 from abstain_bench.runs.studies import Study
 
-#: Number of rows of the table, and the coverage in the sentences.
+#: Number of methods in the table of the best methods.
 _N_ROWS: Final = 5
+#: Coverage at which the sentences state error rates.
 _COVERAGE: Final = 0.8
 
 _CURVE: Final = (
@@ -30,7 +31,11 @@ _CURVE: Final = (
 
 
 def best_method(board: Leaderboard) -> str:
-    """Return the method with the best mean rank, otherwise the best one of the first study."""
+    """Return the method with the best mean rank by the first metric.
+
+    Without mean ranks, return the best method of the first study. If no method of the first study
+    has a rank, return the baseline.
+    """
     means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
     if means:
         return min(means, key=lambda name: means[name])
@@ -39,7 +44,7 @@ def best_method(board: Leaderboard) -> str:
 
 
 def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
-    """Describe the benchmark, the best method and its error rates in three sentences."""
+    """Return up to three sentences on the benchmark, the best method and its error rates."""
     results, best = board.results, best_method(board)
     shifts = sum(study.kind != "iid" for study in results.headline)
     overview = (
@@ -55,6 +60,7 @@ def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
 
 
 def _best_method_sentence(board: Leaderboard, best: str) -> str:
+    """State the best mean rank and the number of wins. Return an empty text without a mean rank."""
     means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
     if best not in means:
         return ""
@@ -67,7 +73,7 @@ def _best_method_sentence(board: Leaderboard, best: str) -> str:
 
 
 def _first_rank_sentence(board: Leaderboard) -> str:
-    """State how certain the first mean rank is; empty for one study."""
+    """State how certain the first mean rank is. Return an empty text for a single study."""
     across = board.mean_ranks(board.metrics[0])
     if across is None or across.blocks < 2:
         return ""
@@ -81,7 +87,10 @@ def _first_rank_sentence(board: Leaderboard) -> str:
 
 
 def _error_rate_sentence(board: Leaderboard, best: str) -> str:
-    """State the error rate of the accepted answers at 80% coverage, without and with shifts."""
+    """State the error rate of the accepted answers at 80% coverage.
+
+    The sentence compares images from the training distribution with other sources of failures.
+    """
     risk_by_study = {study.name: risk for study, risk in _risks(board, best)}
     iid_study = next((s.name for s in board.results.headline if s.kind == "iid"), None)
     shift_risks = [risk for name, risk in risk_by_study.items() if name != iid_study]
@@ -101,6 +110,7 @@ def _error_rate_sentence(board: Leaderboard, best: str) -> str:
 
 
 def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
+    """Yield the studies with a curve of the method, and the selective risk at `_COVERAGE`."""
     for study in board.results.headline:
         curve = board.results.curves.get((study.name, method))
         if curve is not None and len(curve.coverage):
@@ -108,7 +118,7 @@ def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
 
 
 def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[doc.Block]:
-    """Return example images of the task and its shifts, the curve, and the best methods."""
+    """Yield example images, the risk-coverage curves of the best method, and the best methods."""
     if not board.metrics:
         return
     best = best_method(board)
@@ -125,7 +135,7 @@ def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[do
 
 
 def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
-    """Yield the figure of the curves of the best method."""
+    """Yield the figure with the risk-coverage curves of the best method."""
     display = _curve(board, best_method(board))
     yield from figure(display, "front", "Error rate of accepted answers", _CURVE)
 
@@ -133,6 +143,7 @@ def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
 def _example_images(
     studies: Sequence[Study], images: SampleImages | None
 ) -> Iterator[doc.Thumbnail]:
+    """Yield one thumbnail for each study whose example image is available."""
     for study in studies:
         source = images.sources.get(example_image(study), "") if images else ""
         if source:
@@ -142,7 +153,7 @@ def _example_images(
 
 
 def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
-    """Return the first study of each source of failures, by its title."""
+    """Return the first study of each source of failures by the title of the source."""
     firsts: dict[str, Study] = {}
     for study in studies:
         firsts.setdefault(kind_title(study.kind), study)
@@ -150,7 +161,7 @@ def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
 
 
 def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
-    """Return the risk-coverage curves of one method on a study of each kind."""
+    """Return the risk-coverage curves of one method, with one study of each kind."""
     firsts = _first_of_each_kind(board.results.headline)
     curves = {
         f"{title}: {study.title}": board.results.curves.get((study.name, method))
@@ -169,7 +180,7 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
 
 
 def _table(board: Leaderboard) -> doc.Table:
-    """Return the methods with the best mean ranks."""
+    """Return the table of the methods with the best mean ranks by the first metric."""
     metric = board.metrics[0]
     grid, means = board.grid(metric), board.mean_rank_by_method(metric)
     methods = {method.name: method for method in grid.methods}
@@ -202,7 +213,7 @@ def _table(board: Leaderboard) -> doc.Table:
     )
 
 
-#: Phrases for the kinds of studies.
+#: Phrase that a sentence uses for each kind of study.
 _PHRASES: Final = {
     "iid": "on i.i.d. data",
     "corruption": "under corruption",
@@ -213,7 +224,7 @@ _PHRASES: Final = {
 
 
 def verdict_of(board: Leaderboard) -> tuple[str, ...]:
-    """Describe the best methods for each source of failures and the results of the baseline."""
+    """Return sentences on the best methods for each source of failures and on the baseline."""
     if not board.metrics:
         return ("No metric was computed.",)
     grid = board.grid(board.metrics[0])
@@ -227,7 +238,7 @@ def verdict_of(board: Leaderboard) -> tuple[str, ...]:
 
 
 def best_methods_sentence(grid: Grid) -> str:
-    """Describe the best methods for each kind of study."""
+    """Name the methods that are best in most studies, for each kind of study."""
     kinds = dict.fromkeys(study.kind for study in grid.studies)
     clauses = [clause for kind in kinds if (clause := _best_methods_of_kind(grid, kind))]
     if not clauses:
@@ -236,6 +247,7 @@ def best_methods_sentence(grid: Grid) -> str:
 
 
 def _best_methods_of_kind(grid: Grid, kind: str) -> str:
+    """Name the methods that are best in most studies of one kind, with the significance."""
     studies = [study for study in grid.studies if study.kind == kind]
     phrase = _PHRASES.get(kind, f"on {KINDS.get(kind, kind)}")
     wins = Counter(name for study in studies for name in grid.methods_with_relation(study))
@@ -265,6 +277,7 @@ def _significance_in_studies(grid: Grid, studies: Sequence[Study]) -> str:
 
 
 def _significance_in_study(grid: Grid, study: Study) -> str:
+    """State in parentheses how many methods are not significantly different from the best."""
     if not grid.is_tested(study):
         return " (not tested)"
     similar = grid.methods_with_relation(study, "not told apart")
@@ -277,7 +290,7 @@ def _significance_in_study(grid: Grid, study: Study) -> str:
 
 
 def baseline_sentences(grid: Grid, name: str) -> list[str]:
-    """Describe where the baseline is best or not significantly different from the best."""
+    """State in which studies the baseline is best or not significantly different from the best."""
     columns = [(study, grid.column(study).get(name)) for study in grid.studies]
     defined = [
         (study, entry)
@@ -303,6 +316,7 @@ def baseline_sentences(grid: Grid, name: str) -> list[str]:
 
 
 def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
+    """Describe in how many of the studies a statement holds."""
     if not studies:
         return "in no study"
     if len(studies) == n_studies:
@@ -311,7 +325,7 @@ def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
 
 
 def _mean_rank_sentence(board: Leaderboard) -> list[str]:
-    """Describe the best mean rank by each metric and its significance."""
+    """Name the methods with the best mean rank by each metric, with the significance."""
     ranks_by_methods: dict[str, list[str]] = {}
     for metric in board.metrics:
         means = board.mean_rank_by_method(metric)
@@ -334,7 +348,7 @@ def _mean_rank_sentence(board: Leaderboard) -> list[str]:
 
 
 def _similar_methods(across: MeanRanks) -> str:
-    """State how many methods are not significantly different from the first over all studies."""
+    """State how many methods are not significantly different from the first by mean rank."""
     similar, n_others = _methods_similar_to_first(across), len(across.methods) - 1
     if not similar:
         return ""
@@ -343,7 +357,7 @@ def _similar_methods(across: MeanRanks) -> str:
 
 
 def _methods_similar_to_first(across: MeanRanks) -> set[str]:
-    """Return the methods whose mean rank is not significantly different from the best one."""
+    """Return the methods whose mean rank is not significantly different from the best mean rank."""
     means = dict(zip(across.methods, across.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")
     return {name for clique in across.cliques if first in clique for name in clique} - {first}

@@ -1,4 +1,4 @@
-"""Tables of methods x studies: main tables, severities, and evaluations of new classes."""
+"""Build tables with one row per method and one column per study."""
 
 import itertools
 import math
@@ -41,19 +41,20 @@ _EVALUATION_TITLES: Final = {
     "scod": "by cost",
     "outlier": "as outliers",
 }
-#: The two evaluations that FD-Shifts compares, and an explanation.
+#: The two evaluations that FD-Shifts compares.
 _PROTOCOLS: Final = ("removed", "outlier")
+#: Explanation of the ranks by these two evaluations.
 _RANKS_NOTE: Final = (
     "1 is best. As outliers, a low confidence of a wrong prediction of a known class makes a "
     "method worse; with errors removed, it has no effect."
 )
 
-#: Link to the top: anchor and text.
+#: Anchor and text of the link to the top of the page.
 TOP: Final = ("results", "Back to the top")
 
 
 def back(*targets: tuple[str, str]) -> doc.Prose:
-    """Return links to the enclosing parts of the page."""
+    """Return links to the anchors of `targets`, which are pairs of an anchor and a text."""
     links = [doc.Span(text, link=f"#{anchor}") for anchor, text in targets]
     return doc.Prose(
         tuple(item for link in links for item in (" · ", link))[1:], "back", role="interactive"
@@ -61,12 +62,12 @@ def back(*targets: tuple[str, str]) -> doc.Prose:
 
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
-    """Return a figure in a list, or an empty list without a display."""
+    """Return a list with one figure, or an empty list if `display` is None."""
     return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
 
 
 def curve_series(curves: Mapping[str, CurvePoints | None]) -> tuple[Series, ...]:
-    """Return the lines of the risk-coverage curves that have points."""
+    """Return one line for each risk-coverage curve that has points."""
     return tuple(
         Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
         for name, curve in curves.items()
@@ -93,7 +94,7 @@ def value_cell(entry: GridEntry | None) -> doc.Cell:
 
 
 def rank_cell(entry: GridEntry | None) -> doc.Cell:
-    """Return the rank of an entry as a cell, in the color of its value."""
+    """Return the rank of an entry as a cell with the color of the entry."""
     return doc.Number(entry.rank, number_format="rank", shade=entry.number.shade) if entry else None
 
 
@@ -105,14 +106,16 @@ def grid_table(
     means: Mapping[str, float] | None = None,
     paper: bool = False,
 ) -> doc.Table:
-    """Return the table of a grid, with mean ranks in the last column if `means` is passed.
+    """Return the table of a grid. If `means` is passed, the last column contains the mean ranks.
 
-    For a paper, the first header is the metric, rows are grouped by training objective, and the
-    notes are separate; on a page, rows are in the order of their mean ranks.
+    If `paper` is True, the first header is the metric and the rows are grouped by training
+    objective. The notes are then not part of the table. Otherwise, the rows are in the order of
+    their mean ranks and the caption contains the notes.
     """
     mean_rank_columns = [doc.Column("Mean rank", "number")] if means else []
 
     def row(method: MethodFacts) -> doc.Row:
+        """Return the row of a method with a link, its cells and its mean rank."""
         name, rank = method_link(board, method), (means or {}).get(method.name)
         added: doc.Text = (
             (name, " ", doc.Span("added", "small")) if method.added and not paper else name
@@ -137,7 +140,7 @@ def grid_table(
 
 
 def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
-    """Return the methods in the order of their mean ranks, or grouped by training objective."""
+    """Return groups of methods with titles, in the order of mean ranks or by training objective."""
     if not means:
         return [(arm_title(arm), methods) for arm, methods in grid.groups.items()]
     return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
@@ -146,7 +149,7 @@ def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequ
 def paper(
     board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
 ) -> tuple[doc.Table, doc.Prose]:
-    """Return the table of a metric for a paper, and its notes."""
+    """Return the table of a metric for a paper, and the notes of the table."""
     grid = board.grid(board.metric(metric))
     means = board.mean_rank_by_method(grid.metric)
 
@@ -175,7 +178,7 @@ def _second_best(grid: Grid, study: Study) -> list[GridEntry]:
 def study_columns(
     board: Leaderboard, studies: Sequence[Study], headers: Sequence[str] = ()
 ) -> list[doc.Column]:
-    """Return the columns of studies, with links to their sections."""
+    """Return one column per study, whose header is a link to the section of the study."""
     titles = headers or [study.title for study in studies]
     anchors = [board.anchors.get(study.name, "") for study in studies]
     return [
@@ -185,7 +188,7 @@ def study_columns(
 
 
 def kind_spans(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
-    """Return the kinds of studies with their numbers of columns."""
+    """Return the title of each kind of study and the number of its columns."""
     kinds = itertools.groupby(studies, lambda study: study.kind)
     return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
 
@@ -198,7 +201,7 @@ def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
 def footnote(
     grid: Grid, level: float, *, intervals: bool, ranked: bool, is_paper: bool = False
 ) -> str:
-    """Return the notes of a table."""
+    """Return the notes that explain the marks and the units of a table."""
     relations = {
         entry.relation_to_best for method in grid.methods for entry in grid.row(method) if entry
     }
@@ -225,7 +228,7 @@ def footnote(
 
 
 def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the values and ranks of each metric; a page displays one metric at a time."""
+    """Yield a section for each metric with values and ranks. A page displays one metric."""
     for i, metric in enumerate(board.results.comparisons):
         grid, means = board.grid(metric), board.mean_rank_by_method(metric)
         explanation = value_explanation(metric, grid.label)
@@ -244,13 +247,13 @@ def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
 
 
 def metric_heading(grid: Grid) -> str:
-    """Return the metric with its unit and direction, for a heading."""
+    """Return the heading of a metric, with its unit and an arrow for its direction."""
     # The non-breaking space keeps the arrow on the line of its metric.
     return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
 
 
 def value_explanation(metric: str, label: doc.Label) -> str:
-    """Explain a value of a metric; empty for user-defined metrics."""
+    """Explain a value of a metric. Return an empty text for user-defined metrics."""
     meaning = doc.plain_text(metric_entries([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
@@ -259,14 +262,15 @@ def value_explanation(metric: str, label: doc.Label) -> str:
 
 
 def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield the tables of the studies of new classes in all evaluations."""
+    """Yield the tables of the studies of new classes for all evaluations of the same images."""
     new = [study for study in board.results.studies if study.kind in NEW_CLASS_KINDS]
     if len({study.errors for study in new}) < 2:
         return
     cost = board.results.facts.get("outlier_cost")
     cost_text = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
     yield doc.Prose(_EVALUATIONS.format(cost=cost_text), "lead")
-    # The evaluations of the same images share a header with the title of the first study.
+    # The columns of all evaluations of the same images share one header. The header is the title
+    # of the first study.
     families: dict[tuple[str, ...], list[Study]] = {}
     for study in new:
         families.setdefault(study.exposures, []).append(study)

@@ -1,4 +1,4 @@
-"""Results of a benchmark arranged for its report: methods x studies for each metric."""
+"""Arrange the results of a benchmark for its report, by metric, method and study."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,13 +21,13 @@ from abstain_bench.runs.studies import Study
 #: Kinds of studies with images of new classes.
 NEW_CLASS_KINDS: Final = frozenset({"new-class", "far-new-class"})
 
-#: Upper bounds of the relative rank for each color of a cell, the darkest first.
+#: Upper bound of the relative rank for each color of a cell, from the darkest color on.
 _SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
 
 #: Number of methods in a figure, in addition to the baseline.
 _N_LINES: Final = 4
 
-#: Titles of special groups of networks.
+#: Titles of the groups of methods without a training objective.
 _ARM_TITLES: Final = {
     "ensemble": "Ensembles of the networks of all seeds",
     "": "Added scores",
@@ -36,7 +36,7 @@ _ARM_TITLES: Final = {
 
 @dataclass(frozen=True)
 class GridEntry:
-    """Value of a method in a study, with its rank and its relation to the best method."""
+    """The value of a method in a study, with its rank and its relation to the best method."""
 
     number: Number
     relation_to_best: RelationToBest
@@ -45,7 +45,7 @@ class GridEntry:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of one metric; `entries` are indexed by the names of method and study."""
+    """The values of one metric by the names of the method and the study."""
 
     metric: str
     label: Label
@@ -55,42 +55,42 @@ class Grid:
 
     @property
     def ignores_confidence(self) -> bool:
-        """Whether the metric ignores the confidence."""
+        """Whether the values of the metric do not depend on the confidence."""
         metric = find_metric(self.metric)
         return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
-        """The methods by training objective of their networks."""
+        """The methods, grouped by the training objective of their networks."""
         arms: dict[str, list[MethodFacts]] = {}
         for method in self.methods:
             arms.setdefault(method.arm, []).append(method)
         return arms
 
     def select(self, studies: Iterable[Study]) -> "Grid":
-        """Return the grid of some studies with the methods that have values there."""
+        """Return a grid with some of the studies and with the methods that have values in them."""
         selected = tuple(study for study in studies if study in self.studies)
         grid = replace(self, studies=selected)
         return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
 
     def row(self, method: MethodFacts) -> list[GridEntry | None]:
-        """Return the entries of a method in all studies."""
+        """Return the entry of a method in each study, or None where the method has no value."""
         return [self.entries.get((method.name, study.name)) for study in self.studies]
 
     def column(self, study: Study) -> dict[str, GridEntry]:
-        """Return the entries of a study by method; empty if the grid has no such study."""
+        """Return the entries of a study by method. The dict is empty without the study."""
         if study not in self.studies:
             return {}
         entries = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
         return {name: entry for name, entry in entries if entry}
 
     def methods_with_relation(self, study: Study, relation: RelationToBest = "best") -> list[str]:
-        """Return the methods with this relation to the best one of a study, in rank order."""
+        """Return the methods that have `relation` to the best method of a study, in rank order."""
         ranks = {n: e.rank for n, e in self.column(study).items() if e.relation_to_best == relation}
         return sorted(ranks, key=lambda name: ranks[name])
 
     def is_tested(self, study: Study) -> bool:
-        """Return True if the methods of a study were tested against its best method."""
+        """Return whether the methods were tested against the best method of a study."""
         return bool(
             self.methods_with_relation(study, "worse")
             or self.methods_with_relation(study, "not told apart")
@@ -99,7 +99,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The results of a benchmark by metric and study, computed once on first use."""
+    """The results of a benchmark by metric and study. Each result is computed on its first use."""
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
@@ -113,7 +113,10 @@ class Leaderboard:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The ranking metrics, the most important first; otherwise the first metric."""
+        """The metrics that rank methods, with the most important metric first.
+
+        If no metric ranks methods, the list contains the first metric only.
+        """
         metrics = list(self.results.comparisons)
         # Areas under a curve depend on all coverages.
         return [
@@ -122,17 +125,20 @@ class Leaderboard:
 
     @cached_property
     def baseline(self) -> str:
-        """The maximum softmax response, otherwise the first method."""
+        """The maximum softmax response if it was evaluated, otherwise the first method."""
         names = [method.name for method in self.results.methods]
         return BASELINE if BASELINE in names or not names else names[0]
 
     @cached_property
     def anchors(self) -> dict[str, str]:
-        """Anchors of the studies by name; anchors are numbered, never derived from names."""
+        """Anchor of each study by the name of the study. Anchors contain numbers, not names."""
         return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, 1)}
 
     def metric(self, name: str | None) -> str:
-        """Return the name of a metric of the results; by default the first ranking metric."""
+        """Return `name` if the results contain this metric. Other names raise an UnknownNameError.
+
+        If `name` is None, return the first ranking metric.
+        """
         if name is None:
             return self.metrics[0]
         if name not in self.results.comparisons:
@@ -141,7 +147,7 @@ class Leaderboard:
         return name
 
     def full_grid(self, metric: str) -> Grid:
-        """Return the grid of a metric with all studies, including those outside the main tables."""
+        """Return the grid of a metric with all studies, also outside the main tables."""
         if metric not in self._grids:
             self._grids[metric] = self._build_grid(metric)
         return self._grids[metric]
@@ -151,6 +157,7 @@ class Leaderboard:
         return self.full_grid(metric).select(self.results.headline)
 
     def _build_grid(self, metric: str) -> Grid:
+        """Return the grid of a metric, with the methods grouped by training objective."""
         comparison, results = self.results.comparisons[metric], self.results
         studies = tuple(study for study in results.studies if study_split(study) in comparison.data)
         entries = {
@@ -160,13 +167,12 @@ class Leaderboard:
         }
         lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
         label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
-        # Methods are grouped by training objective.
         arms = list(dict.fromkeys(method.arm for method in results.methods))
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
         return Grid(metric, label, studies, tuple(methods), entries).select(studies)
 
     def metric_result(self, metric: str, study: Study | None) -> MetricResult:
-        """Return the results of a metric in a study, or over all studies."""
+        """Return the results of a metric in a study, or over all studies if `study` is None."""
         key = metric, study.name if study else ""
         if key not in self._metric_results:
             data = study_split(study) if study else None
@@ -183,40 +189,43 @@ class Leaderboard:
         return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
-        """Return the ranks in a study, or over all studies, the best first."""
+        """Return the ranks by method in a study, or over all studies without a study."""
         return {s.method: s.rank for s in self.metric_result(metric, study).standings}
 
     def order(self, study: Study) -> list[str]:
-        """Return the ranked methods of a study, the best first."""
+        """Return the methods of a study that have a rank, in the order of their ranks."""
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
     def leaders(self, study: Study, max_methods: int = _N_LINES) -> list[str]:
-        """Return the best methods of a study and the baseline, for a figure."""
+        """Return the best methods of a study and the baseline, which a figure displays."""
         return _with_baseline(self.order(study), self.baseline, max_methods)
 
     @cached_property
     def thresholds(self) -> list[ThresholdRow]:
-        """Results of thresholds: means over the seeds, or single results of one seed."""
+        """The mean results of thresholds over the seeds, or the results of a single seed."""
         rows = self.results.thresholds
         means = {(row.study, row.method) for row in rows if row.run == MEAN}
         return [row for row in rows if row.run == MEAN or (row.study, row.method) not in means]
 
     @cached_property
     def methods_with_threshold(self) -> set[str]:
-        """Methods with a threshold for the target risk for at least one seed."""
+        """The methods that have a threshold for the target risk for at least one seed."""
         return {row.method for row in self.results.thresholds if row.verdict != "unattainable"}
 
     @cached_property
     def order_under_corruption(self) -> list[str]:
-        """Methods in the order of their rank under all corruptions, or under the strongest."""
+        """The methods in the order of their ranks on images of all severities.
+
+        Without such a study, the ranks are those of the highest severity.
+        """
         studies = [study for study in self.results.studies if study.kind == "corruption"]
         strongest = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
         return self.order(strongest) if strongest else []
 
     @cached_property
     def threshold_methods(self) -> list[str]:
-        """The best methods under corruption with a threshold, and the baseline."""
+        """The best methods under corruption that have a threshold, and the baseline."""
         names = [
             name for name in self.order_under_corruption if name in self.methods_with_threshold
         ]
@@ -224,7 +233,10 @@ class Leaderboard:
 
     @cached_property
     def plotted_methods(self) -> tuple[str, ...]:
-        """All methods in figures, in the order that assigns the same color on the whole page."""
+        """The methods of all figures, in a fixed order.
+
+        The order determines the color of a method, so every figure of a page uses the same color.
+        """
         names = [name for study in self.results.headline for name in self.leaders(study)]
         return tuple(dict.fromkeys([self.baseline, *names, *self.threshold_methods]))
 
@@ -234,11 +246,12 @@ class Leaderboard:
 
 
 def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES) -> list[str]:
+    """Return the first methods, followed by the baseline if it is one of the names."""
     return list(dict.fromkeys([*names[:max_methods], *([base] if base in names else [])]))
 
 
 def study_split(study: Study) -> tuple[tuple[str, str], ...]:
-    """Return the split of a study in the comparisons."""
+    """Return the split that identifies a study in the comparisons."""
     return (("study", study.name),)
 
 
@@ -247,6 +260,7 @@ def _scale(metric: str) -> int:
 
 
 def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
+    """Yield each method with its entry, whose color depends on the rank of the method."""
     ranks = {s.method: s.rank for s in metric_result.standings if not math.isnan(s.rank)}
     for name, number in metric_result.numbers.items():
         rank = ranks.get(name, NAN)
@@ -257,7 +271,7 @@ def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
 
 
 def _shade(rank: float, n_ranks: int) -> int | None:
-    """Return the color index of a cell; a better rank has a darker color."""
+    """Return the index of the color of a cell, or None for no color. A better rank is darker."""
     if math.isnan(rank) or n_ranks < 2:
         return None
     relative_rank = (rank - 1) / (n_ranks - 1)
@@ -265,7 +279,7 @@ def _shade(rank: float, n_ranks: int) -> int | None:
 
 
 def seeds_note(rows: Iterable[ThresholdRow]) -> str:
-    """Return a note if values are means over the seeds."""
+    """Return a note that values are means over the seeds, or an empty text."""
     return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 

@@ -1,4 +1,4 @@
-"""Sections on methods, settings, calibration and backbones, and on published numbers."""
+"""Build the sections on methods, calibration, backbones and published numbers."""
 
 import itertools
 import math
@@ -56,7 +56,7 @@ _CALIBRATION: Final = (
 
 
 def methods_section(board: Leaderboard) -> doc.Section:
-    """Return the section with a collapsed description of each method."""
+    """Return the section with one collapsed description for each method."""
     methods = board.results.methods
     lead = (
         "For each method: its definition, the settings selected on validation data, and its values "
@@ -81,6 +81,7 @@ def methods_section(board: Leaderboard) -> doc.Section:
 
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
+    """Return the name, the title and the mean ranks of a method, for a collapsed description."""
     ranks = [
         f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
@@ -91,6 +92,7 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
 
 
 def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
+    """Yield the description, the source, the values and the settings of a method."""
     meaning = capitalize_first(method.meaning.rstrip("."))
     added = "Added from a file; a higher confidence is more trusted"
     yield doc.Prose(f"{meaning or (added if method.added else 'No description')}.")
@@ -103,7 +105,7 @@ def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Bloc
 
 
 def _values_table(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
-    """Yield the table of values and ranks of a method in all studies."""
+    """Yield a table with the value and the rank of a method in all studies, for each metric."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
     rows = [
@@ -130,7 +132,7 @@ def _with_rank(entry: GridEntry | None) -> doc.Cell:
 
 
 def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
-    """Yield the table of selected settings by metric, with the values of all settings."""
+    """Yield the table of the selected setting for each metric, with the values of all settings."""
     settings = [setting for setting in results.chosen if setting.method == name]
     if not settings:
         return
@@ -153,6 +155,7 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
 
 
 def _all_settings_text(setting: SelectedSetting) -> str:
+    """List the settings of a method with their values on validation data."""
     if len(setting.tried) < 2:
         return "no other setting"
     return "; ".join(
@@ -162,9 +165,9 @@ def _all_settings_text(setting: SelectedSetting) -> str:
 
 
 def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
-    """Yield the section with the ECE before and after Platt scaling, methods x studies."""
+    """Yield the section with the ECE of each method before and after Platt scaling."""
     results = board.results
-    # The mean over the seeds, or the value of the only seed.
+    # The mean over the seeds is sorted last, so that it replaces the values of single seeds.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
     rows_by_key = {(row.method, row.study): row for row in rows}
     studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
@@ -196,7 +199,7 @@ def _calibration_cell(row: CalibrationRow | None) -> doc.Cell:
 
 
 # ------------------------------------------------------------------------------- other networks
-#: What is compared.
+#: Metrics by which the report compares backbones.
 _METRICS: Final = tuple(metric.name for metric in (ACCURACY, FAILURE_AUROC, AURC))
 
 _LEAD: Final = (
@@ -211,7 +214,7 @@ _NOTHING_COMMON: Final = "These benchmarks have no common study and metric."
 def backbones_section(
     board: Leaderboard, other_boards: Sequence[Leaderboard]
 ) -> Iterator[doc.Section]:
-    """Yield the section that compares networks on the same task, if there are several."""
+    """Yield the section that compares models on the same task, unless there is only one model."""
     if not other_boards:
         return
     display = backbone_display(board, other_boards)
@@ -223,6 +226,7 @@ def backbones_section(
 
 
 def _table(display: BackboneDisplay) -> doc.Table:
+    """Return a table with the baseline and the best method of each model."""
     columns = (
         *(doc.Column(head) for head in ("Metric", "Study", "Model")),
         *map(doc.number_column, ("Baseline", "Best")),
@@ -238,7 +242,10 @@ def _table(display: BackboneDisplay) -> doc.Table:
 def backbone_display(
     board: Leaderboard, other_boards: Sequence[Leaderboard]
 ) -> BackboneDisplay | None:
-    """Return the display that compares the models of several benchmarks; None for one."""
+    """Return the display that compares the models of several benchmarks.
+
+    Return None if there is only one benchmark, or if no metric and study are common.
+    """
     values = tuple(
         value
         for metric in _METRICS
@@ -254,7 +261,7 @@ def backbone_display(
 
 
 def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
-    """Return benchmarks by model name; equal names are numbered."""
+    """Return benchmarks by the name of their model. Repeated names get a number."""
     models: dict[str, Leaderboard] = {}
     for board in boards:
         model_name = board.results.model or "model"
@@ -266,6 +273,10 @@ def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
 def _backbone(
     board: Leaderboard, metric: str, name: str, model: str, base: str
 ) -> list[BackboneValue]:
+    """Return the values of the baseline and of the best method of one model in a study.
+
+    The list is empty if the baseline has no value in the study.
+    """
     grid = board.grid(metric)
     study = next((study for study in grid.studies if study.name == name), None)
     entries = grid.column(study) if study else {}
@@ -293,7 +304,7 @@ _MAX_ROWS: Final = 12
 
 
 def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
-    """Yield the section with the published numbers, if there are any."""
+    """Yield the section that compares the results with published numbers, unless there are none."""
     if not results.published:
         return
     first, *other_tables = numbers_tables(results)
@@ -307,7 +318,7 @@ def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
 
 
 def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
-    """Yield the comparison of orders and some numbers of the first metric, for a terminal."""
+    """Yield the comparison of orders and the first rows of the first metric, for a terminal."""
     if results.published_orders:
         yield orders_table(results)
     if results.published:
@@ -319,7 +330,7 @@ def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
 
 
 def orders_table(results: BenchmarkResults) -> doc.Table:
-    """Return Kendall's tau and the best methods for each metric and study."""
+    """Return a table with Kendall's tau and the best methods for each metric and study."""
     titles = _titles(results)
     columns = (
         doc.Column("Metric", "name", blank_repeats=True),
@@ -347,7 +358,7 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
 
 
 def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
-    """Return one table per metric with a row for each study and method."""
+    """Return one table per metric, which has a row for each pair of study and method."""
     titles = _titles(results)
     by_metric = itertools.groupby(results.published, key=lambda number: number.metric)
     return [_numbers_table(metric, tuple(numbers), titles) for metric, numbers in by_metric]
@@ -356,6 +367,7 @@ def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
 def _numbers_table(
     metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
 ) -> doc.Table:
+    """Return the table of one metric with values, published values, and the ranks by both."""
     scale = 1000 if is_printed_x1000(metric) else 1
     known_metric = find_metric(metric)
     lower = known_metric is None or known_metric.lower_is_better

@@ -1,4 +1,4 @@
-"""Output of a benchmark: one page, several pages, tables for papers, and files of all tables."""
+"""Write a benchmark as one page, several pages, tables for papers, or files of all tables."""
 
 import io
 import os
@@ -33,7 +33,7 @@ METHODS: Final = "pages/methods.html"
 def benchmark_pages(
     results: BenchmarkResults, origin: doc.ReportOptions
 ) -> dict[str, doc.Document]:
-    """Return the pages by their addresses, relative to the folder of the first page."""
+    """Return the pages by their addresses, which are relative to the folder of the first page."""
     board = Leaderboard(results)
     full_document = benchmark_document(results, origin)
     methods = replace(
@@ -51,6 +51,7 @@ def benchmark_pages(
 def _overview_page(
     board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
+    """Return the first page, which has fewer sections than the complete document."""
     return replace(
         full_document,
         blocks=lambda: _overview_blocks(board, origin),
@@ -61,6 +62,8 @@ def _overview_page(
 def _study_page(
     board: Leaderboard, study: Study, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
+    """Return the page of a study, with a sentence on the study and all of its results."""
+
     def sections() -> Iterator[doc.Block]:
         blocks = (
             back(("glance", "The benchmark"), ("tables", "All methods")),
@@ -73,7 +76,7 @@ def _study_page(
 
 
 def _overview_blocks(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the overview and links to all pages."""
+    """Yield the overview and the links to all pages."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
     links = tuple((board.anchors[s.name], s.title) for s in board.results.headline)
     text = (
@@ -91,10 +94,10 @@ BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(
 benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
 benchmark_terminal = BENCHMARK.terminal
 
-#: Maximum number of columns of a table on an upright page.
+#: Maximum number of columns of a table on a page in portrait format.
 _MAX_COLUMNS: Final = 8
 
-#: Tables of the results by the name of their file.
+#: Name of each file and the name of the table in the results that the file contains.
 _TABLES: Final = {
     "values": "estimates",
     "ranks": "standings",
@@ -119,21 +122,23 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 def benchmark_markdown(
     results: BenchmarkResults, metric: str | None = None, *, intervals: bool = False
 ) -> str:
-    """Format one metric as a table: studies as columns, methods as rows grouped by training.
+    """Format the values of one metric as a Markdown table.
+
+    The columns are studies, and the rows are methods grouped by training objective.
 
     Parameters
     ----------
     results : BenchmarkResults
         The results that `results_of` returns.
     metric : str, optional
-        Metric of the table; by default AUGRC, otherwise the first computed metric.
+        Metric of the table. The default is AUGRC, or the first computed metric without AUGRC.
     intervals : bool, default=False
         Whether each value is followed by its interval.
 
     Returns
     -------
     str
-        Markdown with a trailing line that explains the marks. Names are escaped.
+        Markdown text. The last line explains the marks. Names are escaped.
 
     Raises
     ------
@@ -164,7 +169,9 @@ def benchmark_latex(
     intervals: bool = False,
     shades: bool = False,
 ) -> str:
-    r"""Format one metric as a table: studies as columns, methods as rows grouped by training.
+    r"""Format the values of one metric as a LaTeX table.
+
+    The columns are studies, and the rows are methods grouped by training objective.
 
     Parameters
     ----------
@@ -178,7 +185,8 @@ def benchmark_latex(
     Returns
     -------
     str
-        A ``tabular`` (booktabs) with a footnote that explains the marks. Names are escaped.
+        A ``tabular`` of the package booktabs, with a footnote that explains the marks. Names are
+        escaped.
 
     Raises
     ------
@@ -200,6 +208,7 @@ def benchmark_latex(
 def _latex(
     board: Leaderboard, metric: str | None, *, intervals: bool = False, shades: bool = False
 ) -> str:
+    """Format one metric as a LaTeX table with a comment that lists the required packages."""
     table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
     needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
     header = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
@@ -218,15 +227,16 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     results : BenchmarkResults
         The results that `results_of` returns.
     folder : path-like
-        Output folder; created if it does not exist.
+        Output folder. The function creates the folder if it does not exist.
 
     Returns
     -------
     list of pathlib.Path
-        The written files: ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``,
-        ``calibration`` and others as ``.csv`` and ``.parquet`` with one row per number, as
-        fractions in double precision; the points of the ``curves`` as Parquet only. Empty tables
-        are omitted. The main table of each metric is also written as ``.tex`` and ``.md``.
+        The written files. Tables such as ``values``, ``ranks``, ``pairs``, ``chosen``,
+        ``thresholds`` and ``calibration`` are written as ``.csv`` and ``.parquet``. They have one
+        row per number, as a fraction in double precision. The points of the ``curves`` are written
+        as Parquet only. Empty tables are omitted. The main table of each metric is also written as
+        ``.tex`` and ``.md``.
 
     Raises
     ------
@@ -255,14 +265,14 @@ def _latex_float(board: Leaderboard, metric: str, label: str) -> str:
 
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
-    """Return the contents of the files of `write_tables` by name."""
+    """Return the content of each file that `write_tables` writes, by the name of the file."""
     board = Leaderboard(results)
     results_ = board.results
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
         frame = results_.frame(table)
         if frame.height and name == "curves":
-            # A hundred thousand points would be ten times as large in a text file.
+            # A text file with a hundred thousand points would be ten times as large.
             points = io.BytesIO()
             frame.write_parquet(points)
             files[f"{name}.parquet"] = points.getvalue()
@@ -285,7 +295,7 @@ def benchmark_site(
     images: SampleImages | None = None,
     other_models: Sequence[BenchmarkResults] = (),
 ) -> dict[str, str]:
-    """Create the HTML pages of a benchmark: an overview, all methods, and each study.
+    """Create the HTML pages of a benchmark for the overview, all methods, and each study.
 
     Parameters
     ----------
@@ -297,10 +307,10 @@ def benchmark_site(
     Returns
     -------
     dict of str to str
-        Maps the address of each page to its HTML text. "benchmark.html" is the overview with the
-        task, its shifts, one curve and the best five methods; "pages/methods.html" contains all
-        methods and metrics, "pages/study-1.html" and so on the studies. The pages link to each
-        other with relative addresses and load nothing from the network.
+        HTML text of each page by its address. The page "benchmark.html" is the overview with the
+        task, its shifts, one figure and the best five methods. The page "pages/methods.html"
+        contains all methods and metrics. Each study has a page, such as "pages/study-1.html". The
+        pages link to each other with relative addresses and load nothing from the network.
 
     Raises
     ------

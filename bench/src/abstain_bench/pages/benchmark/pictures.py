@@ -1,4 +1,4 @@
-"""Example images of confident failures and unconfident successes, created from the data."""
+"""Create example images of confident failures and unconfident successes from the data."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -29,18 +29,18 @@ def benchmark_pictures(
     Parameters
     ----------
     results : BenchmarkResults
-        Results whose `extremes` list the images: for each study, those of its best method and of
-        the baseline.
+        Results whose `extremes` list the images. The function creates the images of the best method
+        of each study and of the baseline.
     task : str, optional
-        A name in `abstain_bench.runs.tasks.TASKS`; by default the task of the runs.
+        A name in `abstain_bench.runs.tasks.TASKS`. The default is the task of the runs.
     folder : str or Path, optional
-        Folder of the data set for tasks that need one; by default the folder of the run.
+        Folder of the data set for tasks that need one. The default is the folder of the run.
 
     Returns
     -------
     SampleImages
-        The images as the networks received them, including variations and corruptions. Without
-        torch or the data, there are no images, and `reason` explains it.
+        The images as the networks received them, including variations and corruptions. If torch or
+        the data are missing, there are no images and `reason` states why.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def benchmark_pictures(
 
     Notes
     -----
-    Each test set with a required image is created once, which takes seconds.
+    The function creates each test set with a required image once, which takes seconds.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def benchmark_pictures(
         missing = (error.name or "a package").split(".")[0]
         return SampleImages(reason=f"{missing} is not installed (pip install {missing})")
     except ImportError as error:
-        # The package is installed, but cannot be imported.
+        # The package is installed but cannot be imported.
         return SampleImages(reason=str(error))
     except AbstainError as error:
         return SampleImages(reason=f"the data of the task cannot be read: {error}")
@@ -78,19 +78,20 @@ def benchmark_pictures(
 
 def example_image(study: Study) -> tuple[str, int]:
     """Return the exposure and the row of the example image of a study."""
-    # New classes are the last exposure; of several severities, the middle one is used.
+    # New classes are the last exposure. Of several severities, the middle severity is used.
     is_new_class = study.kind in NEW_CLASS_KINDS
     return study.exposures[-1 if is_new_class else len(study.exposures) // 2], 0
 
 
 def displayed_extremes(board: Leaderboard) -> list[Extreme]:
-    """Return the displayed extremes: those of the best method and the baseline of each study."""
+    """Return the extremes of the best method and of the baseline in each study."""
     return [
         extreme for study in board.results.headline for extreme in _study_extremes(board, study)
     ]
 
 
 def _study_extremes(board: Leaderboard, study: Study) -> list[Extreme]:
+    """Return the extremes of the best method and of the baseline in one study."""
     extremes = [extreme for extreme in board.results.extremes if extreme.study == study.name]
     methods = {extreme.method for extreme in extremes}
     order = [name for name in board.leaders(study, max_methods=1) if name in methods]
@@ -108,6 +109,7 @@ def _create_images(
     task_and_folder: tuple[str, str],
     results: BenchmarkResults,
 ) -> SampleImages:
+    """Create the required images and the example image of each study, up to the maximum size."""
     from PIL import Image
 
     from abstain_bench.data.images import to_gray_levels
@@ -168,6 +170,7 @@ def example_image_blocks(
 
 
 def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages) -> Thumbnail:
+    """Return an image with its label, the outcome of its prediction, and its quantile."""
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
     label, predicted = (quoted_class(i, classes) for i in (extreme.label, extreme.prediction))

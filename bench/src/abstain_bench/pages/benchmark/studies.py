@@ -1,4 +1,4 @@
-"""A study of a benchmark: values, significant differences, thresholds, images, corruptions."""
+"""Build the sections on single studies and on increasing corruption."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -50,13 +50,13 @@ _LINES_TEXT: Final = (
 
 
 def study_sentence(board: Leaderboard, study: Study) -> str:
-    """Describe which samples are failures in a study, and the numbers of samples."""
+    """State the numbers of samples and failures in a study, and which samples are failures."""
     failure_definition = "" if study.kind not in NEW_CLASS_KINDS else ERROR_RULES[study.errors]
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
     reasons = [
         f"{short_title(metric)} is undefined here: {reason}" for (metric, _), reason in missing
     ]
-    # Both numbers depend on the samples that a method excludes.
+    # The numbers of samples and failures depend on the samples that a method excludes.
     estimates = [
         e
         for metric in list(board.results.comparisons)[:1]
@@ -77,7 +77,7 @@ def _format_range(values: Sequence[int]) -> str:
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
-    """Return the values and ranks of all methods of a study, with intervals."""
+    """Return a table with the value, the interval and the rank of each method in a study."""
     grids = [board.grid(metric).select([study]) for metric in board.results.comparisons]
     columns_by_grid = [(grid, grid.column(study)) for grid in grids if grid.methods]
     columns = [doc.METHOD_COLUMN]
@@ -85,6 +85,7 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
         columns += [doc.number_column(grid.label), doc.number_column("Rank")]
 
     def cells(method: MethodFacts) -> Iterator[doc.Cell]:
+        """Yield the link of a method, followed by its value and rank for each metric."""
         yield method_link(board, method)
         for _, entries in columns_by_grid:
             entry = entries.get(method.name)
@@ -105,7 +106,7 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
 
 
 def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
-    """Return the significance map of each ranking metric."""
+    """Yield the significance map of each ranking metric."""
     for metric in board.metrics:
         comparison = board.results.comparisons[metric]
         display = SignificanceMapDisplay.from_comparison(
@@ -133,7 +134,7 @@ def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
 
 
 def map_table(display: SignificanceMapDisplay) -> doc.Table:
-    """Return the pairs of a significance map as a table of colored cells.
+    """Return the pairs of a significance map as a table of colored cells, not as a figure.
 
     A figure of 31 x 31 cells for each study would make the page too large.
     """
@@ -160,7 +161,7 @@ def map_table(display: SignificanceMapDisplay) -> doc.Table:
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
-    """Return the results of the thresholds from validation data in a study."""
+    """Return the results of the thresholds in a study, or None if no threshold was applied."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
@@ -198,11 +199,12 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
 
 
 def _empty_if_nan(number: doc.Number) -> doc.Number | None:
-    """Return None, an empty cell, if no sample was accepted."""
+    """Return the number, or None for an empty cell if no sample was accepted."""
     return None if math.isnan(number.value) else number
 
 
 def _verdict(row: ThresholdRow) -> str:
+    """Return the verdict on a threshold, or the verdicts of all seeds if they differ."""
     if row.verdict != "differs":
         return format_verdict(row.verdict)
     n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
@@ -231,7 +233,10 @@ def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
 
 
 def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
-    """Return the change of ranks from AURC to AUGRC in a study, or over all studies."""
+    """Return the change of ranks from AURC to AUGRC in a study, or over all studies.
+
+    Return None without exactly two ranking metrics, or with fewer than two ranked methods.
+    """
     if len(board.metrics) != 2:
         return None
     second, first = board.metrics
@@ -251,13 +256,13 @@ def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisp
 def change_figure(
     board: Leaderboard, study: Study | None, key: str, about: str = ""
 ) -> list[doc.Figure]:
-    """Return the figure of the change of ranks from AURC to AUGRC."""
+    """Return a list with the figure of the change of ranks, or an empty list without a display."""
     title = "Change of ranks from AURC to AUGRC"
     return figure(ranking_change(board, study), key, title, f"{about}{_LINES_TEXT}")
 
 
 def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Section:
-    """Return the section with all studies of the main tables."""
+    """Return the section that contains all studies of the main tables."""
     lead = (
         f"Values with {format_percent(board.results.level)} intervals and ranks, risk-coverage "
         "curves of the best methods and the baseline, significant differences, results of "
@@ -290,9 +295,9 @@ def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Sect
 def study_blocks(
     board: Leaderboard, study: Study, images: SampleImages | None, *, level: int = 3
 ) -> Iterator[doc.Block]:
-    """Return curves, values, differences, thresholds and example images of a study.
+    """Yield the curves, values, differences, thresholds and example images of a study.
 
-    `level` is the level of its headings.
+    `level` is the level of the heading above the example images.
     """
     anchor = board.anchors[study.name]
     lines = f"{_CURVES_TEXT} “{board.baseline}”, of the first seed."
@@ -314,7 +319,7 @@ def study_blocks(
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)
 
 
-#: The panels of the figure.
+#: Titles of the panels in the figure of thresholds by severity.
 _EXCESS, _COVERAGE = "Risk above the target", "Coverage"
 
 _TABLES_NOTE: Final = (
@@ -325,7 +330,7 @@ _TABLES_NOTE: Final = (
 
 
 def corruption_section(board: Leaderboard) -> Iterator[Section]:
-    """Yield the section on the severities of the corruptions, if there are any."""
+    """Yield the section on the severities of the corruptions, unless there are none."""
     if not any(study.severity for study in board.results.studies):
         return
     description = f"Risk and coverage are fractions{seeds_note(board.results.thresholds)}."
@@ -340,7 +345,10 @@ def corruption_section(board: Leaderboard) -> Iterator[Section]:
 
 
 def _tables(board: Leaderboard) -> list[Collapsible]:
-    """Return the tables of methods x severities by metric; none for a single severity."""
+    """Return one collapsed table per metric, with methods as rows and severities as columns.
+
+    The list is empty if the main tables already contain the only severity.
+    """
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
     if len(studies) < 2 and len(corrupted) > len(studies):
@@ -356,12 +364,13 @@ def _tables(board: Leaderboard) -> list[Collapsible]:
 
 
 def _by_severity(board: Leaderboard, grid: Grid) -> Table:
+    """Return the table of a grid, with a title that mentions the severities."""
     table = grid_table(board, grid)
     return replace(table, title=f"{table.title} by severity")
 
 
 def severity_display(board: Leaderboard) -> SeriesDisplay | None:
-    """Return excess risk and coverage of the thresholds by severity, one line per method."""
+    """Return excess risk and coverage of the thresholds by severity, with a line per method."""
     studies = _severity_by_study(board.results)
     rows = [row for row in board.thresholds if row.study in studies]
     series = tuple(
@@ -387,6 +396,7 @@ def severity_display(board: Leaderboard) -> SeriesDisplay | None:
 def _line(
     rows: Sequence[ThresholdRow], studies: dict[str, float], panel: str, field: str
 ) -> Series | None:
+    """Return the line of one method in one panel, or None if the method has no defined value."""
     points = sorted((studies[row.study], float(getattr(row, field))) for row in rows)
     defined = [(x, y) for x, y in points if not math.isnan(y)]
     if not defined:
@@ -396,7 +406,7 @@ def _line(
 
 
 def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
-    """Return the severities of the studies with one severity; clean data have severity 0."""
+    """Return the severity of each study that has a single severity. Clean data have severity 0."""
     return {
         study.name: float(study.severity)
         for study in results.studies
@@ -405,7 +415,7 @@ def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
 
 
 def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> str:
-    """Describe the figure, or the reason for its absence."""
+    """Describe the figure, or state why there is no figure."""
     target = _target_text(board.results)
     tables_note = f" {_TABLES_NOTE}" if has_tables else ""
     if not has_figure:
@@ -421,7 +431,7 @@ def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> 
 
 
 def _target_text(results: BenchmarkResults) -> str:
-    """Describe the target of the thresholds."""
+    """Describe the target risk of the thresholds and the probability of exceeding it."""
     row = next(iter(results.thresholds), None)
     if row is None or math.isnan(row.risk):
         return "for a low share of failures among the accepted images"
@@ -432,6 +442,7 @@ def _target_text(results: BenchmarkResults) -> str:
 
 
 def _reason_without_figure(board: Leaderboard, target: str) -> str:
+    """Return a sentence that states why there is no figure of thresholds by severity."""
     if not board.results.thresholds:
         return "No thresholds were set, so there is no figure."
     if not board.methods_with_threshold:
@@ -445,7 +456,7 @@ def _reason_without_figure(board: Leaderboard, target: str) -> str:
 
 
 def _missing_methods(board: Leaderboard, names: Sequence[str]) -> str:
-    """Name the methods that are missing in the figure because they have no threshold."""
+    """Name the methods that the figure omits because they have no threshold."""
     usable, order = board.methods_with_threshold, board.order_under_corruption
     better_methods = order[: order.index(names[-1])] if names[-1] in order else order
     expected = {*better_methods, board.baseline} - usable
@@ -462,7 +473,7 @@ def _single_severity(results: BenchmarkResults) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Join up to five names; abbreviate longer lists."""
+    """Join two to five names with commas and “and”. Shorten a longer list."""
     if len(names) > 5 or len(names) < 2:
         return join_quoted(names)
     quoted = [f"“{name}”" for name in names]
