@@ -151,7 +151,7 @@ def _load_thumbnail(name: str, folder: Path) -> str:
 
 
 def _load_upright_image(file: IO[bytes], name: str) -> Any:
-    """Return an image in the orientation of its metadata, reduced to about twice the size limit."""
+    """Return an image with the orientation from its metadata, or raise an error if too large."""
     from PIL import Image, ImageOps
 
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class PaperTable(Generic[ResultT]):
-    """The table of a type of result; `blocks` builds it and raises an error for other types."""
+    """The table of a type of result, which `blocks` builds."""
 
     blocks: Callable[..., Iterable[Block]]
 
@@ -87,7 +87,7 @@ class PaperTable(Generic[ResultT]):
         times_1000: bool = False,
         intervals: bool = False,
     ) -> str:
-        r"""Return a LaTeX table for a paper: a ``tabular`` (booktabs) with a footnote.
+        r"""Return a LaTeX table for a paper, as a ``tabular`` (booktabs) with a footnote.
 
         Parameters
         ----------

@@ -155,7 +155,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
 
 
 def axis_header(column: Column, axis: Axis) -> str:
-    """Return the ticks of a column of intervals, and the meaning of both sides of 0."""
+    """Return the ticks of a column of intervals, with labels for both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
         f'y="30">{_escape(text)}</text>'

@@ -151,7 +151,7 @@ def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Ite
 
 
 def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
-    """Return the columns with equal cells in all rows; none if fewer than two others remain."""
+    """Return the columns with equal cells in all rows, if two other columns remain."""
     rows = table.rows
     constant = [i for i in columns if all(row.cells[i] == rows[0].cells[i] for row in rows[1:])]
     return constant if len(rows) > 1 and len(columns) - len(constant) > 1 else []
@@ -306,7 +306,7 @@ class _Layout:
         return rich_table
 
     def _distribute_width(self, total_width: int) -> list[int]:
-        """Return column widths: extra width goes to the column whose cells have the most lines."""
+        """Return column widths, with extra width for the columns with the most lines."""
         widths = [min_width for min_width, _ in self.widths]
         max_widths = [max_width for _, max_width in self.widths]
 

@@ -41,7 +41,7 @@ class SampleBrowser:
 
     @cached_property
     def class_names(self) -> dict[str, tuple[str, ...]]:
-        """Classes of the samples for the menus, by role: "label" or "prediction"."""
+        """Classes of the samples for the menus, by the role "label" or "prediction"."""
         samples = [*chain.from_iterable(map(_extreme_samples, self.lookup.cases.values()))]
         names_by_role = {
             role: unique(getattr(sample, role) for sample in samples) for role in _ROLES
@@ -105,7 +105,7 @@ class SampleBrowser:
         return doc.Box(tables, "pair", tags)
 
     def _contributions(self) -> Iterator[doc.Box]:
-        """Yield the shares of classes and groups in the AUGRC, a column for each score."""
+        """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
         for split, index in self.lookup.split_index.items():
             cases = [case for case in self.lookup.cases.values() if case.split == split]
             suffix = f" ({split_name(split)})" if self.lookup.has_several_splits else ""
@@ -168,7 +168,7 @@ def _extreme_samples(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
 
 
 def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table]:
-    """Yield the contributions of classes and of groups, if there are several of them."""
+    """Yield the contributions of several classes and of several groups to the AUGRC."""
     for kind, subsets in (("class", case.by_class), ("group", case.by_group)):
         if len(subsets) > 1 and case.failures:
             yield _contribution_table(kind, subsets, case_name)
@@ -229,7 +229,7 @@ def _percent(share: float) -> str:
 
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
-    # More silent failures than expected from the number of samples.
+    # A share in the AUGRC above the share of samples is bold.
     is_overrepresented = subset.share > subset.sample_share
     share = (
         doc.Span(format_number(subset.share), "strong")

@@ -1,4 +1,4 @@
-"""Tables of an evaluation: overview, all metrics, terminal and paper."""
+"""Tables of an evaluation for pages, terminals and papers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ _MAX_SPLIT_COLUMNS: Final = 8
 
 
 def all_scores_table(lookup: ResultLookup) -> doc.Table:
-    """Return the key metric of each score (rows) on each split (columns)."""
+    """Return the key metric, with a row for each score and a column for each split."""
     key = lookup.key_metric
     results = [r for r in lookup.results.values() if r.metric.name == key]
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
@@ -167,7 +167,7 @@ def case_noun(lookup: ResultLookup) -> str:
 
 
 def metrics_table(lookup: ResultLookup) -> doc.Table:
-    """Return all metrics: one explanation for each, and one column for each score."""
+    """Return all metrics with explanations, and with a column for each score."""
     level = lookup.level
     interval_note = f" small print: {level} intervals" if level else ""
     if lookup.has_several_splits:
@@ -203,7 +203,7 @@ def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
 
 
 def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
-    """Return a metric with its explanation; with one result, the explanation contains its value."""
+    """Return a metric with its explanation, which contains the value of a single result."""
     results = [result for result in lookup.results.values() if result.metric.name == name]
     metric = results[0].metric
     explanation = result_meaning(results[0]) if len(results) == 1 else metric_meaning(metric)
@@ -254,7 +254,7 @@ def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.
 
 
 def requested_table(lookup: ResultLookup) -> doc.Table:
-    """Return the requested metrics for each split and score, or explained ones if too wide."""
+    """Return the requested metrics, or tables with explanations if the table is too wide."""
     split_columns = unique(column for split in lookup.splits for column, _ in split)
     formats = {
         name: FixedFormat.of(
@@ -321,7 +321,7 @@ def paper_table(
     times_1000: bool = False,
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
-    """Yield a table with a row per metric and a column per score for each split, and a footnote."""
+    """Yield a table of metrics by scores for each split, and a footnote."""
     lookup = ResultLookup(evaluation)
     requested = (
         lookup.metrics if metrics is None else [_check_metric(name, lookup) for name in metrics]
