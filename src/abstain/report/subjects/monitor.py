@@ -116,7 +116,7 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the table of the tests beside the risk, or the coverage without labels."""
+    """Yield the tests beside the figure of the risk or, without labels, of the coverage."""
     alarms = [_alarms_table(monitor)] if monitor.alarms else []
     note = doc.Prose(_TESTS_NOTE, "notes")
     blocks = (_tests_table(monitor), *_risk_estimates_table(monitor), *alarms, note)

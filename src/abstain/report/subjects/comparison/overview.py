@@ -245,6 +245,7 @@ class Overview:
         return Span(title, "strong"), " ", Span(self._family_text(), "plain")
 
     def _family_text(self) -> str:
+        """Return the reference, the adjustment and the number of tests as one text."""
         n_tests = self.reference.n_tests
         if not n_tests:
             return "no tests"
@@ -289,6 +290,7 @@ class Overview:
         return Table(columns, (group,), title=title, caption=caption, layout="forest")
 
     def _forest_row(self, row: SummaryRow) -> Row:
+        """Return the row of a method, with its difference from the reference as a line."""
         is_reference = row.conclusion == "reference"
         mark = IntervalMark(
             math.nan if is_reference else row.difference,

@@ -66,6 +66,7 @@ def _summary_line(result: MetricResult) -> str:
 
 
 def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
+    """Return the explanation of intervals and significance below the summary."""
     test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
     if not has_tables:

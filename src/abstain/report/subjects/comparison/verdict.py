@@ -95,7 +95,7 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 
 # -------------------------------------------------------------------------- several data sets
 def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
-    """Yield sentences on the leader and on the tests over several data sets."""
+    """Return sentences on the leader and on the tests over several data sets."""
     n_best = Counter(method for result in results for method in result.best_methods)
     title = results[0].title
     estimates = [estimate for result in results for estimate in result.estimates]

@@ -221,7 +221,7 @@ def _controls(lookup: ResultLookup) -> doc.Controls:
 
 # -------------------------------------------------------------------------------- visible sections
 def _all_scores_section(lookup: ResultLookup) -> doc.Section:
-    """Yield the section with a table of all scores."""
+    """Return the section with a table of all scores."""
     notes = []
     if tests := lookup.evaluation.tests:
         scope = f"all {format_count(len(tests.differences))} pairs"
@@ -299,7 +299,7 @@ def _band_level(lookup: ResultLookup) -> str:
 
 
 def _curves_section(lookup: ResultLookup) -> doc.Section:
-    """Yield the section with the interactive risk-coverage charts."""
+    """Return the section with the interactive risk-coverage charts."""
     bands, zero_one = _band_level(lookup), lookup.evaluation.is_binary
     texts = _ERROR_CHART_TEXTS if zero_one else _LOSS_CHART_TEXTS
     pair = tuple(
@@ -384,7 +384,7 @@ def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
 
 
 def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
-    """Return the reliability diagram as a chart."""
+    """Yield the reliability diagram as a chart if the evaluation contains probabilities."""
     if all(case.reliability is None for case in lookup.evaluation.curves):
         return
     yield doc.Prose(_RELIABILITY_LEAD, "lead")
@@ -429,7 +429,7 @@ def _cwsa_section(lookup: ResultLookup) -> doc.Section:
 
 # --------------------------------------------------------------------------------------- numbers
 def _metrics_section(lookup: ResultLookup) -> doc.Section:
-    """Yield the section with the tables of all metrics."""
+    """Return the section with the tables of all metrics."""
     return doc.Section(
         "numbers",
         "All metrics",
@@ -442,7 +442,7 @@ def _metrics_section(lookup: ResultLookup) -> doc.Section:
 
 
 def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
-    """Return the explanation of the numbers in the tables."""
+    """Yield the explanation of the numbers in the tables."""
     yield (
         "All values are fractions between 0 and 1 unless the glossary states another range. Arrows "
         "point to better values. In the explanations, x is the value. “Ties” is the range over all "

@@ -157,7 +157,7 @@ def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
 
 
 def _key_number(result: Result, owner: str, lookup: ResultLookup) -> doc.KeyNumber:
-    """Return a metric of the best score as a key number."""
+    """Return a result as a key number, with the name of its score or split."""
     is_binary = lookup.evaluation.is_binary
     number_format = FixedFormat.of([result], is_binary=is_binary)
     interval = number_format.interval(result.interval.low, result.interval.high)

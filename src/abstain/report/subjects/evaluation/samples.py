@@ -73,6 +73,7 @@ class SampleBrowser:
         )
 
     def _choices(self) -> Iterator[doc.Choice]:
+        """Yield the menus for the split, the score and the classes of the samples."""
         lookup = self.lookup
         if lookup.has_several_splits:
             splits = tuple(
@@ -88,6 +89,7 @@ class SampleBrowser:
             yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
 
     def _box(self, case: ScoreCurves) -> doc.Box:
+        """Return the tables of extreme samples of one split and score."""
         tags = {
             "split": str(self.lookup.split_index[case.split]),
             "by": str(self.lookup.score_index[case.score]),
@@ -114,6 +116,7 @@ class SampleBrowser:
                 yield doc.Box(tables, tags={"split": str(index)})
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
+        """Return a table of samples, with columns for the available data only."""
         has_images = any(sample.id in self.images.sources for sample in samples)
         has_classes = any(sample.prediction for sample in samples)
         has_probability = any(sample.probability is not None for sample in samples)
@@ -150,6 +153,7 @@ class SampleBrowser:
     def _cells(
         self, sample: ExtremeSample, *, has_images: bool, has_classes: bool
     ) -> Iterator[doc.Cell]:
+        """Yield the cells of a sample in the order of the columns."""
         yield sample.id
         if has_images:
             source = self.images.sources.get(sample.id, "")
@@ -175,6 +179,7 @@ def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table
 
 
 def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name: str) -> doc.Table:
+    """Return the largest contributions of classes or groups to the AUGRC."""
     headers = ("Samples", "Share of samples", "Share of AUGRC", "Contribution to AUGRC")
     n_remaining = len(subsets) - _MAX_ROWS
     return doc.Table(
@@ -229,6 +234,7 @@ def _percent(share: float) -> str:
 
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
+    """Return the share and the contribution of a class or group as cells."""
     # A share in the AUGRC above the share of samples is bold.
     is_overrepresented = subset.share > subset.sample_share
     share = (

@@ -192,6 +192,7 @@ def metrics_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
+    """Yield the rows of each metric, with one row for each split."""
     for name in lookup.metrics:
         label = _explained_label(name, lookup)
         rows = tuple(
@@ -213,7 +214,7 @@ def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
 
 
 def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
-    """Yield the value of each score with small print: interval, accepted samples, ties.
+    """Yield the value of each score with its interval, accepted samples and ties.
 
     The cells are text, because exact values of many scores would make the page large.
     """
@@ -230,6 +231,7 @@ def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[do
 
 
 def _small_print(result: Result, number_format: FixedFormat) -> Iterator[str]:
+    """Yield the texts below a value, such as its interval and its range for ties."""
     interval = number_format.interval(result.interval.low, result.interval.high)
     if interval:
         yield interval
@@ -352,6 +354,7 @@ def _paper_row(
     times_1000: bool,
     intervals: bool,
 ) -> tuple[doc.Cell, ...]:
+    """Return the row of a metric, multiplied by 1000 where this is customary."""
     scale = 1000 if times_1000 and is_printed_x1000(metric) else 1
     to_number = number_with_interval if intervals else number_without_interval
     cells = [to_number(result, lookup) for result in results]

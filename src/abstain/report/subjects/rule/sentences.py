@@ -475,7 +475,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
-    """Return the explanation of the guarantee for the glossary."""
+    """Return the kind of guarantee with its delta, for the list of facts."""
     if rule.parts and rule.delta is not None:
         scope = "jointly" if rule.joint else "each"
         return f"{rule.guarantee}, delta {rule.delta:g} {scope}"
