@@ -114,7 +114,8 @@ class RiskCoverageBandDisplay(Titled):
         data : tuple of (column, value), optional
             Data set. The argument is optional for a single data set.
         kind : {"selective", "generalized"}, default="selective"
-            Kind of risk: the mean loss of the accepted samples, or the accepted loss per sample.
+            Kind of risk. The selective risk is the mean loss of the accepted samples, and the
+            generalized risk is the accepted loss per sample.
         methods : tuple of str, optional
             Names of the methods. The default is all methods.
 

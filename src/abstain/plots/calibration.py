@@ -95,7 +95,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         return pl.concat([before, after], how="diagonal")
 
     def _style(self, index: int, name: str) -> dict[str, Any]:
-        del index  # the style depends on the name only
+        del index  # The style depends only on the name.
         error = self.errors.get(name)
         label = name if error is None else f"{name} (ECE {error:.4f})"
         return {**_STYLES.get(name, {}), "label": label}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _GRID_SIZE: Final = (90, 60)
 #: Maximum of the risk axis, relative to the target.
 _MAX_RELATIVE_RISK: Final = 4.0
-#: Lighter than the lines, darker than the grid.
+#: Gray that is lighter than the lines and darker than the grid.
 _LIGHT_GRAY: Final = "#c3cad1"
 
 
@@ -100,7 +100,7 @@ class CascadeDisplay(Titled):
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the table: candidates, models, then data sets."""
+        """Return the rows of the candidates, then of the models, and then of the data sets."""
         rows: list[dict[str, Any]] = []
         f = self.checks.frontier
         if f is not None:

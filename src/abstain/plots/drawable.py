@@ -162,7 +162,7 @@ class Drawable(ABC):
         self.plot(ax=axes_without_window(*self._size()), **plot_options)
         self._has_own_figure = True
         figure: Any = self.figure_
-        # This has the same effect as `draw_without_rendering`, but does not draw.
+        # The call has the same effect as `draw_without_rendering`, but does not draw.
         figure.get_layout_engine().execute(figure)
         # With the engine "none", matplotlib would draw the figure again.
         with mpl.rc_context(_NO_LAYOUT):
@@ -335,7 +335,7 @@ class Display(Drawable, Generic[CurveT]):
         """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw a reference line, if there is one."""
+        """Draw the reference line of a display that has one."""
 
 
 def curve_column(curve: object, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Forest plot: estimates with intervals, one row per method."""
+"""Forest plot of estimates with intervals, with one row per method."""
 
 import math
 from dataclasses import dataclass
@@ -51,9 +51,9 @@ class ForestDisplay(Titled):
     metric : str
         Name of the metric.
     groups : dict of Split to list of Estimate
-        Estimates on each data set, the best first.
+        Estimates on each data set, starting with the best estimate.
     relations : dict of (Split, str) to str
-        Comparison of each method with the best one. It is "best", "not told apart", "worse",
+        Comparison of each method with the best method. It is "best", "not told apart", "worse",
         "untested" or "undefined".
 
     Examples

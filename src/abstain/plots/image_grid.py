@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: Height of the heading of a row, as a share of the height of its images.
 _HEADING_HEIGHT = 0.12
 
-#: Size of an image and height of a line of text in inches, and maximum number of letters in a line.
+#: Size of an image in inches, height of a line of text in inches, and maximum number of letters in
+#: a line.
 _IMAGE_SIZE, _LINE_HEIGHT, _MAX_LINE_LENGTH = 1.15, 0.15, 17
 
 

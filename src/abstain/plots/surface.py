@@ -28,7 +28,7 @@ class SurfaceDisplay(Panels):
     Attributes
     ----------
     x, y : ndarray of shape (a,), (b,)
-        Values of the two variables, ascending.
+        Values of the two variables in ascending order.
     surfaces : dict of str to ndarray of shape (b, a)
         Function values of each panel. Values of at most 0 are left blank.
     title, x_title, y_title, z_title : str
@@ -119,7 +119,7 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return levels for all panels. Neighboring levels differ by a factor of about 2."""
+        """Return the levels of all panels, where neighbors differ by a factor of about 2."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)
