@@ -68,7 +68,7 @@ _COLORS = (LIGHT[0], LIGHT[1], MUTED)
 #: Maximum number of classes with cell edges. With more classes, cells are rasterized in vector
 #: formats.
 _MAX_CLASSES_WITH_LINES = 150
-#: Number of different colors for shares.
+#: Bounds of the intervals of shares with different colors.
 _COLOR_LEVELS = np.linspace(0, 1, 257)
 #: Minimum font size, in points.
 _MIN_FONT_SIZE = 5.0

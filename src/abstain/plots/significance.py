@@ -191,7 +191,7 @@ class SignificanceMapDisplay(Titled):
         self._label_axes(axes)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell. In two-sided tests, the row is the better method."""
+        """Return the pair of each cell, in the row of the better method for two-sided tests."""
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:

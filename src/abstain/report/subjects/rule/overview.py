@@ -427,6 +427,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
     columns.append(doc.number_column("Wrong without abstention"))
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        """Return the error counts of a group or data set as cells."""
         name = check.group or _TOTAL if has_groups else check.name
         cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
         if outcome is None:
