@@ -37,7 +37,7 @@ class CriticalDifferenceDisplay(Titled):
     mean_ranks : MeanRanks
         Mean ranks, Friedman's test, and the critical difference of Nemenyi's test.
     ranking_unit : str
-        Units on which the methods are ranked: "data sets" or "runs".
+        Units on which the methods are ranked, which are "data sets" or "runs".
 
     Examples
     --------
@@ -75,7 +75,7 @@ class CriticalDifferenceDisplay(Titled):
         Returns
         -------
         CriticalDifferenceDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class PerformanceProfileDisplay(Titled):
     profiles : tuple of Profile
         Profile of each method, for one metric.
     unit : str
-        Units that the shares count: "runs", "data sets" or both.
+        Units that the shares count, which are "runs", "data sets" or a combination.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class PerformanceProfileDisplay(Titled):
         Returns
         -------
         PerformanceProfileDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------

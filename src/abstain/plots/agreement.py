@@ -139,7 +139,7 @@ class AgreementDisplay(Panels):
         """Scale the axes, and draw the line on which both results are equal."""
         values = [value for p in panel_pairs for value in (p.x, p.y)]
         low, high = min(values), max(values)
-        # A logarithmic axis needs values over at least a factor of 5 for its tick labels.
+        # A logarithmic axis has tick labels only if the values span at least a factor of 5.
         is_logarithmic = low > 0 and high > 5 * low
         if is_logarithmic:
             ax.set_xscale("log")

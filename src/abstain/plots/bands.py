@@ -90,7 +90,7 @@ class RiskCoverageBandDisplay(Titled):
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         if not band:
             raise InputError("`band` must hold at least one curve; got an empty mapping")
@@ -122,7 +122,7 @@ class RiskCoverageBandDisplay(Titled):
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         if kind not in RISK_TITLES:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")

@@ -47,7 +47,8 @@ class CascadeDisplay(Titled):
     Attributes
     ----------
     checks : CascadeChecks
-        Result of `check_cascade`. With `calibration`, it contains all candidates.
+        Result of `check_cascade`. The result contains all candidates if `check_cascade` received
+        `calibration`.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class CascadeDisplay(Titled):
         Returns
         -------
         CascadeDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 

@@ -119,7 +119,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(confusion)
 
@@ -151,7 +151,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(
             selective_confusion_matrix(
@@ -188,7 +188,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------

@@ -88,7 +88,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         Returns
         -------
         RiskCoverageDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         functions = {
             "selective": risk_coverage_curve,
@@ -183,7 +183,7 @@ class _LossCurveDisplay(Display[CurveT]):
         Returns
         -------
         Self
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(curves_by_name(cls.compute, confidence, loss, weight=weight))
 
@@ -256,7 +256,7 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         Returns
         -------
         MetricCoverageDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         options = {"metric": metric, "thresholds": thresholds, "weight": weight}
         return cls(curves_by_name(metric_coverage_curve, confidence, loss, **options))
@@ -318,7 +318,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         Returns
         -------
         ReliabilityDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         options = {"bins": bins, "binning": binning, "weight": weight}
         return cls(curves_by_name(reliability_curve, confidence, loss, **options))

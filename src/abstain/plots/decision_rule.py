@@ -60,12 +60,12 @@ _ARROW_HEIGHT = 0.965
 class DecisionRuleDisplay(Titled):
     """Risk-coverage curve of the calibration data, selected operating point, and other data.
 
-    The dotted line is the target. The diamond is the selected operating point, and its bar extends
-    to the certified bound. The other markers are the operating points of the same threshold on
-    other data, with intervals of coverage and risk. A risk out of range is drawn as an arrow at the
-    upper edge, and the legend contains the risk. Consecutive data sets are severities of one shift
-    if their names differ only in a number at the end. A line connects the severities of one shift,
-    and the markers grow with the severity.
+    The dotted line is the target. The diamond is the selected operating point, and the bar of the
+    diamond extends to the certified bound. The other markers are the operating points of the same
+    threshold on other data, with intervals of coverage and risk. A risk out of range is drawn as an
+    arrow at the upper edge, and the legend contains the risk. Consecutive data sets are severities
+    of one shift if their names differ only in a number at the end. A line connects the severities
+    of one shift, and the markers grow with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
@@ -106,7 +106,7 @@ class DecisionRuleDisplay(Titled):
         Returns
         -------
         DecisionRuleDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_rule_checks(checks))
 

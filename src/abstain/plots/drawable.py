@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# Files are reproducible, because they contain no date and no random ids.
+# Files are reproducible, because the files contain no date and no random ids.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
@@ -103,7 +103,7 @@ class Drawable(ABC):
         """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file. The figure is drawn first if it is not drawn yet.
+        """Write the figure to a file, and draw the figure before if necessary.
 
         Parameters
         ----------
@@ -199,7 +199,8 @@ class Titled(Drawable):
         title : bool, default=True
             Whether to draw the title above the figure.
         **kwargs
-            Passed to the matplotlib function that draws the data. The class describes it.
+            Options for the matplotlib function that draws the data. The description of the class
+            names the function.
 
         Returns
         -------
@@ -271,7 +272,7 @@ class Display(Drawable, Generic[CurveT]):
         Returns
         -------
         Self
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
         if not curves:

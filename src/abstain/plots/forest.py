@@ -39,7 +39,7 @@ _MAX_TICKS = 5
 
 @dataclass(eq=False)
 class ForestDisplay(Titled):
-    """Metric of each method with its interval, sorted by value, for each data set.
+    """Metric of each method with an interval, sorted by value, for each data set.
 
     A blue diamond and a dotted line mark the best method of a data set. Methods with filled dots
     are not significantly different from it. Methods with hollow dots are significantly worse.
@@ -89,7 +89,7 @@ class ForestDisplay(Titled):
         Returns
         -------
         ForestDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         splits = comparison.data if data is None else [comparison.data_or_only(data)]

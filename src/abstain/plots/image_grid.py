@@ -99,7 +99,7 @@ class ImageGridDisplay(Panels):
         n_columns = max(map(len, rows.values()))
         style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
         figure: Any = self.figure_
-        # The heading spans the complete row, so it does not change the width of an image.
+        # The heading spans the complete row, and therefore does not change the width of an image.
         heights = [_HEADING_HEIGHT, 1.0] * len(rows)
         grid = replace_axes(axes, 2 * len(rows), n_columns, height_ratios=heights)
         for i, (row, row_images) in enumerate(rows.items()):

@@ -65,7 +65,7 @@ class RankChangesDisplay(Panels):
     """Table of ranks by two metrics, with one row per method and one column per study.
 
     A cell contains the two ranks, or one number for equal ranks. A cell is blue if the second rank
-    is better, and orange if it is worse. The color is stronger for larger changes.
+    is better, and orange if the second rank is worse. The color is stronger for larger changes.
 
     `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
     alpha).

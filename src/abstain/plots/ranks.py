@@ -95,7 +95,7 @@ class RankBlobDisplay(Titled):
         Returns
         -------
         RankBlobDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_all(data)
@@ -260,7 +260,7 @@ class RankingChangeDisplay(Titled):
         Returns
         -------
         RankingChangeDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         first = formatting.check_comparison(comparison).metric_or_first(first, "first")
         other_metrics = [m for m in comparison.metrics if m != first]

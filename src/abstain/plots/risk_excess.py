@@ -87,7 +87,7 @@ class RiskExcessDisplay(Titled):
         Returns
         -------
         RiskExcessDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_rule_checks(checks))
 

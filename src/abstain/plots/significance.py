@@ -112,7 +112,7 @@ class SignificanceMapDisplay(Titled):
         Returns
         -------
         SignificanceMapDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)

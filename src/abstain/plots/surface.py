@@ -125,7 +125,7 @@ class SurfaceDisplay(Panels):
             positive = np.ones(1)
         low, high = np.quantile(positive, [0.01, 0.99])
         if low == high:
-            # All values are equal, so the scale extends around them.
+            # All values are equal. The scale therefore extends around the common value.
             low, high = low / 2, high * 2
         steps = max(int(np.ceil(np.log2(high / low))), 3)
         out: FloatArray = np.geomspace(low, high, min(steps, 16) + 1)

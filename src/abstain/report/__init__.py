@@ -1,4 +1,4 @@
-"""Reports of results: an HTML page, a terminal table, Markdown or LaTeX.
+"""Reports of results as HTML pages, terminal tables, Markdown or LaTeX.
 
 The package formats the numbers of a result, such as an `Evaluation`, a `Comparison` or
 `RuleChecks`.

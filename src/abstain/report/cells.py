@@ -1,4 +1,4 @@
-"""Contents of blocks: inline text, table cells, remarks and glossary entries."""
+"""Contents of blocks, which are inline text, table cells, remarks and glossary entries."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ class Label:
 
 
 # --------------------------------------------------------------------------------------- cells
-#: How a number is formatted; see `abstain.report.formatting.format_value`.
+#: Format of a number. The formats are defined in `abstain.report.formatting`.
 NumberFormat = Literal[
     "number",
     "count",

@@ -1,4 +1,4 @@
-"""Documents: a report as a tree of blocks, independent of the output format.
+"""Documents, which are trees of blocks that are independent of the output format.
 
 A subject builds a `Document` from a result. A renderer in `abstain.report.render` writes any
 document as HTML, terminal text, Markdown or LaTeX. The renderer selects blocks by their role and
@@ -71,12 +71,12 @@ __all__ = [
 ]
 
 #: Role of a block. Outputs in all formats contain the "key" blocks. Short outputs contain the
-#: "summary" blocks and full reports the "detail" blocks. "interactive" blocks are for web pages
-#: only, and "static" blocks replace them in other formats. A block without a role has the role of
-#: its container.
+#: "summary" blocks and full reports the "detail" blocks. The "interactive" blocks are for web pages
+#: only. The "static" blocks replace the "interactive" blocks in other formats. A block without a
+#: role has the role of its container.
 Role = Literal["", "key", "summary", "detail", "interactive", "static"]
 
-#: Roles of the blocks in a short output, such as that of a terminal.
+#: Roles of the blocks in a short output, such as the output in a terminal.
 SUMMARY: Final[frozenset[Role]] = frozenset({"key", "summary"})
 
 
@@ -91,7 +91,7 @@ class Block:
 class Table(Block):
     """A table with row groups.
 
-    The `title` is printed in a terminal and read by screen readers; pages and papers print the
+    The `title` is printed in a terminal and read by screen readers. Pages and papers print the
     `caption`. The `anchor` is the id of the table on a page. The `layout` selects one of the styles
     "grid" (many columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one
     line per row, with a column of intervals), "pairs", "ranks", "glance", "points", "samples",
@@ -140,10 +140,10 @@ class Table(Block):
 class Prose(Block):
     """A paragraph.
 
-    The kind "answer" is the answer of a report. "lead" introduces a section, "about" and "hint"
-    explain a figure and its controls, "notes" explain a table, "source" is a reference, "caution"
-    is a boxed warning, "back" contains a link back, and "noscript" is visible only without
-    JavaScript.
+    The kind "answer" is the answer of a report. A "lead" introduces a section. The kinds "about"
+    and "hint" explain a figure and its controls, and "notes" explain a table. A "source" is a
+    reference, and a "caution" is a boxed warning. The kind "back" contains a link to the previous
+    page. The kind "noscript" is visible only without JavaScript.
     """
 
     text: Text

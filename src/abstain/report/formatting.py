@@ -1,4 +1,4 @@
-"""Formatting of numbers, names, notes and splits, the same in all output formats."""
+"""Formatting of numbers, names, notes and splits for all output formats."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from abstain.predictions import LOSSES
 from abstain.report.document import Number, NumberFormat, Remark, Span
 from abstain.tables import split_name
 
-#: Printed for a metric that has no value on these data.
+#: Text that is printed for a metric without a value.
 UNDEFINED = "undefined"
 
 #: Smaller absolute values are rounding errors of sums and are printed as 0.
@@ -23,7 +23,7 @@ _ROUNDING_ERROR = 1e-15
 
 
 def format_number(value: float) -> str:
-    """Format a number with four significant digits; NaN is "undefined".
+    """Format a number with four significant digits, or NaN as "undefined".
 
     Examples
     --------
@@ -104,7 +104,7 @@ def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
 
 
 def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str:
-    """Format a number with this number of decimals.
+    """Format a number with a given number of decimals.
 
     Examples
     --------

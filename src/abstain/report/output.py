@@ -1,7 +1,7 @@
 """Functions that write any result in any format.
 
 A subject builds the document of a type of result, and a renderer writes it. This module combines
-the two.
+subjects and renderers.
 """
 
 import os
@@ -154,7 +154,7 @@ class Subject(Generic[ResultT]):
         result : a result of one of the types of `build_document`
             Result to report. Functions named after a subject accept only results of this subject.
         path : path-like
-            Path of the file; its folder must exist. The format is Markdown for the suffix ``.md``,
+            Path of the file in an existing folder. The format is Markdown for the suffix ``.md``,
             LaTeX for ``.tex``, and HTML otherwise.
         title, source, notes, command, images, other_models
             As for `build_document`.
@@ -245,7 +245,7 @@ class Subject(Generic[ResultT]):
         result : Comparison, RuleChecks, CascadeChecks or Monitor
             Result to plot. Functions named after a subject accept only results of this subject.
         folder : path-like
-            Folder for the files; created if it does not exist.
+            Folder for the files, which the function creates if necessary.
         formats : sequence of str, optional
             Some of "svg", "pdf" and "png". The default is all formats for a comparison, and "svg"
             and "png" for other results.
@@ -253,7 +253,8 @@ class Subject(Generic[ResultT]):
         Returns
         -------
         list of pathlib.Path
-            Paths of the files: for each figure, one file per format and a CSV file with its data.
+            Paths of the files. Each figure has one file per format and a CSV file with the plotted
+            data.
 
         Raises
         ------
@@ -393,7 +394,7 @@ def build_document(
     result : Evaluation, Comparison, RuleChecks, CascadeChecks, Monitor, or a study or benchmark
         Result to report.
     title : str, optional
-        Title of the report; the default depends on the type of the result.
+        Title of the report. The default depends on the type of the result.
     source : str
         Source of the data, such as a file name or a description.
     notes : sequence of str

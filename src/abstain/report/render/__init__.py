@@ -1,4 +1,4 @@
-"""Renderers: write any document as HTML, terminal text, Markdown, LaTeX or notebook HTML."""
+"""Renderers of documents as HTML, terminal text, Markdown, LaTeX or notebook HTML."""
 
 from typing import Any
 

@@ -217,7 +217,7 @@ def _number_html(cell: Number, tie_mark: str) -> str:
 
 
 def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
-    """Return the small print below a number."""
+    """Return the interval and other annotations that are printed below a number as HTML."""
     html = ""
     spans = {
         c: format_interval(cell.low, cell.high, cell.number_format, scale=s)

@@ -100,9 +100,9 @@ def _anchors(document: doc.Document) -> Iterator[str]:
 
 
 def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
-    """Make links to anchors on other pages lead to these pages.
+    """Redirect links to anchors on other pages to the addresses of these pages.
 
-    If several pages have the same anchor, links lead to the first of them.
+    If several pages have the same anchor, links lead to the first of these pages.
     """
     # The blocks of each page are built only once.
     pages = {}
@@ -293,7 +293,8 @@ _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 def figure_svg(figure: doc.Figure) -> "Markup":
     """Draw a figure as an ``svg`` element with escaped text and without a title.
 
-    The ids inside the figure are prefixed with its key, so that they are unique on the page.
+    The ids inside the figure start with the key of the figure, so that the ids are unique on the
+    page.
     """
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.
