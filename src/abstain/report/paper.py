@@ -134,8 +134,8 @@ def _marks(overview: Overview) -> dict[str, str]:
 def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, str]:
     """Return the style "strong" for names with the best value and "second" for the next value.
 
-    Values are rounded, because equal values may differ in their last digits. Nothing is marked if
-    all values are equal.
+    The function rounds values before the comparison, because equal values may differ in the last
+    digits. If all values are equal, no name has a style.
     """
     rounded = {name: float(f"{v:.12g}") for name, v in values.items() if not math.isnan(v)}
     distinct = sorted(set(rounded.values()), reverse=not lower_is_better)

@@ -48,7 +48,7 @@ _MAX_FIGURES, _MAX_PAIRS = 90, 4000
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 18
 
-#: With more methods, figures that have a row for each method are collapsed.
+#: Maximum number of methods for which figures with a row per method are not collapsed.
 _MAX_OPEN_METHODS = 12
 
 

@@ -26,10 +26,11 @@ from abstain.tables import split_name
 #: Minimum number of runs for bootstrap intervals over runs with about nominal coverage.
 _MIN_SCORES_FOR_INTERVALS = 10
 
-#: With more methods, the table of rank probabilities is below the figure instead of next to it.
+#: Maximum number of methods with the table of rank probabilities beside the figure. For more
+#: methods, the table is below the figure.
 _MAX_METHODS_SIDE_BY_SIDE = 8
 
-#: Longer tables are collapsed.
+#: Maximum number of rows of a table that is not collapsed.
 _MAX_OPEN_ROWS = 4
 
 

@@ -36,7 +36,8 @@ from abstain.report.formatting import (
 )
 from abstain.report.subjects.comparison.metric_result import MetricResult
 
-#: With more methods, only the rows around the reference are visible.
+#: Maximum number of methods whose rows are all visible. With more methods, only the rows around
+#: the reference are visible.
 _MAX_ROWS: Final = 15
 
 #: Number of visible rows for many methods, and number of rows above the reference.
@@ -45,7 +46,7 @@ _N_VISIBLE_ROWS, _N_ROWS_ABOVE = 12, 5
 #: Maximum number of names in a sentence. For more methods, the sentence states their number.
 _MAX_NAMES: Final = 3
 
-#: Largest number of ticks of the axis.
+#: Maximum number of ticks on the axis.
 _MAX_TICKS: Final = 5
 
 _MARK_BY_CONCLUSION: Final[dict[str, Literal["better", "worse"]]] = {

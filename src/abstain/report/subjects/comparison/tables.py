@@ -41,10 +41,11 @@ _MAX_NAMES = 4
 #: Number of pairs that are visible without scrolling.
 _MAX_PAIRS_WITHOUT_SCROLLING = 12
 
-#: With more pairs, a table contains only the pairs of the best method.
+#: Maximum number of pairs in a table. With more pairs, a table contains only the pairs of the best
+#: method.
 _MAX_PAIRS = 300
 
-#: With more ranks, the table of rank probabilities has no column for each rank.
+#: Maximum number of ranks with a column in the table of rank probabilities.
 _MAX_RANK_COLUMNS = 25
 
 
@@ -278,7 +279,7 @@ def non_inferiority_table(result: MetricResult) -> Table | None:
 
 # --------------------------------------------------------------------------------------- ranks
 def rank_probability_tables(result: MetricResult) -> list[Table]:
-    """Return a table of rank probabilities for each method of computing them."""
+    """Return a table of rank probabilities for each method of computation."""
     key = (result.metric, result.data)
     sources = unique(s.source for s in result.comparison.standings if (s.metric, s.data) == key)
     return [

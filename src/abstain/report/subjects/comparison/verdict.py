@@ -24,13 +24,13 @@ from abstain.report.subjects.comparison.overview import Overview, quote
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
 
-#: Maximum number of methods for which the number of data sets with a significant result is given.
+#: Maximum number of methods whose number of data sets with a significant result is given.
 _MAX_METHODS_WITH_COUNTS = 4
 
 #: Maximum number of further methods whose number of best data sets is given.
 _MAX_WINNERS = 3
 
-#: Two rankings with at least this Kendall's tau are called similar.
+#: Minimum Kendall's tau of two rankings that are called similar.
 _MIN_TAU_SIMILAR = 0.8
 
 

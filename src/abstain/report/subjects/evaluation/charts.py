@@ -34,7 +34,8 @@ _BAND_DIGITS = 4
 #: Maximum number of values for the groups of all cases of a page.
 _MAX_PAGE_GROUP_NUMBERS = 20_000
 
-# Significant digits. Thresholds have more, because thresholds near 1 are close to each other.
+# Significant digits. Thresholds have more digits, because thresholds near 1 are close to each
+# other.
 _DIGITS = 6
 _THRESHOLD_DIGITS = 9
 
@@ -79,7 +80,8 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
 def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
     """Return the counts at the vertices of the thinned curve, from which the page derives the risk.
 
-    With weights, the counts do not determine coverage and selective risk, which are then included.
+    With weights, the counts do not determine coverage and selective risk. The data of weighted
+    samples therefore include coverage and selective risk.
     """
     thinned = thin(case.selective, vertices=n_vertices)
     data: dict[str, list[Any]] = {
@@ -171,7 +173,8 @@ _HEIGHT = 340
 _COVERAGE = "Coverage: share of accepted samples"
 _INK, _MUTED, _GRID = "var(--ink)", "var(--muted)", "var(--grid)"
 _UNIT_SCALE: Final[Json] = {"domain": [0, 1], "nice": False}
-# The page sets `top`: a high risk of the first few accepted samples would flatten the curve.
+# The page sets `top`, because a high risk of the first few accepted samples would flatten the
+# curve.
 _RISK_SCALE: Final[Json] = {"zero": True, "nice": True, "domainMax": {"expr": "top"}}
 _RELIABILITY_SCALE: Final[Json] = {
     "domain": [-0.03, 1.03],
@@ -207,7 +210,8 @@ class _Axes:
     """Encodings that all layers of a chart share, which are the axes and the line styles.
 
     The datasets of the page contain the fields of `x` and `y` and the name of the score.
-    `first_color` is the index of the color of the first score: splits have the colors before it.
+    The `first_color` is the color index of the first score. Splits have the colors with smaller
+    indices.
     """
 
     scores: list[str]
@@ -272,11 +276,13 @@ def risk_coverage_chart(
 ) -> Json:
     """Return the chart of the selective or the generalized risk by coverage.
 
-    The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
-    score), ``reference`` (x, y: the risk of a random confidence score) and ``selected`` (coverage,
-    risk, score: the working point of the slider). If there are bands with the confidence `level`
-    (such as "95%"), it also sets ``bands`` (coverage, risk_low, risk_high, score; pointwise) and
-    ``edges`` (coverage, risk, end, score; simultaneous).
+    The page sets the datasets of the chart. The dataset ``curves`` contains coverage, risk,
+    threshold, accepted, failures, usable and score. The dataset ``reference`` contains the risk y
+    of a random confidence score at the coverage x. The dataset ``selected`` contains coverage, risk
+    and score at the operating point of the slider. With bands of the confidence `level` (such as
+    "95%"), the page also sets two datasets. The dataset ``bands`` contains coverage, risk_low,
+    risk_high and score of the pointwise bands. The dataset ``edges`` contains coverage, risk, end
+    and score of the simultaneous bands.
     """
     y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)

@@ -60,7 +60,8 @@ _MAX_SCORE_NAMES: Final = 6
 _MAX_CURVES: Final = 5
 _MAX_VERTICES: Final = 200
 
-#: With more scores, bands are hidden initially, because they overlap.
+#: Maximum number of scores with visible bands. More bands are hidden initially, because they
+#: overlap.
 _MAX_SCORES_WITH_BANDS: Final = 3
 
 
@@ -100,7 +101,7 @@ def _names(lookup: ResultLookup) -> Iterator[str]:
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
     """Yield the notes, including warnings about built-in scores that are not the best.
 
-    They do not change the interpretation of the answer.
+    Warnings about scores that are not the best do not change the interpretation of the answer.
     """
     best_scores = {result.score for result in lookup.best_results.values()}
     important = best_scores | lookup.evaluation.column_scores | {""}

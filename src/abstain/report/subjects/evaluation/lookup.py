@@ -107,7 +107,7 @@ class ResultLookup:
     def best_results(self) -> dict[Split, Result]:
         """Result of the best score of each split by the key metric, sorted from the best split."""
         best: dict[Split, Result] = {}
-        # Of scores with equal rankings, only the first is tested.
+        # Only the first of several scores with equal rankings is tested.
         repeated = {score for group in self.rankings for score in group[1:]}
         for result in self.results.values():
             if result.metric.name != self.key_metric or math.isnan(result.value):
@@ -246,7 +246,8 @@ def interval_level(results: Iterable[Result]) -> str:
 def interval_note(result: Result) -> str:
     """Return the note on the interval of a result, or the reason for a missing interval.
 
-    The note is empty for undefined results, because their reason is printed instead.
+    The note of an undefined result is empty, because the report prints the reason for the undefined
+    value.
     """
     if result.reason or not result.interval.note:
         return ""

@@ -14,7 +14,7 @@ from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.report.subjects.evaluation.verdict import find_best_score
 from abstain.tables import split_name
 
-#: Maximum number of samples of a page, and minimum for each score and kind.
+#: Maximum number of samples of a page, and minimum number for each score and kind.
 _MAX_PAGE_SAMPLES: Final = 200
 _MIN_SAMPLES: Final = 4
 #: Maximum number of rows of a table of contributions.
@@ -34,7 +34,7 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """Section with the extreme samples of every score and split, and menus to filter them."""
+    """Section with the extreme samples of every score and split, and with menus as filters."""
 
     lookup: ResultLookup
     images: SampleImages

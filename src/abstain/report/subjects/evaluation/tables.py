@@ -60,7 +60,7 @@ def _direction(result: Result) -> Literal["lower", "higher"]:
 
 
 # ---------------------------------------------------------------------------------------- a page
-#: With more splits, the table of all scores scrolls sideways.
+#: Maximum number of splits in a table of all scores that does not scroll sideways.
 _MAX_SPLIT_COLUMNS: Final = 8
 
 

@@ -148,7 +148,7 @@ def _join_names(names: Collection[str]) -> str:
     if len(names) <= _MAX_NAMES:
         *first, last = names
         text = f"{', '.join(first)} and {last}" if first else last
-    # Scores with the same ranking are one name.
+    # Scores with the same ranking count as one name.
     is_plural = len(names) > 1 or any(", " in name for name in names)
     return f"{text} {'are' if is_plural else 'is'}"
 

@@ -351,7 +351,8 @@ def verdict_sentences(
 ) -> list[str]:
     """Return a sentence for each verdict on a guarantee or a target, with the data sets.
 
-    `beginnings` maps the key of a verdict to the text before the names of the data sets.
+    The mapping `beginnings` contains the text before the names of the data sets for each verdict
+    key.
     """
     sentences = []
     for key, beginning in (beginnings or _BEGINNINGS).items():
@@ -420,8 +421,8 @@ def keep_worst_groups(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the rows of the worst groups of each data set, and the number of omitted groups.
 
-    The worst groups are those with the largest lower bound of the excess. The order of the rows
-    does not change.
+    The worst groups have the largest lower bounds of the excess. The function preserves the order
+    of the rows.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
