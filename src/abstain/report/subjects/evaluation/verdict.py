@@ -162,7 +162,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
-    """Return the risk of the only score at full coverage as a sentence."""
+    """Return a sentence with the risk on the first split without abstention."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):
