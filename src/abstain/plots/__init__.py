@@ -1,12 +1,12 @@
 """Figures of curves and results, drawn with matplotlib.
 
-Every display has the methods ``.plot(ax=)``, ``.save(path)`` and ``.frame()``. The method
+Each display has the methods ``.plot(ax=)``, ``.save(path)`` and ``.frame()``. The method
 ``.frame()`` returns the plotted data. Displays of curves are created with ``from_predictions`` or
 ``from_curve``, and displays of a comparison with ``from_comparison``. Displays of a decision rule
 or of a cascade are created with ``from_checks``, and the display of a calibration with
 ``from_check``. The displays of studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`,
-`AgreementDisplay`, `VerdictGridDisplay`) take numbers directly. matplotlib is imported when a
-figure is drawn.
+`AgreementDisplay`, `VerdictGridDisplay`) take numbers directly. The package imports matplotlib only
+when a figure is drawn.
 """
 
 from typing import TYPE_CHECKING

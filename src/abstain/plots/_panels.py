@@ -29,12 +29,12 @@ _HANDLE_WIDTH = 0.55
 
 
 def distinct(records: Iterable[Any], field: str) -> list[str]:
-    """Return the distinct values of a field, in order of appearance."""
+    """Return the distinct values of a field in their order of appearance."""
     return list(dict.fromkeys(getattr(record, field) for record in records))
 
 
 def table_of(records: Iterable[Any], columns: Sequence[str]) -> "pl.DataFrame":
-    """Return attributes of records as a Polars table, one row per record."""
+    """Return attributes of records as a Polars table with one row per record."""
     import polars as pl
 
     rows = [[getattr(record, column) for column in columns] for record in records]
@@ -75,7 +75,7 @@ def style_panel(ax: "Axes", x_title: str, y_title: str) -> None:
 
 
 def name_panel(ax: "Axes", name: str) -> None:
-    """Set the title of a panel, if it has one."""
+    """Set the title of a panel if the title is not empty."""
     if name:
         set_axes_title(ax, name, fontsize=9.5)
 
@@ -94,7 +94,7 @@ def replace_axes(
 
 
 class Panels(Titled):
-    """A figure of panels with a title for all of them."""
+    """A figure of several panels with a common title."""
 
     #: Maximum number of panels side by side.
     max_columns: ClassVar[int] = 3
@@ -102,7 +102,7 @@ class Panels(Titled):
     def _split_axes(
         self, ax: "Axes", n_panels: int, *, share_x: bool = False, share_y: bool = False
     ) -> list["Axes"]:
-        """Replace the axes by a grid of panels, row by row. One panel uses the axes themselves."""
+        """Replace the axes by a grid of panels, unless the figure has only one panel."""
         if n_panels == 1:
             return [ax]
         figure: Any = self.figure_
@@ -174,7 +174,7 @@ class RowPanels(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the values of a panel, and add the legend handles of new names."""
+        """Draw the values of a panel, and add a legend handle for each new name."""
 
     def _draw_row_panels(self, ax: "Axes", kwargs: dict[str, Any]) -> dict[str, Any]:
         """Draw all panels, and return the legend handles by name."""
@@ -214,7 +214,7 @@ def legend_below_height(names: Sequence[str], width: float) -> float:
 
 
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Add one legend for all panels below them, with rows of about equal length."""
+    """Add a common legend below all panels, with rows of about equal length."""
     figure: Any = ax.figure
     max_columns = _n_columns_below(names, figure.bbox.width / figure.dpi)
     n_rows = math.ceil(len(names) / max_columns)

@@ -1,4 +1,4 @@
-"""Figures of methods over several data sets or runs: mean ranks and performance profiles."""
+"""Figures of mean ranks and performance profiles over several data sets or runs."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -37,7 +37,7 @@ class CriticalDifferenceDisplay(Titled):
     mean_ranks : MeanRanks
         Mean ranks, Friedman's test, and the critical difference of Nemenyi's test.
     ranking_unit : str
-        Units on which the methods are ranked: "data sets" or "runs".
+        Units on which the methods are ranked, which are "data sets" or "runs".
 
     Examples
     --------
@@ -75,7 +75,7 @@ class CriticalDifferenceDisplay(Titled):
         Returns
         -------
         CriticalDifferenceDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class CriticalDifferenceDisplay(Titled):
         )
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table with one row per method, the best first."""
+        """Return the plotted data as a Polars table with methods in order of mean rank."""
         import polars as pl
 
         a = self.mean_ranks
@@ -130,7 +130,7 @@ class CriticalDifferenceDisplay(Titled):
     def _draw_critical_difference(self, ax: "Axes", k: int) -> None:
         """Draw the critical difference as a bar above the axis."""
         distance = self.mean_ranks.critical_difference
-        if not distance > 0:  # also when it is NaN
+        if not distance > 0:  # The condition is also true for NaN.
             return
         end, y = min(1 + distance, k), -1.75
         ax.plot([1, end], [y, y], color=INK, linewidth=1.6)
@@ -154,7 +154,7 @@ class CriticalDifferenceDisplay(Titled):
         return 0.55 + _BAR_STEP * len(level_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
-        """Draw the names of the better half at the left, and the others at the right."""
+        """Draw the names of the better half at the left, and the other names at the right."""
         methods, ranks = self.mean_ranks.methods, self.mean_ranks.mean_ranks
         label_by_method = unique_labels(methods)
         n_left = (len(methods) + 1) // 2
@@ -179,8 +179,8 @@ class CriticalDifferenceDisplay(Titled):
 class PerformanceProfileDisplay(Titled):
     """Share of runs and data sets whose metric is at least as good as a threshold.
 
-    If the line of one method is above the line of another everywhere, it is better at every
-    quantile, not only in the mean.
+    If the line of one method is above the line of another method everywhere, the upper method is
+    better at every quantile.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 
@@ -189,7 +189,7 @@ class PerformanceProfileDisplay(Titled):
     profiles : tuple of Profile
         Profile of each method, for one metric.
     unit : str
-        Units that the shares count: "runs", "data sets" or both.
+        Units that the shares count, which are "runs", "data sets" or a combination.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class PerformanceProfileDisplay(Titled):
         Returns
         -------
         PerformanceProfileDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------

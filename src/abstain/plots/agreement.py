@@ -54,13 +54,13 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """Second result minus the first."""
+        """Difference of the second result and the first result."""
         return self.y - self.x
 
 
 @dataclass(eq=False)
 class AgreementDisplay(Panels):
-    """Scatter plot of one result against the other, or of their relative difference.
+    """Scatter plot of the second result, or of the relative difference, by the first result.
 
     `plot` passes additional options to each call of ``Axes.scatter`` (s, alpha).
 
@@ -94,12 +94,12 @@ class AgreementDisplay(Panels):
 
     @property
     def panels(self) -> list[str]:
-        """Names of the panels, in order."""
+        """Names of the panels in the order of the pairs."""
         return distinct(self.pairs, "panel")
 
     @property
     def groups(self) -> list[str]:
-        """Groups, in the order of their colors."""
+        """Names of the groups in the order of their colors."""
         return distinct(self.pairs, "group")
 
     def frame(self) -> "pl.DataFrame":
@@ -139,7 +139,7 @@ class AgreementDisplay(Panels):
         """Scale the axes, and draw the line on which both results are equal."""
         values = [value for p in panel_pairs for value in (p.x, p.y)]
         low, high = min(values), max(values)
-        # A logarithmic axis needs values over at least a factor of 5 for its tick labels.
+        # A logarithmic axis has tick labels only if the values span at least a factor of 5.
         is_logarithmic = low > 0 and high > 5 * low
         if is_logarithmic:
             ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Results of several network architectures: one panel per metric, one row per data set."""
+"""Results of network architectures, with a panel per metric and a row per data set."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ROW_HEIGHT = 0.36
 #: Vertical spread of the models of a row, as a share of its height.
 _MODEL_SPREAD = 0.5
-#: Markers of the models. They distinguish the models without color.
+#: Markers that distinguish the models without color.
 _MARKERS = "osD^vP*X"
 #: Filled marker of the baseline, and hollow marker of the best method.
 _BASELINE_MARK: dict[str, Any] = {"markersize": 4.5}

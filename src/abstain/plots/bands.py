@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 METHOD_CLASS_PREFIX = "method-"
 
 
-# Bands are wide at low coverage. Only values above this coverage determine the risk axis.
+# Minimum coverage of the values that determine the risk axis. Bands are wide at a lower coverage.
 _MIN_COVERAGE_FOR_AXIS = 0.1
 
-#: A simultaneous band is not drawn if it starts at a higher coverage.
+#: Maximum coverage at which a drawn simultaneous band can start.
 _MAX_SIMULTANEOUS_START = 0.8
 
 
@@ -36,8 +36,8 @@ _MAX_SIMULTANEOUS_START = 0.8
 class RiskCoverageBandDisplay(Titled):
     """Risk by coverage with two confidence bands for each method.
 
-    The inner band is pointwise. The outer band has thin edges, and is simultaneous for the complete
-    curve.
+    The inner band is pointwise. The outer band, which has thin edges, is simultaneous for the
+    complete curve.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
 
@@ -90,7 +90,7 @@ class RiskCoverageBandDisplay(Titled):
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         if not band:
             raise InputError("`band` must hold at least one curve; got an empty mapping")
@@ -112,16 +112,17 @@ class RiskCoverageBandDisplay(Titled):
         comparison : Comparison
             Result of `compare`.
         data : tuple of (column, value), optional
-            Data set. It is optional if there is only one.
+            Data set. The argument is optional for a single data set.
         kind : {"selective", "generalized"}, default="selective"
-            Kind of risk: the mean loss of the accepted samples, or the accepted loss per sample.
+            Kind of risk. The selective risk is the mean loss of the accepted samples, and the
+            generalized risk is the accepted loss per sample.
         methods : tuple of str, optional
             Names of the methods. The default is all methods.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         if kind not in RISK_TITLES:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
@@ -195,14 +196,14 @@ class RiskCoverageBandDisplay(Titled):
 
 
 def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
-    """Return where the simultaneous band is drawn: nowhere if it starts at a high coverage."""
+    """Return a mask of the drawn part of a band, which is empty for a late start."""
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
 
 
 def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str) -> None:
-    """Draw a curve with its pointwise band and its simultaneous band, if it has one."""
+    """Draw a curve with its pointwise band and, if available, its simultaneous band."""
     x, color = band.coverage, style["color"]
     is_simultaneous = has_simultaneous_band(band)
     if is_simultaneous.any():

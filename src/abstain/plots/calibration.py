@@ -32,8 +32,8 @@ class CalibrationDisplay(ReliabilityDisplay):
 
     On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
     overconfident. Larger dots represent more samples. For a perfectly calibrated score, each light
-    bar contains its dot with a probability of 95%. A dot inside its bar therefore does not indicate
-    miscalibration.
+    bar contains the corresponding dot with a probability of 95%. A dot inside the bar therefore
+    does not indicate miscalibration.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         Returns
         -------
         CalibrationDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         ece = check_result_type(check, CalibrationCheck, "check", "calibration_check").ece
         curves: dict[str, ReliabilityCurve] = {}
@@ -95,7 +95,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         return pl.concat([before, after], how="diagonal")
 
     def _style(self, index: int, name: str) -> dict[str, Any]:
-        del index  # the style depends on the name only
+        del index  # The style depends only on the name.
         error = self.errors.get(name)
         label = name if error is None else f"{name} (ECE {error:.4f})"
         return {**_STYLES.get(name, {}), "label": label}

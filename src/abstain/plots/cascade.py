@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _GRID_SIZE: Final = (90, 60)
 #: Maximum of the risk axis, relative to the target.
 _MAX_RELATIVE_RISK: Final = 4.0
-#: Lighter than the lines, darker than the grid.
+#: Gray that is lighter than the lines and darker than the grid.
 _LIGHT_GRAY: Final = "#c3cad1"
 
 
@@ -47,7 +47,8 @@ class CascadeDisplay(Titled):
     Attributes
     ----------
     checks : CascadeChecks
-        Result of `check_cascade`. With `calibration`, it contains all candidates.
+        Result of `check_cascade`. The result contains all candidates if `check_cascade` received
+        `calibration`.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class CascadeDisplay(Titled):
         Returns
         -------
         CascadeDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 
@@ -100,7 +101,7 @@ class CascadeDisplay(Titled):
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the table: candidates, models, then data sets."""
+        """Return the rows of the candidates, then of the models, and then of the data sets."""
         rows: list[dict[str, Any]] = []
         f = self.checks.frontier
         if f is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def abstention_column(k: int) -> tuple[float, float]:
-    """Return the left and right edge of the column of abstentions next to k classes, in cells.
+    """Return the left and right edge of the abstention column next to k classes, in cells.
 
     The column is separated by a gap, and has a minimum width for small cells.
     """
@@ -34,7 +34,7 @@ def abstention_column(k: int) -> tuple[float, float]:
 
 
 def mix_with_white(color: str, share: float) -> tuple[float, float, float]:
-    """Mix a color with white. A share of 0 is white, and small shares remain visible."""
+    """Mix a color with white, where a share of 0 is white and small shares are visible."""
     from matplotlib.colors import to_rgb
 
     intensity = 0.0 if share <= 0 else 0.08 + 0.92 * min(share, 1.0)
@@ -65,9 +65,10 @@ def format_cell(value: float) -> str:
 _MAX_NAME_LENGTH = 18
 #: Colors of correct answers, wrong answers and abstentions.
 _COLORS = (LIGHT[0], LIGHT[1], MUTED)
-#: With more classes, cells have no edges, and are rasterized in vector formats.
+#: Maximum number of classes with cell edges. With more classes, cells are rasterized in vector
+#: formats.
 _MAX_CLASSES_WITH_LINES = 150
-#: Shares with different colors.
+#: Bounds of the intervals of shares with different colors.
 _COLOR_LEVELS = np.linspace(0, 1, 257)
 #: Minimum font size, in points.
 _MIN_FONT_SIZE = 5.0
@@ -84,8 +85,8 @@ class SelectiveConfusionDisplay(Titled):
     """Confusion matrix with correct answers (blue), wrong answers (orange) and abstentions (gray).
 
     The color of a cell is darker for a larger share of the true class. If the matrix is normalized
-    by answer, it is the share of the answer. Numbers are omitted if the cells are too small.
-    `frame` returns all numbers.
+    by answer, the color shows the share of the answer. Numbers are omitted if the cells are too
+    small. `frame` returns all numbers.
 
     `plot` passes additional options to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
 
@@ -118,7 +119,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(confusion)
 
@@ -150,7 +151,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(
             selective_confusion_matrix(
@@ -187,7 +188,7 @@ class SelectiveConfusionDisplay(Titled):
         Returns
         -------
         SelectiveConfusionDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
 
         Raises
         ------
@@ -239,7 +240,7 @@ class SelectiveConfusionDisplay(Titled):
         colors = np.array(
             [[mix_with_white(name, share) for share in _COLOR_LEVELS] for name in _COLORS]
         )
-        # Shares are rounded up, so that small shares are visible.
+        # Shares are rounded up, so that readers can see small shares.
         level = np.ceil(np.minimum(shares, 1) * (_COLOR_LEVELS.size - 1)).astype(int)
         cells, edges = colors[hue, level], np.arange(k + 1) - 0.5
         style_options = {"edgecolors": GRID, "rasterized": k > _MAX_CLASSES_WITH_LINES, **style}

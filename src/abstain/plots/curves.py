@@ -45,11 +45,11 @@ _MAX_VERTICES = 2000
 
 @dataclass(eq=False)
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
-    """Risk by coverage, with marks at efficient working points.
+    """Risk by coverage, with marks at efficient operating points.
 
-    Straight segments connect the vertices, as in the trapezoidal AURC and AUGRC. No threshold lies
-    between two vertices, so many tied samples lead to a long segment. Curves with more than about
-    2,000 vertices are thinned in the figure and in the table.
+    Straight segments connect the vertices, as in the computation of the trapezoidal AURC and AUGRC.
+    No threshold lies between two vertices, so many tied samples lead to a long segment. Curves with
+    more than about 2,000 vertices are thinned in the figure and in the table.
 
     Examples
     --------
@@ -80,14 +80,15 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         loss : array of shape (n,)
             Loss of each sample, finite and non-negative. With 0/1 loss, an error has loss 1.
         kind : {"selective", "generalized"}, default="selective"
-            Kind of risk: the mean loss of the accepted samples, or the accepted loss per sample.
+            Kind of risk. The selective risk is the mean loss of the accepted samples, and the
+            generalized risk is the accepted loss per sample.
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         RiskCoverageDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         functions = {
             "selective": risk_coverage_curve,
@@ -110,8 +111,8 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
             Whether to mark the vertices for which no larger coverage has a selective risk at most
             as high.
         steps : bool, default=False
-            Whether to draw steps instead of straight segments. A step is the risk of a threshold
-            between two distinct confidences.
+            Whether to draw steps instead of straight segments. The height of a step is the risk of
+            a threshold between two distinct confidences.
         **kwargs
             Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
 
@@ -182,14 +183,14 @@ class _LossCurveDisplay(Display[CurveT]):
         Returns
         -------
         Self
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(curves_by_name(cls.compute, confidence, loss, weight=weight))
 
 
 @dataclass(eq=False)
 class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
-    """Share of accepted successes by share of accepted failures. The diagonal is chance level.
+    """Share of accepted successes by share of accepted failures, with chance on the diagonal.
 
     Examples
     --------
@@ -255,7 +256,7 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         Returns
         -------
         MetricCoverageDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         options = {"metric": metric, "thresholds": thresholds, "weight": weight}
         return cls(curves_by_name(metric_coverage_curve, confidence, loss, **options))
@@ -272,7 +273,7 @@ _MIN_DOT_AREA, _MAX_DOT_AREA = 8.0, 160.0
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display[ReliabilityCurve]):
-    """Accuracy by mean confidence. Larger dots represent more samples.
+    """Accuracy by mean confidence, with larger dots for more samples.
 
     On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
     overconfident.
@@ -317,7 +318,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         Returns
         -------
         ReliabilityDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         options = {"bins": bins, "binning": binning, "weight": weight}
         return cls(curves_by_name(reliability_curve, confidence, loss, **options))

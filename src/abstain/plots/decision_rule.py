@@ -1,4 +1,4 @@
-"""Working point of a threshold on its risk-coverage curve, and on other data sets."""
+"""Operating point of a threshold on the risk-coverage curve and on other data sets."""
 
 import math
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _RISK_TARGETS = ("selective risk", "generalized risk")
 
 _MAX_VERTICES = 2000
-#: Maximum number of groups with a curve (one color each), and of vertices of their curves.
+#: Maximum number of groups with a curve, and maximum number of vertices of a curve.
 _MAX_GROUP_CURVES, _MAX_GROUP_VERTICES = len(LIGHT), 400
 #: Width of a figure without other data, in inches.
 _COMPACT_WIDTH = 4.6
@@ -46,7 +46,7 @@ _COMPACT_WIDTH = 4.6
 _MIN_COVERAGE_FOR_AXIS = 0.05
 #: A data set with a larger risk relative to the others is drawn as an arrow at the upper edge.
 _MAX_RELATIVE_RISK = 3.0
-#: Markers of the data sets. With eight colors, they distinguish 40 data sets.
+#: Markers of the data sets. With eight colors, the markers distinguish 40 data sets.
 _MARKERS = ("o", "s", "^", "v", "P")
 _LEGEND_ROW_HEIGHT = 0.2
 
@@ -58,23 +58,24 @@ _ARROW_HEIGHT = 0.965
 
 @dataclass(eq=False)
 class DecisionRuleDisplay(Titled):
-    """Risk-coverage curve of the calibration data, selected working point, and other data.
+    """Risk-coverage curve of the calibration data, selected operating point, and other data.
 
-    The dotted line is the target. The diamond is the selected working point, and its bar extends to
-    the certified bound. The other markers are the working points of the same threshold on other
-    data, with intervals of coverage and risk. A risk out of range is drawn as an arrow at the upper
-    edge, and the legend contains its value. Consecutive data sets are severities of one shift if
-    their names differ only in a number at the end. A line connects them, and their markers grow
-    with the severity.
+    The dotted line is the target. The diamond is the selected operating point, and the bar of the
+    diamond extends to the certified bound. The other markers are the operating points of the same
+    threshold on other data, with intervals of coverage and risk. A risk out of range is drawn as an
+    arrow at the upper edge, and the legend contains the risk. Consecutive data sets are severities
+    of one shift if their names differ only in a number at the end. A line connects the severities
+    of one shift, and the markers grow with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
     Attributes
     ----------
     checks : RuleChecks
-        Result of `check_rule`; with `calibration`, it contains the curve.
+        Result of `check_rule`. The result contains the curve if `check_rule` received
+        `calibration`.
     shows_data : bool, default=True
-        Whether the working points on other data are drawn. A rule with a threshold for each group
+        Whether the operating points on other data are drawn. A rule with a threshold for each group
         has a curve and a dot for each group of the calibration data, and no other points.
 
     Examples
@@ -105,7 +106,7 @@ class DecisionRuleDisplay(Titled):
         Returns
         -------
         DecisionRuleDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_rule_checks(checks))
 
@@ -129,7 +130,7 @@ class DecisionRuleDisplay(Titled):
         return "generalized_risk" if generalized else "selective_risk"
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table: points, then vertices of the curve."""
+        """Return a Polars table of the plotted points, followed by the vertices of the curve."""
         import polars as pl
 
         rule = self.checks.rule
@@ -148,6 +149,7 @@ class DecisionRuleDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the curves, the target, the selected operating point and the data sets."""
         rule, max_risk = self.checks.rule, self._max_plotted_risk()
         is_compact = bool(self.checks.group_curves) or not self.shows_data
         legend_entries: list[tuple[Any, str]] = []
@@ -198,7 +200,7 @@ class DecisionRuleDisplay(Titled):
                 axes.plot([x, x], [y, rule.bound], linestyle=(0, (1, 1.5)), linewidth=1.6, **style)
 
     def _shown_checks(self) -> tuple[RuleCheck, ...]:
-        """Return the checks whose working points are drawn."""
+        """Return the checks whose operating points are drawn."""
         is_drawn = self.shows_data and not self.checks.group_curves
         return self.checks.checks if is_drawn else ()
 
@@ -214,7 +216,7 @@ class DecisionRuleDisplay(Titled):
         return None if curve is None else thin(curve, vertices=_MAX_VERTICES)
 
     def _draw_working_point(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the selected working point and its certified bound."""
+        """Draw the selected operating point and its certified bound."""
         rule = self.checks.rule
         calibration = self.checks.calibration_values()
         if calibration is None or math.isnan(calibration[self.risk_name]):
@@ -232,7 +234,7 @@ class DecisionRuleDisplay(Titled):
         return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
-        """Draw the working points on all data sets; connect the severities of one shift."""
+        """Draw the operating points on all data sets, and connect the severities of one shift."""
         checks = self._shown_checks()
         names = shorten_names([c.name for c in checks])
         arrow_height = _ARROW_HEIGHT * max_risk
@@ -260,7 +262,7 @@ class DecisionRuleDisplay(Titled):
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
     ) -> tuple[Any, str]:
-        """Draw one data set, and return the marker and a note if it is not at its position."""
+        """Draw one data set, and return its marker and a note on a risk out of range."""
         x, y = check.coverage, getattr(check, self.risk_name)
         if math.isnan(y):
             (mark,) = ax.plot([x], [0], **{**style, **_NO_RISK_MARK})
@@ -308,7 +310,7 @@ def _format_tick(value: float, _: object) -> str:
 
 
 def data_set_style(index: int) -> dict[str, Any]:
-    """Return the color and the marker of a data set. Neighbors differ in both."""
+    """Return the color and the marker of a data set, which differ between neighbors."""
     shape = _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
     color = LIGHT[(index + 1) % len(LIGHT)]
     return {"color": color, "marker": shape, "markersize": 6, "linestyle": "none", "zorder": 4}

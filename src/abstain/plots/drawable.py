@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# Files are reproducible, because they contain no date and no random ids.
+# Files are reproducible, because the files contain no date and no random ids.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
@@ -103,7 +103,7 @@ class Drawable(ABC):
         """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file. The figure is drawn first if it is not drawn yet.
+        """Write the figure to a file, and draw the figure before if necessary.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Drawable(ABC):
         self.plot(ax=axes_without_window(*self._size()), **plot_options)
         self._has_own_figure = True
         figure: Any = self.figure_
-        # This has the same effect as `draw_without_rendering`, but does not draw.
+        # The call has the same effect as `draw_without_rendering`, but does not draw.
         figure.get_layout_engine().execute(figure)
         # With the engine "none", matplotlib would draw the figure again.
         with mpl.rc_context(_NO_LAYOUT):
@@ -199,7 +199,8 @@ class Titled(Drawable):
         title : bool, default=True
             Whether to draw the title above the figure.
         **kwargs
-            Passed to the matplotlib function that draws the data. The class describes it.
+            Options for the matplotlib function that draws the data. The description of the class
+            names the function.
 
         Returns
         -------
@@ -271,7 +272,7 @@ class Display(Drawable, Generic[CurveT]):
         Returns
         -------
         Self
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
         if not curves:
@@ -335,7 +336,7 @@ class Display(Drawable, Generic[CurveT]):
         """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw a reference line, if there is one."""
+        """Draw the reference line of a display that has one."""
 
 
 def curve_column(curve: object, name: str) -> Any:

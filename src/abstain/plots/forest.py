@@ -1,4 +1,4 @@
-"""Forest plot: estimates with intervals, one row per method."""
+"""Forest plot of estimates with intervals, with one row per method."""
 
 import math
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _MAX_TICKS = 5
 
 @dataclass(eq=False)
 class ForestDisplay(Titled):
-    """Metric of each method with its interval, sorted by value, for each data set.
+    """Metric of each method with an interval, sorted by value, for each data set.
 
     A blue diamond and a dotted line mark the best method of a data set. Methods with filled dots
     are not significantly different from it. Methods with hollow dots are significantly worse.
@@ -51,9 +51,9 @@ class ForestDisplay(Titled):
     metric : str
         Name of the metric.
     groups : dict of Split to list of Estimate
-        Estimates on each data set, the best first.
+        Estimates on each data set, starting with the best estimate.
     relations : dict of (Split, str) to str
-        Comparison of each method with the best one. It is "best", "not told apart", "worse",
+        Comparison of each method with the best method. It is "best", "not told apart", "worse",
         "untested" or "undefined".
 
     Examples
@@ -89,7 +89,7 @@ class ForestDisplay(Titled):
         Returns
         -------
         ForestDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         splits = comparison.data if data is None else [comparison.data_or_only(data)]

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: Height of the heading of a row, as a share of the height of its images.
 _HEADING_HEIGHT = 0.12
 
-#: Size of an image and height of a line of text in inches, and maximum number of letters in a line.
+#: Size of an image in inches, height of a line of text in inches, and maximum number of letters in
+#: a line.
 _IMAGE_SIZE, _LINE_HEIGHT, _MAX_LINE_LENGTH = 1.15, 0.15, 17
 
 
@@ -98,7 +99,7 @@ class ImageGridDisplay(Panels):
         n_columns = max(map(len, rows.values()))
         style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
         figure: Any = self.figure_
-        # The heading spans the complete row, so it does not change the width of an image.
+        # The heading spans the complete row, and therefore does not change the width of an image.
         heights = [_HEADING_HEIGHT, 1.0] * len(rows)
         grid = replace_axes(axes, 2 * len(rows), n_columns, height_ratios=heights)
         for i, (row, row_images) in enumerate(rows.items()):

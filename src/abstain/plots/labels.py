@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Maximum length of a label, in characters.
 MAX_LABEL_LENGTH = 26
 
-#: With more labels, all are one artist, because matplotlib lays out a tick label many times.
+#: Maximum number of tick labels. More labels are one artist, which matplotlib draws faster.
 _MAX_SEPARATE_LABELS = 25
 
 # Maximum width of a letter of 10 points, in inches.
@@ -53,7 +53,7 @@ def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[s
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
-    """Draw a text of the caller on axes. It is not interpreted as math."""
+    """Draw a text of the caller on axes, without interpretation as math."""
     return ax.text(
         x, y, escape_control_characters(text), **{"parse_math": False, "color": INK, **style}
     )
@@ -62,7 +62,7 @@ def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text"
 def draw_texts(
     ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any
 ) -> None:
-    """Draw texts of the caller at their positions. Many texts are drawn as one artist."""
+    """Draw texts of the caller at their positions, with one artist for many texts."""
     if len(position_by_text) <= _MAX_SEPARATE_LABELS:
         for text, position in position_by_text.items():
             draw_text(ax, *position, text, **style)
@@ -83,7 +83,7 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Set tick labels. Many labels are drawn as one artist instead of ticks."""
+    """Set tick labels, with one artist instead of ticks for many labels."""
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return
@@ -197,7 +197,7 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
 
 
 def _find_runs(mask: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return start, index on the second axis, and end of each run of True along the first axis.
+    """Return the start, the second index and the end of each run of True on the first axis.
 
     The first and the last row of the mask must be False.
     """
@@ -220,10 +220,11 @@ def draw_rules(
     draw_rule(ax, x, y, **style)
 
 
-#: With more curves, the legend is below the axes, so that it does not cover a curve.
+#: Maximum number of curves with a legend inside the axes. Larger legends are below the axes.
 _MAX_NAMES_INSIDE = 4
 
-# In inches: line of a legend entry with its padding, legend row, and distance from the axes.
+# Width of a legend line with padding, height of a legend row, and distance from the axes, in
+# inches.
 _HANDLE_WIDTH, _ROW_HEIGHT, _LEGEND_OFFSET = 0.5, 0.19, 0.52
 
 #: Width of the axes as a share of the width of the figure.
@@ -246,7 +247,7 @@ def legend_height(names: Iterable[str], width: float) -> float:
 
 
 def add_curve_legend(ax: "Axes") -> None:
-    """Add a legend with literal names. matplotlib would hide "_x" and interpret "$x$" as math."""
+    """Add a legend with literal names, including names such as "_x" and "$x$"."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
     other_handles = [h for h in ax.get_legend_handles_labels()[0] if h not in curves]
     handles = [*curves, *other_handles]
@@ -264,7 +265,7 @@ def add_curve_legend(ax: "Axes") -> None:
 def add_legend(
     parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
 ) -> "Legend":
-    """Add a legend with names of the caller. They are not interpreted as math."""
+    """Add a legend with names of the caller, without interpretation as math."""
     placeholders = ["name"] * len(handles)
     legend = parent.legend(handles, placeholders, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -281,6 +282,7 @@ def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
 
 
 def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
+    """Return the options for a legend below the axes, with as many columns as fit."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
@@ -307,7 +309,7 @@ def n_legend_columns(
 
 
 def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
-    """Add a legend of handles and names next to the axes, so that it does not cover a point."""
+    """Add a legend next to the axes, so that the legend does not cover a point."""
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)

@@ -38,7 +38,7 @@ class RankChange:
     method, study : str
         Row and column.
     before, after : float
-        Ranks by the first and by the second metric. They are NaN for a method without a rank.
+        Ranks by the first and by the second metric, which are NaN for a method without a rank.
     panel : str
         Panel in which the cell is drawn.
 
@@ -56,7 +56,7 @@ class RankChange:
 
     @property
     def change(self) -> float:
-        """Difference of the ranks. It is negative if the second rank is better."""
+        """Difference of the ranks, which is negative if the second rank is better."""
         return self.after - self.before
 
 
@@ -64,8 +64,8 @@ class RankChange:
 class RankChangesDisplay(Panels):
     """Table of ranks by two metrics, with one row per method and one column per study.
 
-    A cell contains both ranks, or one number if they are equal. A cell is blue if the second rank
-    is better, and orange if it is worse. The color is stronger for larger changes.
+    A cell contains the two ranks, or one number for equal ranks. A cell is blue if the second rank
+    is better, and orange if the second rank is worse. The color is stronger for larger changes.
 
     `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
     alpha).

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: Radius of a circle with probability 1, in ranks. Neighboring circles do not touch.
 _MAX_RADIUS = 0.44
 
-#: With more circles, radii are rounded to multiples of the step.
+#: Maximum number of circles with exact radii. With more circles, radii are rounded to multiples of
+#: the step.
 _MAX_EXACT_RADII, _RADIUS_STEP = 300, 0.005
 
 
@@ -38,10 +39,10 @@ _MAX_EXACT_RADII, _RADIUS_STEP = 300, 0.005
 class RankBlobDisplay(Titled):
     """Probability of each rank for each method, as the area of a circle.
 
-    The cross is the mean rank, and the line is the central range of the ranks. Both are computed
-    over simulated studies of this size whose true values are the estimates. Over all data sets, the
-    rank is that of the aggregate. Its mean therefore differs from the mean of the ranks on the data
-    sets.
+    The cross marks the mean rank, and the line marks the central range of the ranks. The mean and
+    the range are computed from simulated studies of the same size whose true values are the
+    estimates. Over all data sets, the rank refers to the aggregate of the metric. The mean of this
+    rank therefore differs from the mean of the ranks on the data sets.
 
     `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the
     circles of one size (facecolor, alpha).
@@ -49,7 +50,7 @@ class RankBlobDisplay(Titled):
     Attributes
     ----------
     standings : tuple of Standing
-        Ranks of the methods, the best first.
+        Ranks of the methods, starting with the best method.
     level : float
         Level of the central range.
     is_adjusted : bool
@@ -89,12 +90,12 @@ class RankBlobDisplay(Titled):
         data : tuple of (column, value), optional
             Data set. The default is the only data set, or all data sets together.
         source : str, optional
-            Method of the rank probabilities. The default is that of the first standing.
+            Method of the rank probabilities. The default is the method of the first standing.
 
         Returns
         -------
         RankBlobDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_all(data)
@@ -193,8 +194,8 @@ class RankBlobDisplay(Titled):
 def _mean_drawn_rank(standing: Standing) -> float:
     """Return the mean of the plotted rank probabilities.
 
-    Over all data sets, `mean_rank` is another quantity. It is the mean of the ranks on the data
-    sets.
+    Over all data sets, `mean_rank` is a different quantity, which is the mean of the ranks on the
+    data sets.
     """
     if standing.data is not None or not standing.rank_probabilities:
         return standing.mean_rank
@@ -206,7 +207,7 @@ def _mean_drawn_rank(standing: Standing) -> float:
 class RankingChangeDisplay(Titled):
     """Rankings by two metrics, at the left and at the right, connected by lines.
 
-    A line is orange if the second metric ranks the method worse. It is blue and dashed if the
+    A line is orange if the second metric ranks the method worse. A line is blue and dashed if the
     second metric ranks the method better. Methods without a rank are omitted.
 
     `plot` passes additional options to each call of ``Axes.plot``.
@@ -259,7 +260,7 @@ class RankingChangeDisplay(Titled):
         Returns
         -------
         RankingChangeDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         first = formatting.check_comparison(comparison).metric_or_first(first, "first")
         other_metrics = [m for m in comparison.metrics if m != first]
@@ -332,7 +333,7 @@ class RankingChangeDisplay(Titled):
 
 @dataclass(eq=False)
 class RankingChangesDisplay(DisplayGrid):
-    """Rankings by two metrics in several studies, one panel per study.
+    """Rankings by two metrics in several studies, with one panel per study.
 
     `plot` passes additional options as `RankingChangeDisplay` does.
 

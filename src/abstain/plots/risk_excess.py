@@ -51,8 +51,8 @@ class RiskExcessDisplay(Titled):
     Values to the right of the line at 0 are worse than the target. On data sets with a filled
     circle, the target holds, because the interval is at or below 0. On data sets with a cross, the
     target is violated. A hollow circle is an inconclusive result. Consecutive data sets are
-    severities of one shift if their names differ only in a number at the end, and a line connects
-    them.
+    severities of one shift if their names differ only in a number at the end. A line connects the
+    severities of one shift.
 
     `plot` passes additional options to each call of ``Axes.errorbar``.
 
@@ -87,13 +87,13 @@ class RiskExcessDisplay(Titled):
         Returns
         -------
         RiskExcessDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         return cls(check_rule_checks(checks))
 
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
-        """Data sets and groups. Of very many groups, those with the largest lower bound remain."""
+        """Data sets and groups, limited to the groups with the largest lower bounds."""
         all_checks = self.checks.all_checks()
         groups = sorted((c for c in all_checks if c.group), key=_lower_excess, reverse=True)
         omitted_ids = {id(c) for c in groups[_MAX_GROUPS:]}

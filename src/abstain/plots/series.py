@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Size of one of several panels, and of a single panel, in inches.
+#: Size of a panel in a figure with several panels, and size of a single panel, in inches.
 _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
 #: Width of a compact figure, and height of its panel, in inches.
 _COMPACT_SIZE = (4.4, 2.9)
@@ -38,7 +38,7 @@ class Series:
     name : str
         Name in the legend. Lines with the same name have the same style in all panels.
     x, y : tuple of float
-        Points from left to right. A NaN leads to a gap.
+        Points from left to right. A NaN produces a gap in the line.
     low, high : tuple of float
         Bounds of a band around the line, or empty tuples. If more than two lines have bands, only
         the first band is drawn.
@@ -70,7 +70,7 @@ class Series:
 
 @dataclass(eq=False)
 class SeriesDisplay(Panels):
-    """Line plots, in one panel or several.
+    """Line plots in one or several panels.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a line (linewidth, marker).
 
@@ -81,7 +81,7 @@ class SeriesDisplay(Panels):
     title, x_title, y_title : str
         Titles of the figure and of its axes.
     log_x, log_y : bool
-        Whether the axes are logarithmic; values of at most 0 are then omitted.
+        Whether the axes are logarithmic. A logarithmic axis omits values of at most 0.
     linear_threshold : float
         If positive, the y axis is linear from -linear_threshold to linear_threshold and logarithmic
         outside of this range.
@@ -130,12 +130,12 @@ class SeriesDisplay(Panels):
 
     @property
     def panels(self) -> list[str]:
-        """Names of the panels, in order."""
+        """Names of the panels in the order of the lines."""
         return distinct(self.series, "panel")
 
     @property
     def names(self) -> list[str]:
-        """Names of the lines, in order."""
+        """Names of the lines in the order of the colors."""
         return distinct(self.series, "name")
 
     def frame(self) -> "pl.DataFrame":
@@ -166,7 +166,7 @@ class SeriesDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the lines and bands of a panel, and add the legend handles of new names."""
+        """Draw the lines and bands of a panel, and add a legend handle for each new name."""
         color_order = list(dict.fromkeys((*self.order, *self.names)))
         name_with_band = self._only_name_with_band()
         bands: dict[str, Any] = {}
@@ -244,7 +244,7 @@ class SeriesDisplay(Panels):
         return width, height + legend_below_height(legend_names, width)
 
 
-#: Lines with more points have no markers.
+#: Maximum number of points of a line with markers.
 _MAX_POINTS_WITH_MARKERS = 20
 #: Maximum number of bands in a panel. With more bands, only the first is drawn.
 _MAX_BANDS = 2
@@ -266,7 +266,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return the values as candidates for ticks if there are few, and powers of two otherwise.
+    """Return few values as candidates for ticks, and powers of two for many values.
 
     Examples
     --------

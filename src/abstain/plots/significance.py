@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: With more methods, cells are too small for p-values, and their shade shows the p-value.
+#: Maximum number of methods with p-values in cells. With more methods, the shade shows the p-value.
 _MAX_METHODS_WITH_P_VALUES = 12
 
 #: Upper bounds of the p-values of each shade below 1 - level, with the opacity of the shade.
@@ -36,12 +36,12 @@ _MAX_NAME_LENGTH = 20
 
 @dataclass(eq=False)
 class SignificanceMapDisplay(Titled):
-    """Matrix of methods: a cell is blue if the row is significantly better than the column.
+    """Matrix of methods, with blue cells where the row is significantly better.
 
     Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of its pair. With more than 12 methods, the shade of the cell shows whether
-    the p-value is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value for a pair. The
-    p-value is in only one of the two cells.
+    the adjusted p-value of the pair of methods. With more than 12 methods, the shade of the cell
+    shows whether the p-value is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value
+    for a pair, which only one of the two cells contains.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
     shade (linewidth, facecolor).
@@ -49,7 +49,7 @@ class SignificanceMapDisplay(Titled):
     Attributes
     ----------
     methods : tuple of str
-        Methods of rows and columns, the best first.
+        Methods of rows and columns, starting with the best method.
     pairs : tuple of PairedDifference
         Pairs of methods, compared by one test.
     level : float
@@ -105,14 +105,14 @@ class SignificanceMapDisplay(Titled):
         metric : str, optional
             Name of the metric. The default is the first metric.
         data : tuple of (column, value), optional
-            Data set. It is optional if there is only one.
+            Data set. The argument is optional for a single data set.
         test : str, optional
             Name of the test. The default is the deciding test.
 
         Returns
         -------
         SignificanceMapDisplay
-            Display that is not drawn yet. `plot` draws it.
+            Display of the data. The method `plot` draws the figure.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
@@ -191,7 +191,7 @@ class SignificanceMapDisplay(Titled):
         self._label_axes(axes)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell. In two-sided tests, the row is the better method."""
+        """Return the pair of each cell, in the row of the better method for two-sided tests."""
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:
@@ -219,7 +219,7 @@ class SignificanceMapDisplay(Titled):
 
     @property
     def _side(self) -> float:
-        """Side of the map in inches, with a minimum size of the cells."""
+        """Side length of the map in inches, with a minimum size of the cells."""
         k = len(self.methods)
         return min(max(0.46 * k, 1.6), max(5.5, 0.1 * k))
 

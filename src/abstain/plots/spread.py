@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Height of one name in a row, in inches.
 _ROW_HEIGHT = 0.2
-#: Share of a row that its names fill, and share of a name that its box fills.
+#: Share of the height of a row for all names, and share of the height of a name for its box.
 _GROUP_HEIGHT, _BOX_HEIGHT = 0.8, 0.7
 #: Minimum number of values for a box.
 _MIN_VALUES_FOR_BOX = 5
@@ -41,7 +41,7 @@ class SpreadValues:
 
 @dataclass(eq=False)
 class SpreadDisplay(RowPanels):
-    """Dots of single values, with a thin line at their mean and a thick line at their median.
+    """Dots of single values, with a thin line at the mean and a thick line at the median.
 
     With at least five values, a box extends from the first to the third quartile.
 

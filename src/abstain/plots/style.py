@@ -1,4 +1,4 @@
-"""Colors, line styles and axes of figures. Global settings of matplotlib are not changed."""
+"""Colors, line styles and axes of figures, without changes to global settings."""
 
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,7 @@ Style: TypeAlias = dict[str, Any]
 LIGHT = ("#0b62a8", "#c14d00", "#00795a", "#a8488b", "#6b6b00", "#2b8fbf", "#8a5a00", "#5b5b66")
 DARK = ("#6db3ef", "#f58b3c", "#35c9a0", "#e59ac8", "#d6d05a", "#8fd3f5", "#d9a95b", "#b9b9c6")
 
-# Each round of colors has other dashes, so 8 x 4 scores can be distinguished.
+# Each repetition of the colors has other dashes, so that 8 x 4 scores differ.
 _DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
 
@@ -27,7 +27,7 @@ def css_variable(index: int) -> str:
 
 
 def dash_pattern(index: int) -> list[int]:
-    """Return the dash pattern of a score. It differs between neighbors."""
+    """Return the dash pattern of a score, which differs between neighboring scores."""
     return _DASHES[(index + index // len(LIGHT)) % len(_DASHES)]
 
 
@@ -56,14 +56,14 @@ def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
 
 
 def axes_without_window(width: float, height: float) -> "Axes":
-    """Create a figure without a window. Its memory is freed after its last use."""
+    """Create a figure without a window, whose memory Python frees after the last use."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def line_style(index: int) -> Style:
-    """Return the color and the dashes of a score. Lines also differ without color."""
+    """Return the color and the dashes of a score, which distinguish lines without color."""
     pattern = dash_pattern(index)
     solid = pattern[1] == 0
     linestyle: Any = "-" if solid else (0, tuple(pattern))

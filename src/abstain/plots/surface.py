@@ -28,7 +28,7 @@ class SurfaceDisplay(Panels):
     Attributes
     ----------
     x, y : ndarray of shape (a,), (b,)
-        Values of the two variables, ascending.
+        Values of the two variables in ascending order.
     surfaces : dict of str to ndarray of shape (b, a)
         Function values of each panel. Values of at most 0 are left blank.
     title, x_title, y_title, z_title : str
@@ -119,13 +119,13 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return levels for all panels. Neighboring levels differ by a factor of about 2."""
+        """Return the levels of all panels, where neighbors differ by a factor of about 2."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)
         low, high = np.quantile(positive, [0.01, 0.99])
         if low == high:
-            # All values are equal, so the scale extends around them.
+            # All values are equal. The scale therefore extends around the common value.
             low, high = low / 2, high * 2
         steps = max(int(np.ceil(np.log2(high / low))), 3)
         out: FloatArray = np.geomspace(low, high, min(steps, 16) + 1)

@@ -34,7 +34,7 @@ class TextArtist(Artist):
         return self._texts
 
     def set_figure(self, fig: Any) -> None:
-        """Set the figure. Its resolution determines the size of the texts."""
+        """Set the figure, whose resolution determines the size of the texts."""
         super().set_figure(fig)
         self._template.set_figure(fig)
 
@@ -47,7 +47,7 @@ class TextArtist(Artist):
         self.stale = False
 
     def boxes(self, renderer: RendererBase | None = None) -> FloatArray:
-        """Return left, bottom, right and top of each text in pixels, of shape (n, 4)."""
+        """Return the left, bottom, right and top of each text in pixels, of shape (n, 4)."""
         return np.asarray(self._relative_boxes(renderer) + np.tile(self._positions(), 2))
 
     def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
@@ -66,7 +66,7 @@ class TextArtist(Artist):
         return self._template
 
     def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
-        """Return the box of each text relative to its point. Boxes are cached by resolution."""
+        """Return the box of each text relative to its point, from a cache for each resolution."""
         figure: Any = self.figure
         if self._cached_boxes is None or self._cached_boxes[0] != figure.dpi:
             origin = np.zeros(2)

@@ -41,7 +41,7 @@ class VerdictGridDisplay(Titled):
     title : str
         Title of the figure.
     hollow_columns : tuple of str
-        Columns with results from the literature. Their markers are hollow.
+        Columns with results from the literature, whose markers are hollow.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class VerdictGridDisplay(Titled):
         legend_below(axes, handles, names)
 
     def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
-        """Draw the markers, grouped by check result and source. Return the legend entries."""
+        """Draw the markers by check result and source, and return the legend entries."""
         positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for y, row in enumerate(self.cells.values()):
             for x, column in enumerate(self.columns):

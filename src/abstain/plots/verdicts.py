@@ -21,8 +21,8 @@ _MIN_SHARED_LENGTH = 8
 
 _GOOD, _BAD = LIGHT[2], LIGHT[1]
 
-#: A filled circle means that the target holds, a cross that it is violated. A hollow circle is
-#: inconclusive.
+#: A filled circle means that the target holds. A cross means that the target is violated. A hollow
+#: circle means that the check is inconclusive.
 MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
     "holds": {"marker": "o", "color": _GOOD, "markerfacecolor": _GOOD},
     "broken": {"marker": "X", "color": _BAD, "markerfacecolor": _BAD},
@@ -75,7 +75,7 @@ def _shift_name(name: str) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a label for each name. Long names lose their common prefix and suffix.
+    """Return a label for each name, without the common prefix and suffix of long names.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
         else ""
     )
     middles = [len(name) - len(prefix) - len(suffix) for name in names]
-    # As much of the common parts is kept as fits next to the longest middle part.
+    # The labels keep as much of the common parts as fits beside the longest middle part.
     n_kept = max(MAX_LABEL_LENGTH - 2 - max(middles), 0) // 2
     drop, cut = max(len(prefix) - n_kept, 0), max(len(suffix) - n_kept, 0)
     reduced = {

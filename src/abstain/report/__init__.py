@@ -1,7 +1,7 @@
-"""Reports of results: an HTML page, a terminal table, Markdown or LaTeX.
+"""Reports of results as HTML pages, terminal tables, Markdown or LaTeX.
 
-This package computes nothing. It formats the numbers of a result such as an `Evaluation`, a
-`Comparison` or `RuleChecks`.
+The package formats the numbers of a result, such as an `Evaluation`, a `Comparison` or
+`RuleChecks`.
 """
 
 from typing import TYPE_CHECKING

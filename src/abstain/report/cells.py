@@ -1,4 +1,4 @@
-"""Contents of blocks: inline text, table cells, remarks and glossary entries."""
+"""Contents of blocks, which are inline text, table cells, remarks and glossary entries."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ NAN: Final = math.nan
 class Span:
     """Inline text with a kind that determines its style.
 
-    The kinds "good", "bad" and "open" are check results; "best" marks the best value, "second"
-    underlines the second best, "undefined" marks a missing value, and "small" small print. "better"
-    and "equal" color the cell of a map. `link` is a URL or, with a leading ``#``, an anchor of the
-    document.
+    The kinds "good", "bad" and "open" mark the results of checks. The kind "best" marks the best
+    value, and the kind "second" underlines the second best value. The kind "undefined" marks a
+    missing value, and the kind "small" selects a small font. The kinds "better" and "equal" color
+    the cell of a map. The `link` is a URL or an anchor of the document with a leading ``#``.
     """
 
     text: str
@@ -45,7 +45,7 @@ class Span:
     tooltip: str = ""
 
 
-#: Inline text. The renderer escapes it, so strings of users are safe.
+#: Inline text. Renderers escape all inline text, so strings of users are safe.
 Text = str | Span | tuple[str | Span, ...]
 
 
@@ -53,9 +53,9 @@ Text = str | Span | tuple[str | Span, ...]
 class Label:
     """Name of a quantity, such as "AUGRC × 1000 ↓", as a column header or in a row.
 
-    `direction` says whether lower or higher values are better, `scale` is the factor by which the
-    values are multiplied, `short_text` fits a narrow column, and `note` is small print below the
-    name. `line` is the index of the color of its line in the figures.
+    The `direction` says whether lower or higher values are better. Displayed values are multiplied
+    by `scale`. The `short_text` replaces the name in a narrow column, and the `note` is printed in
+    a small font below the name. The index `line` selects the line color of the quantity in figures.
     """
 
     text: str
@@ -74,7 +74,7 @@ class Label:
 
     @property
     def arrow(self) -> str:
-        """Arrow in the direction of better values; empty without a direction."""
+        """Arrow in the direction of better values, or an empty string without a direction."""
         return {"": "", "lower": "\u2193", "higher": "\u2191"}[self.direction]
 
     @property
@@ -84,7 +84,7 @@ class Label:
 
 
 # --------------------------------------------------------------------------------------- cells
-#: How a number is formatted; see `abstain.report.formatting.format_value`.
+#: Format of a number. The formats are defined in `abstain.report.formatting`.
 NumberFormat = Literal[
     "number",
     "count",
@@ -104,13 +104,13 @@ NumberFormat = Literal[
 class Number:
     """A number in a table, with its interval and its display options.
 
-    A value of NaN is undefined, for the given `reason`. `low` and `high` are the bounds of its
-    confidence interval. `scale` is the factor by which it is multiplied for display;
-    with `per_thousand`, the reader of a page can switch to values times 1000. `mark` is "best" or
-    "tie" (not significantly different from the best), and a table of a paper underlines the number
-    with `is_second`. `shade` colors the cell by rank, from 0
-    (strongest) to 4. `small_text` is small print below the number, and `display_text` replaces the
-    formatted number.
+    If the value is NaN, `reason` explains why the value is undefined. `low` and `high` are the
+    bounds of the confidence interval. The displayed number is the value multiplied by `scale`. If
+    `per_thousand` is true, the reader of a page can switch to values times 1000. The mark "best"
+    belongs to the best value. The mark "tie" belongs to a value that does not differ significantly
+    from the best value. If `is_second` is true, a table in a paper underlines the number. The
+    `shade` colors the cell by rank, from 0 (strongest color) to 4. The `small_text` is printed in a
+    small font below the number, and the `display_text` replaces the formatted number.
     """
 
     value: float
@@ -148,8 +148,9 @@ class Range:
 class IntervalMark:
     """A value and its interval, drawn as a point and a line on the axis of its column.
 
-    `text` is the formatted interval, which text formats print. "better" and "worse" color the mark.
-    A reference has only the line at 0, so its numbers are NaN.
+    Text formats print the formatted interval `text` instead of a drawing. The kinds "better" and
+    "worse" color the mark. The cell of a reference method shows only the line at 0, so its numbers
+    are NaN.
     """
 
     value: float
@@ -161,9 +162,9 @@ class IntervalMark:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of a column of `IntervalMark`: its range, and its ticks with their labels.
+    """The range, the ticks and the tick labels of the axis of a column of `IntervalMark`.
 
-    `below` and `above` describe the values on both sides of 0.
+    The texts `below` and `above` describe negative and positive values.
     """
 
     low: float
@@ -173,13 +174,13 @@ class Axis:
     above: str = ""
 
     def fraction(self, value: float) -> float:
-        """Return the position of a value as a fraction of the axis; values outside are clipped."""
+        """Return the position of a value, clipped to the axis, as a fraction of the axis length."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small image with a caption; `source` is a ``data:`` URL, or empty if there is no image."""
+    """A captioned small image, with a ``data:`` URL as `source` or an empty `source` if missing."""
 
     source: str
     alt: str
@@ -188,7 +189,7 @@ class Thumbnail:
     small_text: str = ""
 
 
-#: Content of a table cell; None for an empty cell.
+#: Content of a table cell, where None is an empty cell.
 Cell = Number | Range | IntervalMark | Label | Thumbnail | Text | None
 
 
@@ -197,12 +198,13 @@ Cell = Number | Range | IntervalMark | Label | Thumbnail | Text | None
 class Column:
     """A column of a table.
 
-    `kind` is the type of its cells: numbers, names (of methods or data sets), long texts
-    ("words"), or other text. The column with `is_row_header` names the rows (the first column by
-    default). A narrow terminal omits columns with `is_droppable`, from the right, and lists their
-    names. `blank_repeats` blanks cells that repeat the row above in a terminal. `detail_level` is
-    what a summary omits: the "column", or the "intervals" of its numbers. On a page, `axis` is the
-    header of a column of `IntervalMark`.
+    The `kind` says whether the cells contain numbers, names of methods or data sets, long texts
+    ("words") or other text. The column with `is_row_header` names the rows. By default, the first
+    column names the rows. A narrow terminal omits columns with `is_droppable`, starting from the
+    right, and lists the names of the omitted columns. If `blank_repeats` is true, a terminal leaves
+    a cell blank when the cell equals the cell above. A summary omits the part named by
+    `detail_level`, which is the "column" or the "intervals" of its numbers. On a page, `axis` is
+    the header of a column of `IntervalMark`.
     """
 
     label: Label | str
@@ -225,7 +227,7 @@ def number_column(label: str | Label) -> Column:
 
 
 def interval_column(label: str) -> Column:
-    """Return a column of intervals, which cannot be sorted."""
+    """Return a column of intervals, which readers of a page cannot sort."""
     return Column(label, "number", is_sortable=False)
 
 
@@ -233,8 +235,8 @@ def interval_column(label: str) -> Column:
 class Row:
     """A table row with one cell per column.
 
-    A row of kind "marked" is highlighted, and a row of kind "group" is indented below the previous
-    row. `tags` maps names of controls to the options with which the row is visible.
+    Renderers highlight a row of kind "marked" and indent a row of kind "group" below the previous
+    row. The mapping `tags` contains, for each control, the options that make the row visible.
     """
 
     cells: tuple[Cell, ...]
@@ -254,9 +256,9 @@ class TableRows:
 # ------------------------------------------------------------------- contents of other blocks
 @dataclass(frozen=True)
 class Remark:
-    """A warning or a note, the data that it is about, and similar remarks.
+    """A warning or a note, with the location in the data and with similar remarks.
 
-    A remark with `is_about_reading` explains how a file was read.
+    If `is_about_reading` is true, the remark explains how a file was read.
     """
 
     level: Literal["warning", "note"]
@@ -268,7 +270,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class GlossaryEntry:
-    """A term, its meaning and its source; `name` is its identifier in the program."""
+    """A term with its meaning, its source and its `name` in the Python interface."""
 
     title: str
     meaning: Text
@@ -278,7 +280,7 @@ class GlossaryEntry:
 
 
 def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[GlossaryEntry, ...]:
-    """Return glossary entries from meanings by title; `values` replace placeholders in strings."""
+    """Return a glossary entry for each title and meaning, with `values` for the placeholders."""
     return tuple(
         GlossaryEntry(title, meaning.format(**values) if isinstance(meaning, str) else meaning)
         for title, meaning in meanings.items()
@@ -286,7 +288,7 @@ def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[Glossa
 
 
 def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
-    """Return rows, or sequences of cells, as the only row group of a table."""
+    """Return rows or sequences of cells as a tuple with a single row group."""
     return (TableRows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
 
 

@@ -1,8 +1,8 @@
-"""Documents: a report as a tree of blocks, independent of the output format.
+"""Documents, which are trees of blocks that are independent of the output format.
 
 A subject builds a `Document` from a result. A renderer in `abstain.report.render` writes any
-document as HTML, terminal text, Markdown or LaTeX. It selects blocks by their role and formats
-numbers, intervals and undefined values.
+document as HTML, terminal text, Markdown or LaTeX. The renderer selects blocks by their role and
+formats numbers, intervals and undefined values.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,12 +70,13 @@ __all__ = [
     "single_group",
 ]
 
-#: Role of a block. All formats contain the "key" blocks. Short outputs contain the "summary" blocks
-#: and full reports the "detail" blocks. "interactive" blocks are for web pages only, and "static"
-#: blocks replace them in other formats. A block without a role has the role of its container.
+#: Role of a block. Outputs in all formats contain the "key" blocks. Short outputs contain the
+#: "summary" blocks and full reports the "detail" blocks. The "interactive" blocks are for web pages
+#: only. The "static" blocks replace the "interactive" blocks in other formats. A block without a
+#: role has the role of its container.
 Role = Literal["", "key", "summary", "detail", "interactive", "static"]
 
-#: Roles of the blocks in a short output, such as that of a terminal.
+#: Roles of the blocks in a short output, such as the output in a terminal.
 SUMMARY: Final[frozenset[Role]] = frozenset({"key", "summary"})
 
 
@@ -90,13 +91,14 @@ class Block:
 class Table(Block):
     """A table with row groups.
 
-    The `title` is printed in a terminal and read by screen readers; pages and papers print the
-    `caption`. `anchor` is the id of the table on a page. `layout` selects a style: "grid" (many
-    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one line per row,
-    with a column of intervals), "pairs", "ranks", "glance", "points", "samples", "study" or "map".
-    `column_groups` are the headers above the columns after the first, each with its number of
-    columns. `footer` is the text of a last row. `alternative` are blocks with the same numbers for
-    a terminal that is too narrow.
+    The `title` is printed in a terminal and read by screen readers. Pages and papers print the
+    `caption`. The `anchor` is the id of the table on a page. The `layout` selects one of the styles
+    "grid" (many columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one
+    line per row, with a column of intervals), "pairs", "ranks", "glance", "points", "samples",
+    "study" or "map". The `column_groups` are headers that span columns after the first, with the
+    number of columns of each header. The `footer` is the text of an additional last row. A terminal
+    that is too narrow for the table prints the blocks of `alternative`, which contain the same
+    numbers.
     """
 
     columns: tuple[Column, ...]
@@ -138,10 +140,10 @@ class Table(Block):
 class Prose(Block):
     """A paragraph.
 
-    "answer" is the answer of a report. "lead" introduces a section, "about" and "hint"
-    explain a figure and its controls, "notes" explain a table, "source" is a reference, "caution"
-    is a boxed warning, "back" contains a link back, and "noscript" is visible only without
-    JavaScript.
+    The kind "answer" is the answer of a report. A "lead" introduces a section. The kinds "about"
+    and "hint" explain a figure and its controls, and "notes" explain a table. A "source" is a
+    reference, and a "caution" is a boxed warning. The kind "back" contains a link to the previous
+    page. The kind "noscript" is visible only without JavaScript.
     """
 
     text: Text
@@ -161,7 +163,7 @@ class Prose(Block):
 
 @dataclass(frozen=True)
 class SeeAlso(Block):
-    """A pointer to numbers that a summary omits, for the command line and for Python."""
+    """A reference to numbers that a summary omits, for the command line and for Python."""
 
     text: str
     command_line: str
@@ -178,7 +180,7 @@ class Facts(Block):
 
 @dataclass(frozen=True)
 class Findings(Block):
-    """Warnings and notes; with `is_complete`, a terminal prints all of them."""
+    """Warnings and notes, all of which a terminal prints if `is_complete` is true."""
 
     remarks: tuple[Remark, ...]
     is_complete: bool = False
@@ -186,14 +188,14 @@ class Findings(Block):
 
 @dataclass(frozen=True)
 class Warnings(Block):
-    """Warnings that change the interpretation of the answer, one line each until it is opened."""
+    """Warnings that change the interpretation of the answer, each collapsed to one line."""
 
     remarks: tuple[Remark, ...]
 
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A number of the first screen: label, formatted value, and small print (count, interval)."""
+    """A number of the first screen, with its label and a small text such as its interval."""
 
     label: str
     value: Text
@@ -209,10 +211,10 @@ class KeyNumbers(Block):
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A static figure, drawn when a renderer needs it.
+    """A static figure that a renderer draws when it writes the block.
 
-    `key` is a unique identifier of letters, digits and hyphens. The caption consists of `title` in
-    bold and `description`.
+    The `key` is a unique identifier that consists of letters, digits and hyphens. The caption
+    consists of `title` in bold and `description`.
     """
 
     key: str
@@ -223,9 +225,10 @@ class Figure(Block):
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a `LineChart`: points from left to right, and some of them with a dot.
+    """A line of a `LineChart` with points from left to right, some of which have a dot.
 
-    `index` determines its color and dashes, and its class ``method-INDEX`` on a page.
+    The `index` determines the color and the dashes of the line. On a page, the line has the class
+    ``method-INDEX``.
     """
 
     index: int
@@ -238,8 +241,9 @@ class ChartLine:
 class LineChart(Block):
     """A static chart of lines over the x axis from 0 to 100%, drawn by the page renderer only.
 
-    The y axis reaches from 0 to `y_max`; `is_percent` prints percentages. `marked_x` is a vertical
-    reference line, and `has_diagonal` draws the line of equal coordinates.
+    The y axis ranges from 0 to `y_max`. If `is_percent` is true, the tick labels of the y axis are
+    percentages. The chart contains a vertical reference line at `marked_x`. If `has_diagonal` is
+    true, the chart contains the line of equal coordinates.
     """
 
     key: str
@@ -257,8 +261,8 @@ class LineChart(Block):
 class Chart(Block):
     """An interactive chart, drawn by the browser from the data of the page.
 
-    `build_spec` returns its Vega-Lite specification; `x_field` and `y_field` are the fields on its
-    axes.
+    The function `build_spec` returns the Vega-Lite specification of the chart. The axes show the
+    fields `x_field` and `y_field`.
     """
 
     key: str
@@ -273,9 +277,9 @@ class Chart(Block):
 class ThresholdSlider(Block):
     """A slider over the thresholds of the curves of a page.
 
-    It shows the working point at a threshold, the numbers of accepted and rejected samples, and the
-    position on the charts. `loss_labels` are the headers for the total and the mean loss. If
-    `has_groups`, it also shows the numbers of each group.
+    The slider shows the operating point at a threshold, the numbers of accepted and rejected
+    samples, and the position on the charts. The `loss_labels` are the headers for the total and the
+    mean loss. If `has_groups` is true, the slider also shows the numbers for each group.
     """
 
     title: str
@@ -300,7 +304,7 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Thumbnails(Block):
-    """Small images under a title, in one "strip" or with room for descriptions."""
+    """Small images under a title, in one "strip" or with space for descriptions."""
 
     title: str
     images: tuple[Thumbnail, ...]
@@ -309,7 +313,7 @@ class Thumbnails(Block):
 
 @dataclass(frozen=True)
 class Links(Block):
-    """Links within the page: pairs of an anchor without ``#`` and a text."""
+    """Links within the page, as pairs of an anchor without ``#`` and a text."""
 
     links: tuple[tuple[str, str], ...]
 
@@ -317,7 +321,7 @@ class Links(Block):
 # ------------------------------------------------------------------------------ interaction
 @dataclass(frozen=True)
 class Option:
-    """An option of a `Choice`; `color` and `dash` are the style of its line in the figures."""
+    """An option of a `Choice`, with the `color` and `dash` of its line in the figures."""
 
     key: str
     label: str
@@ -337,9 +341,10 @@ class Choice:
     """A control that selects which tagged parts of a page are visible.
 
     A part with the tag ``{name: key}`` is visible if the option `key` is selected. A tag can
-    contain several keys, separated by spaces, and the option "" shows all parts. If `is_multiple`,
-    each option is a button that shows and hides its parts, including the parts of figures with the
-    class ``name-key``; otherwise the control is a menu, and `selected` is its initial option.
+    contain several keys, separated by spaces. The option "" shows all parts. If `is_multiple` is
+    true, each option is a button that shows and hides its parts. The parts of a figure have the
+    class ``name-key``. If `is_multiple` is false, the control is a menu with the initial option
+    `selected`.
     """
 
     name: str
@@ -362,7 +367,7 @@ class Switch:
 class SearchField:
     """A field that searches the rows of the table at `anchor` and shows the number of matches.
 
-    `row_noun` is the plural noun for its rows, such as "numbers".
+    The plural noun `row_noun` describes the rows of the table, such as "numbers".
     """
 
     anchor: str
@@ -371,7 +376,7 @@ class SearchField:
 
 @dataclass(frozen=True)
 class JumpMenu:
-    """A menu of links to anchors: groups of a title and pairs of anchor and text."""
+    """A menu of links, as groups of a title and pairs of an anchor and a text."""
 
     label: str
     groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -379,7 +384,7 @@ class JumpMenu:
 
 @dataclass(frozen=True)
 class Controls(Block):
-    """Controls of a page; with `is_sticky` they remain visible when the page scrolls."""
+    """Controls of a page, which remain visible during scrolling if `is_sticky` is true."""
 
     items: tuple[Choice | Switch | SearchField | JumpMenu, ...]
     label: str = ""
@@ -389,10 +394,10 @@ class Controls(Block):
 # ---------------------------------------------------------------------------------- containers
 @dataclass(frozen=True)
 class Box(Block):
-    """Blocks in one container, or blocks that are visible for some options.
+    """A container of blocks, which may be visible for some options only.
 
-    Blocks are side by side in the layouts "pair", "side" and "overview", which is for the key table
-    and the key figure.
+    The layouts "pair", "side" and "overview" place blocks side by side. The layout "overview" is
+    for the key table and the key figure.
     """
 
     blocks: tuple[Block, ...]
@@ -413,11 +418,12 @@ class Collapsible(Block):
 
 @dataclass(frozen=True)
 class Section(Block):
-    """A titled section of a document; `anchor` is its id on a page.
+    """A titled section of a document, with an `anchor` as its id on a page.
 
-    `nav_title` is its name in the table of contents: the title by default, and None to omit it.
-    `level` is the level of its heading, from 2 to 4. `subtitle` is small print after the title. The
-    style "part" has a line above the section.
+    The `nav_title` is the entry in the table of contents, which is the title by default. If
+    `nav_title` is None, the table of contents omits the section. The `level` of the heading is from
+    2 to 4. The `subtitle` is printed in a small font after the title. The style "part" draws a line
+    above the section.
     """
 
     anchor: str
@@ -442,14 +448,16 @@ class Document:
 
     The first screen contains the title with the `context` (type of document, data, model), the
     `answer`, warnings, `key_numbers` and the `overview`, which is the key table beside the key
-    figure. The first part of the answer is emphasized; with `is_alarm`, as an alarm. `blocks`
-    returns the details, from which each format selects by role. The end of the report contains the
-    notes, the `facts` about data and settings (empty ones are omitted) with the notes on reading
-    files, and the `command` with advice on citation.
+    figure. Renderers emphasize the first part of the answer, and style this part as an alarm if
+    `is_alarm` is true. The function `blocks` returns the details, from which each renderer selects
+    blocks by role. The end of the report contains the notes, the `facts` about data and settings
+    (empty ones are omitted) with the notes on reading files, and the `command` with advice on
+    citation.
 
-    `chart_data` returns the data of the charts. If `is_complete`, a terminal prints all findings.
-    `name_width` is the maximum number of characters in the name columns of tables. `page_by_anchor`
-    maps anchors on other pages to the addresses of these pages.
+    The function `chart_data` returns the data of the charts. If `is_complete` is true, a terminal
+    prints all findings. The `name_width` is the maximum number of characters in the name columns of
+    tables. The mapping `page_by_anchor` contains the addresses of other pages by the anchors on
+    these pages.
     """
 
     title: str
@@ -485,7 +493,7 @@ class Document:
         yield from select_blocks(self.overview(), roles)
 
     def end_matter(self) -> Iterator[Block]:
-        """Yield the notes, the data and settings, and how to reproduce the report."""
+        """Yield the notes, the data, the settings and the command that reproduces the report."""
         notes = tuple(r for r in self.findings if r.level == "note" and not r.is_about_reading)
         if notes:
             yield Section("notes", "Notes", (Findings(notes),))
@@ -509,7 +517,7 @@ class Document:
         yield from self.end_matter()
 
     def summary_blocks(self) -> list[Block]:
-        """Return the blocks of a short output: answer, key numbers, findings, notes, figures."""
+        """Return the answer, key numbers, findings, notes and figures of a short output."""
         answer = [*self.first_screen(SUMMARY)]
         blocks = list(_summary((*self.overview(), *self.blocks()), "detail"))
         figures = [block for block in blocks if isinstance(block, Figure)]
@@ -527,10 +535,10 @@ class Document:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of a report: title, source of the data, notes, and command to reproduce it.
+    """Options of a report, such as the title, the source of the data, and the notes.
 
-    If `full`, a terminal prints all tables and findings. A report of an evaluation or a benchmark
-    can contain `images`, and a benchmark is compared with the results of `other_models`.
+    If `full` is true, a terminal prints all tables and findings. A report of an evaluation or a
+    benchmark can contain `images`, and a benchmark is compared with the results of `other_models`.
     """
 
     title: str = ""
@@ -543,7 +551,7 @@ class ReportOptions:
 
 
 def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
-    """Yield the blocks with one of the roles or without a role; build deferred blocks."""
+    """Yield the blocks that have one of the roles or no role, and build deferred blocks."""
     for block in blocks:
         if block.role and block.role not in roles:
             continue
@@ -554,6 +562,7 @@ def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[
 
 
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
+    """Yield the innermost blocks with a role of the summary, and build deferred blocks for it."""
     for block in blocks:
         role = block.role or inherited
         if isinstance(block, DeferredBlocks) and role in SUMMARY:
@@ -570,6 +579,6 @@ def glossary_section(entries: Iterable[GlossaryEntry], *further_blocks: Block) -
 
 
 def figures_section(title: str, figures: Iterable[Figure], *, nav_title: str = "") -> list[Section]:
-    """Return the section with the figures of a report; nothing without figures."""
+    """Return the section with the figures of a report, or an empty list without figures."""
     box = Box(tuple(figures), "figures")
     return [Section("figures", title, (box,), nav_title=nav_title)] if box.blocks else []

@@ -1,4 +1,4 @@
-"""Formatting of numbers, names, notes and splits, the same in all output formats."""
+"""Formatting of numbers, names, notes and splits for all output formats."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from abstain.predictions import LOSSES
 from abstain.report.document import Number, NumberFormat, Remark, Span
 from abstain.tables import split_name
 
-#: Printed for a metric that has no value on these data.
+#: Text that is printed for a metric without a value.
 UNDEFINED = "undefined"
 
 #: Smaller absolute values are rounding errors of sums and are printed as 0.
@@ -23,7 +23,7 @@ _ROUNDING_ERROR = 1e-15
 
 
 def format_number(value: float) -> str:
-    """Format a number with four significant digits; NaN is "undefined".
+    """Format a number with four significant digits, or NaN as "undefined".
 
     Examples
     --------
@@ -63,7 +63,7 @@ def format_count(value: float) -> str:
 
 
 def format_cases_of_100(probability: float) -> str:
-    """Format a probability as a number of cases in 100; only 0 is printed as 0.
+    """Format a probability as cases in 100, where only a probability of 0 is printed as 0.
 
     Examples
     --------
@@ -82,14 +82,14 @@ def _format_four_decimals(value: float) -> str:
 
 
 def use_minus_sign(text: str) -> str:
-    """Replace the hyphen of a negative number; exponents keep theirs."""
+    """Replace the hyphen of a negative number by a minus sign, except in an exponent."""
     return f"\u2212{text[1:]}" if text.startswith("-") else text
 
 
 def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
-    """Return the number of decimals for numbers with such intervals, the same for all of them.
+    """Return the common number of decimals for numbers with the given intervals.
 
-    The unit of the last decimal is about a third of the standard error.
+    The last printed decimal place corresponds to about a third of the standard error.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
 
 
 def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str:
-    """Format a number with this number of decimals.
+    """Format a number with a given number of decimals.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str
 def format_fixed_interval(
     low: float, high: float, decimals: int, *, is_signed: bool = False
 ) -> str:
-    """Format an interval with this number of decimals; empty without bounds.
+    """Format an interval with a number of decimals, or return an empty string if a bound is NaN.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def format_standard_error(value: float) -> str:
     rounded = float(f"{value:.2g}")
     if rounded < 1e-4:
         return format_number(rounded)
-    # Without an exponent, because the estimate has none.
+    # The function avoids an exponent because the estimate is printed without an exponent.
     return f"{rounded:.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
@@ -188,7 +188,7 @@ def format_value(value: float, number_format: NumberFormat = "number", *, scale:
 def format_interval(
     low: float, high: float, number_format: NumberFormat = "number", *, scale: int = 1
 ) -> str:
-    """Format an interval; empty if a bound is NaN.
+    """Format an interval, or return an empty string if a bound is NaN.
 
     Examples
     --------
@@ -203,12 +203,12 @@ def format_interval(
     upper = format_value(high, number_format, scale=scale)
     if number_format == "percent":
         return f"{lower.removesuffix('%')}\u2013{upper}"
-    # A range of ranks with equal bounds is one rank.
+    # A range of ranks with equal bounds is printed as one rank.
     return lower if number_format == "rank" and lower == upper else f"{lower} to {upper}"
 
 
 def number_annotations(cell: Number) -> list[str]:
-    """Return the small print after a number: interval in brackets, standard error, text."""
+    """Return the interval in brackets, the standard error and the text to print after a number."""
     annotations = []
     interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
     if interval:
@@ -226,12 +226,12 @@ def number_text(cell: Number) -> str:
 
 
 class _MeaningNumber(float):
-    """A number in a sentence about a metric: formatted as in tables by default."""
+    """A number in a sentence about a metric, with the number format of tables by default."""
 
     __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        """Format with `format_number` unless the sentence specifies a format."""
+        """Format the number with `format_number` unless the sentence specifies a format."""
         if not spec or math.isnan(self):
             return format_number(float(self))
         return float(self).__format__(spec)
@@ -267,7 +267,7 @@ def loss_label(name: str) -> str:
 
 
 def find_metric(name: str) -> Metric | None:
-    """Return the metric with this name, which can contain a number; None for an unknown name."""
+    """Return the metric with a name that can contain a number, or None for an unknown name."""
     try:
         return metric_named(name)
     except UnknownNameError:
@@ -297,14 +297,14 @@ def headline_metrics(names: Iterable[str]) -> list[str]:
 
 
 def result_meaning(result: Result) -> str:
-    """Return a sentence that explains the value of a result, or why it is undefined."""
+    """Return a sentence that explains the value of a result, or why the value is undefined."""
     if result.reason:
         return f"Undefined: {result.reason}."
     return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
 
 
 def metric_meaning(metric: Metric) -> str:
-    """Return a sentence that explains a metric, in which x is its value."""
+    """Return a sentence that explains a metric, with x as a symbol for the value of the metric."""
     return metric.identity.meaning.format(value=_Placeholder())
 
 
@@ -318,7 +318,7 @@ class _Placeholder:
 
 
 def note_location(note: Note) -> str:
-    """Return the score and the split that a note is about."""
+    """Return the score and the split to which a note belongs."""
     split = split_name(note.split) if note.split else ""
     return ", ".join(name for name in (note.score, split) if name)
 
@@ -398,9 +398,9 @@ def build_remarks(
     notes: Sequence[str] = (),
     locate: Callable[[Note], str] = note_location,
 ) -> tuple[Remark, ...]:
-    """Group findings by level and kind, warnings first, and append the notes.
+    """Group findings by level and kind, with warnings first, and append the notes.
 
-    `locate` returns the text for the location of a finding.
+    The function `locate` returns the text for the location of a finding.
     """
     groups: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
@@ -411,7 +411,7 @@ def build_remarks(
             locate(finding),
             is_about_reading=is_about_reading,
         )
-        # Notes on the reading of a file differ although their kind is the same.
+        # Notes on how a file was read are not grouped, because notes of the same kind differ.
         message = finding.message if is_about_reading else ""
         groups.setdefault((finding.level, finding.kind, message), []).append(remark)
     grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]

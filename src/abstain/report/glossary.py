@@ -1,4 +1,4 @@
-"""Glossary entries of metrics and scores, with meaning and source, from the catalogues."""
+"""Glossary entries of metrics and scores, with the meanings and sources from the catalogues."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -15,6 +15,7 @@ def metric_entries(names: Sequence[str]) -> tuple[GlossaryEntry, ...]:
 
 
 def _metric_entry(name: str) -> GlossaryEntry:
+    """Return the glossary entry of a metric, with only the name if the metric is unknown."""
     metric = find_metric(name)
     if metric is None:
         return GlossaryEntry(name, "", name)
@@ -35,12 +36,12 @@ def _format_bound(value: float) -> str:
 def score_entries(
     names: Sequence[str], data_columns: Container[str] = ()
 ) -> tuple[GlossaryEntry, ...]:
-    """Describe scores; those in `data_columns` are columns of the data, whatever their names."""
+    """Describe scores, where every name in `data_columns` refers to a column of the data."""
     return tuple(_score_entry(name, is_data_column=name in data_columns) for name in names)
 
 
 def _score_entry(name: str, *, is_data_column: bool) -> GlossaryEntry:
-    # A score at a temperature ("msr@T=1.5") is described by the score without the temperature.
+    # The entry of a score at a temperature ("msr@T=1.5") describes the score without temperature.
     score = None if is_data_column else _scores().get(name.split("@", 1)[0])
     if score is None:
         meaning = "A confidence score in the data; a higher value means a more trusted answer."

@@ -20,13 +20,13 @@ MAX_SIDE: Final = 96
 #: Maximum size of all images of a page, in bytes.
 MAX_TOTAL_BYTES: Final = 3_000_000
 
-#: Maximum size of an image file, in bytes; larger files are not opened.
+#: Maximum size of an image file, in bytes. Larger files are not opened.
 _MAX_FILE_BYTES: Final = 64 << 20
 
-#: Maximum number of pixels: decoding, converting and rotating takes up to 13 bytes per pixel.
+#: Maximum number of pixels. Image processing needs up to 13 bytes of memory per pixel.
 _MAX_PIXELS: Final = 25_000_000
 
-#: Suffixes of image files, and the formats that are accepted.
+#: File suffixes and accepted formats of images.
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 
@@ -41,7 +41,7 @@ class SampleImages:
         The image of each sample as a ``data:`` URL. The keys are the ids of the samples or, for a
         benchmark, pairs of exposure and row.
     reason : str
-        Reason why images are missing; empty if none is missing.
+        Reason why images are missing, or an empty string if no image is missing.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def to_data_url(image: Any) -> str:
 def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
     """Load small images of the most confident failures and the least confident successes.
 
-    Answers: what do the most confident failures look like?
+    The images show what the most confident failures look like.
 
     Parameters
     ----------
@@ -129,13 +129,14 @@ def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
 
 
 def _image_names(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the file names of extreme samples, the failures of all scores first."""
+    """Yield the file names of extreme samples, starting with the failures of all scores."""
     for kind in ("overconfident", "underconfident"):
         samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (sample.id for sample in samples if sample.id.lower().endswith(_SUFFIXES))
 
 
 def _load_thumbnail(name: str, folder: Path) -> str:
+    """Return the ``data:`` URL of an image file, or raise an error that names the file."""
     path = _resolve_in_folder(name, folder)
     if file_size(path) > _MAX_FILE_BYTES:
         raise InputError(f"{name!r} has more than {_MAX_FILE_BYTES >> 20} MB")
@@ -150,12 +151,13 @@ def _load_thumbnail(name: str, folder: Path) -> str:
 
 
 def _load_upright_image(file: IO[bytes], name: str) -> Any:
+    """Return an image with the orientation from its metadata, or raise an error if too large."""
     from PIL import Image, ImageOps
 
     with warnings.catch_warnings():
-        # Our limit is lower than the limit of this warning.
+        # The limit of this module is lower than the limit of the Pillow warning.
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        # Pillow detects the format from the first bytes, not from the name.
+        # Pillow detects the format from the first bytes of the file, not from the file name.
         with Image.open(file, formats=_FORMATS) as image:
             if image.width * image.height > _MAX_PIXELS:
                 raise InputError(f"{name!r} has more than {_MAX_PIXELS // 1_000_000} megapixels")
@@ -165,7 +167,7 @@ def _load_upright_image(file: IO[bytes], name: str) -> Any:
 
 
 def _resolve_in_folder(name: str, folder: Path) -> Path:
-    """Return the path of a file; raise an error if it is missing or outside the folder."""
+    """Return the path of a file, which must exist inside the folder."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

@@ -1,7 +1,7 @@
 """Functions that write any result in any format.
 
 A subject builds the document of a type of result, and a renderer writes it. This module combines
-the two.
+subjects and renderers.
 """
 
 import os
@@ -36,7 +36,7 @@ NamedFigures = Iterable[tuple[str, Drawable]]
 #: File formats of figures.
 FIGURE_FORMATS: Final = ("svg", "pdf", "png")
 
-#: Document formats by file suffix; other files are HTML.
+#: Document formats by file suffix. Files with other suffixes are HTML.
 _FORMAT_BY_SUFFIX: Final[dict[str, Format]] = {".md": "markdown", ".tex": "latex"}
 
 
@@ -46,11 +46,11 @@ def _raise_no_figures(result: object) -> NamedFigures:
 
 @dataclass(frozen=True)
 class PageSection:
-    """An additional section after all others in the reports of an existing type of result.
+    """An additional section at the end of the reports of an existing type of result.
 
     Packages add a section with an entry point of the group ``abstain.sections``. The name of the
     entry point is the class name of the result, and its value is the location of a `PageSection`.
-    `build` takes the result and returns the section, or None if there is nothing to report.
+    The function `build` takes the result and returns the section, or None to omit the section.
     """
 
     build: Callable[[Any], Section | None]
@@ -60,11 +60,11 @@ class PageSection:
 class Subject(Generic[ResultT]):
     """A type of result, with functions that build its document and its figures.
 
-    These functions raise an error for other types. `figure_formats` are the default formats of the
-    figures. `supported_options` are names of fields of `ReportOptions` that only some types accept.
-    Packages add a type with an entry point of the group ``abstain.subjects``. The name of the entry
-    point is the class name of the result, which the same package must define, and its value is the
-    location of a `Subject`.
+    The functions raise an error for results of other types. The `figure_formats` are the default
+    formats of the figures. The `supported_options` are names of those fields of `ReportOptions`
+    that only some types accept. Packages add a type with an entry point of the group
+    ``abstain.subjects``. The name of the entry point is the class name of the result, which the
+    same package must define, and its value is the location of a `Subject`.
     """
 
     document: Callable[[ResultT, ReportOptions], Document]
@@ -73,7 +73,7 @@ class Subject(Generic[ResultT]):
     supported_options: frozenset[str] = frozenset()
 
     def to_document(self, result: ResultT, options: ReportOptions) -> Document:
-        """Build the document of a result; raise an error for unsupported options."""
+        """Build the document of a result, or raise an error for unsupported options."""
         supported = (_find_subject(result) or self).supported_options
         for name in ("images", "other_models"):
             if getattr(options, name) and name not in supported:
@@ -154,7 +154,7 @@ class Subject(Generic[ResultT]):
         result : a result of one of the types of `build_document`
             Result to report. Functions named after a subject accept only results of this subject.
         path : path-like
-            Path of the file; its folder must exist. The format is Markdown for the suffix ``.md``,
+            Path of the file in an existing folder. The format is Markdown for the suffix ``.md``,
             LaTeX for ``.tex``, and HTML otherwise.
         title, source, notes, command, images, other_models
             As for `build_document`.
@@ -198,15 +198,15 @@ class Subject(Generic[ResultT]):
         result : a result of one of the types of `build_document`
             Result to report. Functions named after a subject accept only results of this subject.
         full : bool, default=False
-            Whether to print everything: for an evaluation, all metrics with explanations; for a
-            comparison, a table for each metric and data set; for both, all warnings and notes.
+            Whether to print all tables, warnings and notes. The tables of an evaluation contain all
+            metrics with explanations. A comparison has a table for each metric and data set.
 
         Returns
         -------
         rich renderable
-            Print it with a `rich.console.Console`. The layout is made for 100 columns, and for 60
-            columns for comparisons and benchmarks. In a narrower terminal, columns are omitted and
-            their names are printed.
+            Renderable that a `rich.console.Console` prints. The layout needs 100 columns, or 60
+            columns for comparisons and benchmarks. A narrower terminal omits columns of tables and
+            lists the names of the omitted columns.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class Subject(Generic[ResultT]):
         result : Comparison, RuleChecks, CascadeChecks or Monitor
             Result to plot. Functions named after a subject accept only results of this subject.
         folder : path-like
-            Folder for the files; created if it does not exist.
+            Folder for the files, which the function creates if necessary.
         formats : sequence of str, optional
             Some of "svg", "pdf" and "png". The default is all formats for a comparison, and "svg"
             and "png" for other results.
@@ -253,7 +253,8 @@ class Subject(Generic[ResultT]):
         Returns
         -------
         list of pathlib.Path
-            Paths of the files: for each figure, one file per format and a CSV file with its data.
+            Paths of the files. Each figure has one file per format and a CSV file with the plotted
+            data.
 
         Raises
         ------
@@ -295,14 +296,16 @@ class Subject(Generic[ResultT]):
 def _figure_file_contents(
     figures: NamedFigures, formats: Sequence[str]
 ) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each image file and of each CSV file."""
     for name, display in figures:
         for suffix in formats:
             with warnings.catch_warnings():
-                # Characters that the font lacks are drawn as boxes; the CSV file contains them.
+                # The figure shows boxes for characters that the font lacks. The CSV file contains
+                # the characters.
                 warnings.filterwarnings("ignore", message="Glyph .* missing from")
                 image = display.image(f".{suffix}")
             yield f"{name}.{suffix}", image
-        # Escaped as in the tables of results, so that spreadsheets run no cell as a formula.
+        # Formulas are escaped, so that a spreadsheet program does not run a cell as a formula.
         yield f"{name}.csv", escape_formulas(display.frame()).write_csv().encode()
 
 
@@ -346,6 +349,7 @@ _SUBJECT_BY_CLASS_NAME: Final[Mapping[str, Subject[Any]]] = {
 
 
 def _find_subject(result: object) -> Subject[Any] | None:
+    """Return the subject for the type of a result, or None if no package defines a subject."""
     for class_ in type(result).__mro__:
         package = class_.__module__.partition(".")[0]
         if package == "abstain" and class_.__name__ in _SUBJECT_BY_CLASS_NAME:
@@ -390,7 +394,7 @@ def build_document(
     result : Evaluation, Comparison, RuleChecks, CascadeChecks, Monitor, or a study or benchmark
         Result to report.
     title : str, optional
-        Title of the report; the default depends on the type of the result.
+        Title of the report. The default depends on the type of the result.
     source : str
         Source of the data, such as a file name or a description.
     notes : sequence of str
@@ -400,8 +404,8 @@ def build_document(
     full : bool, default=False
         Whether a terminal prints everything, for an evaluation or a comparison.
     images : SampleImages, optional
-        Images of samples: for an evaluation, the return value of `sample_images`; for a benchmark,
-        the return value of `benchmark_pictures`.
+        Images of samples. The function `sample_images` returns the images for an evaluation, and
+        the function `benchmark_pictures` returns the images for a benchmark.
     other_models : sequence of BenchmarkResults
         For a benchmark, results of other models on the same task, to compare with `result`.
 
@@ -435,9 +439,9 @@ def notebook_html(result: object) -> str:
 
 
 def with_empty_checks(result: object) -> Any:
-    """Wrap a decision rule or a cascade in check results without data sets; return other results.
+    """Wrap a decision rule or a cascade in empty check results, and return other results as given.
 
-    Reports describe check results, so a rule alone is reported as a rule without checks.
+    Reports describe check results. The report of a rule alone is therefore a report without checks.
     """
     from abstain.thresholds import Cascade, DecisionRule
 

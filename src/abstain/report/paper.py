@@ -41,14 +41,14 @@ _MAX_METRICS: Final = 5
 
 
 def paper_files(result: Comparison | Evaluation) -> dict[str, bytes]:
-    """Return the files of the table of a result; none if there is nothing to print."""
+    """Return the files of the table of a result, or no files for an empty table."""
     if isinstance(result, Comparison):
         return table_files(*comparison_table(result), "comparison")
     return table_files(*evaluation_table(result), "evaluation")
 
 
 def table_files(table: Table, caption: str, label: str, stem: str = "table") -> dict[str, bytes]:
-    """Return a table as a LaTeX float and as Markdown, with the caption; none without rows."""
+    """Return a table with its caption as LaTeX and as Markdown, or no files for an empty table."""
     if not table.rows:
         return {}
     return {
@@ -59,7 +59,7 @@ def table_files(table: Table, caption: str, label: str, stem: str = "table") -> 
 
 # ------------------------------------------------------------------------------- a comparison
 def comparison_table(comparison: Comparison) -> tuple[Table, str]:
-    """Return the table of a comparison and its caption: one row per method, the best first.
+    """Return the table and the caption of a comparison, with methods in order of rank.
 
     With one metric on one data set, the table also contains differences, p-values and ranks.
     """
@@ -74,6 +74,7 @@ def comparison_table(comparison: Comparison) -> tuple[Table, str]:
 
 
 def _table_of_one_metric(overview: Overview) -> Table:
+    """Return the table with values, differences, p-values and ranks for a single metric."""
     comparison = overview.result.comparison
     columns = (
         METHOD_COLUMN,
@@ -100,6 +101,7 @@ def _table_of_one_metric(overview: Overview) -> Table:
 
 
 def _table_of_metrics(overviews: Sequence[Overview]) -> Table:
+    """Return the table with a column of values for each metric and data set."""
     labels = [overview.result.label_with_direction for overview in overviews]
     headers: list[str | Label] = list(labels)
     column_groups: tuple[tuple[Label, int], ...] = ()
@@ -130,10 +132,10 @@ def _marks(overview: Overview) -> dict[str, str]:
 
 
 def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, str]:
-    """Return "strong" for the names with the best value, "second" for those with the next one.
+    """Return the style "strong" for names with the best value and "second" for the next value.
 
-    Values are rounded, because equal values may differ in their last digits. Nothing is marked if
-    all values are equal.
+    The function rounds values before the comparison, because equal values may differ in the last
+    digits. If all values are equal, no name has a style.
     """
     rounded = {name: float(f"{v:.12g}") for name, v in values.items() if not math.isnan(v)}
     distinct = sorted(set(rounded.values()), reverse=not lower_is_better)
@@ -148,7 +150,8 @@ def _value_text(
 ) -> Text:
     """Return the value of a method with the mark of its test.
 
-    The mark is a significant difference from a specified reference, or none from the best method.
+    The mark means a significant difference from a specified reference. Without a specified
+    reference, the mark means no significant difference from the best method.
     """
     is_marked = (
         row.conclusion.startswith("significantly")
@@ -167,6 +170,7 @@ def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text
 
 
 def _comparison_caption(comparison: Comparison, overviews: Sequence[Overview]) -> str:
+    """Return the caption, which explains the intervals and the marks of the tests."""
     first = overviews[0]
     titles = unique(overview.result.title for overview in overviews)
     level = format_percent(comparison.level)
@@ -205,7 +209,7 @@ def _comparison_caption(comparison: Comparison, overviews: Sequence[Overview]) -
 
 # ------------------------------------------------------------------------------ an evaluation
 def evaluation_table(evaluation: Evaluation) -> tuple[Table, str]:
-    """Return the table of the main metrics and its caption: one row per score, by split."""
+    """Return the table of the main metrics and the caption, with a row for each score and split."""
     results = {(r.split, r.score, r.metric.name): r for r in evaluation.results}
     names = unique(r.metric.name for r in evaluation.results)
     metrics = (headline_metrics(names) or names)[:_MAX_METRICS]
@@ -231,6 +235,7 @@ def evaluation_table(evaluation: Evaluation) -> tuple[Table, str]:
 
 
 def _column_texts(column: Mapping[str, Result], *, lower_is_better: bool) -> Mapping[str, Text]:
+    """Return the formatted values of a metric, which have the same number of decimals."""
     values = {name: result.value for name, result in column.items()}
     marks = mark_best_values(values, lower_is_better=lower_is_better)
     intervals = {name: (r.interval.low, r.interval.high) for name, r in column.items()}
@@ -257,6 +262,7 @@ def _evaluation_caption(results: Sequence[Result], metrics: Sequence[str]) -> st
 def _evaluation_sentences(
     results: Sequence[Result], metrics: Sequence[str], samples: str
 ) -> Iterator[str]:
+    """Yield the sentences of the caption of the table of an evaluation."""
     levels = {r.interval.level for r in results if r.interval.exists}
     intervals = f" with {format_percent(levels.pop())} confidence intervals" if levels else ""
     titles = ", ".join(map(short_title, metrics))

@@ -16,7 +16,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class PaperTable(Generic[ResultT]):
-    """The table of a type of result; `blocks` builds it and raises an error for other types."""
+    """The table of a type of result, which `blocks` builds."""
 
     blocks: Callable[..., Iterable[Block]]
 
@@ -35,10 +35,10 @@ class PaperTable(Generic[ResultT]):
         result : Evaluation or Comparison
             Result to print. For an evaluation, each split has a table with a row per metric and a
             column per score. For a comparison, the table has a row per method and a column per
-            metric and data set, and marks values that are not significantly different from the
-            best.
+            metric and data set. A mark shows that a value does not differ significantly from the
+            best value.
         metrics : sequence of str, optional
-            Names of the metrics; the default is all metrics of the result.
+            Names of the metrics. The default is all metrics of the result.
         times_1000 : bool, default=False
             Whether AURC and AUGRC are printed times 1000, as in the literature.
         intervals : bool, default=False
@@ -47,7 +47,7 @@ class PaperTable(Generic[ResultT]):
         Returns
         -------
         str
-            Table with a footnote that explains it. Names are escaped.
+            Table with an explanatory footnote and with escaped names.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class PaperTable(Generic[ResultT]):
         times_1000: bool = False,
         intervals: bool = False,
     ) -> str:
-        r"""Return a LaTeX table for a paper: a ``tabular`` (booktabs) with a footnote.
+        r"""Return a LaTeX table for a paper, as a ``tabular`` (booktabs) with a footnote.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class PaperTable(Generic[ResultT]):
         Returns
         -------
         str
-            LaTeX code of the table and the footnote. Names are escaped.
+            LaTeX code of the table and the footnote, with escaped names.
 
         Raises
         ------

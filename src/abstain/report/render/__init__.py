@@ -1,4 +1,4 @@
-"""Renderers: write any document as HTML, terminal text, Markdown, LaTeX or notebook HTML."""
+"""Renderers of documents as HTML, terminal text, Markdown, LaTeX or notebook HTML."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import UnknownNameError, suggest
 from abstain.report.document import FORMATS, Document
 
-# Imported lazily: a command needs one or two renderers.
+# Renderers are imported when they are needed, because a command uses only one or two renderers.
 _RENDERERS = {name: lazy_function(f"{__name__}.{name}:{name}") for name in FORMATS}
 
 
@@ -23,7 +23,8 @@ def render(document: Document, format: str) -> Any:
     Returns
     -------
     str or rich renderable
-        Text of the document; for a terminal, a renderable for a `rich.console.Console`.
+        Text of the document. For a terminal, the result is a renderable for a
+        `rich.console.Console`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""HTML of inline text and table cells; these functions escape all strings of the caller."""
+"""HTML of inline text and table cells, with all strings of the caller escaped."""
 
 import math
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ from abstain.report.formatting import (
     split_links,
 )
 
-#: Printed in empty cells.
+#: Text that is printed in empty cells.
 _EMPTY_CELL: Final = "–"
 
-#: HTML element and CSS class by kind of span; other kinds are plain text.
+#: HTML element and CSS class by kind of span. Spans of other kinds are plain text.
 _ELEMENTS: Final = {
     "strong": ("strong", ""),
     "em": ("em", ""),
@@ -53,7 +53,7 @@ def _escape(text: str) -> str:
 
 
 def format_attributes(values: Mapping[str, str]) -> str:
-    """Format HTML attributes; attributes with an empty value are omitted."""
+    """Format HTML attributes, and omit attributes with an empty value."""
     pairs = ((name, value) for name, value in values.items() if value)
     return "".join(f' {name}="{escape(escape_control_characters(value))}"' for name, value in pairs)
 
@@ -116,7 +116,7 @@ def label_text(name: Label | str) -> str:
 
 # ----------------------------------------------------------------------------------------- cells
 def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool) -> str:
-    """Return a table cell; in stacked layouts it contains the header of its column."""
+    """Return a table cell, which contains the column header in stacked layouts."""
     css_classes = [_CLASSES.get(column.kind, "")]
     tooltip = ""
     if isinstance(cell, Number):
@@ -141,7 +141,7 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
 
 
 def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
-    """Return the line of an interval with the point of its value, and the line at 0."""
+    """Return an interval as a line with a point at the value, and the line at 0."""
     zero = _percent(axis, 0.0)
     marks = f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     if not math.isnan(cell.low):
@@ -155,7 +155,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
 
 
 def axis_header(column: Column, axis: Axis) -> str:
-    """Return the ticks of a column of intervals, and the meaning of both sides of 0."""
+    """Return the ticks of a column of intervals, with labels for both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
         f'y="30">{_escape(text)}</text>'
@@ -198,11 +198,12 @@ def cell_content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
 
 
 def _number_html(cell: Number, tie_mark: str) -> str:
+    """Return a number as HTML, with the exact value as a machine-readable attribute."""
     if math.isnan(cell.value) and not cell.display_text:
         attributes = format_attributes({"class": "undefined", "title": cell.reason})
         return f"<span{attributes}>{UNDEFINED}</span>"
     scales = {"one": cell.scale, "kilo": 1000} if cell.per_thousand else {"": cell.scale}
-    # float() converts NumPy scalars, whose repr contains their type; counts remain integers.
+    # float() converts NumPy scalars, because the repr of a NumPy scalar contains the type.
     value = cell.value if isinstance(cell.value, int) else float(cell.value)
     exact = "" if math.isnan(value) else repr(value)
     html = ""
@@ -216,7 +217,7 @@ def _number_html(cell: Number, tie_mark: str) -> str:
 
 
 def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
-    """Return the small print below a number."""
+    """Return the interval and other annotations that are printed below a number as HTML."""
     html = ""
     spans = {
         c: format_interval(cell.low, cell.high, cell.number_format, scale=s)

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 #: Width of a name column before names are wrapped, in characters.
 _MAX_NAME_WIDTH: Final = 13
 
-#: Layouts in the order in which they are tried: the separator before an interval, and whether
-#: headers are wrapped. In tables with long text, intervals are always on a new line.
+#: Layouts in the order of preference, as the separator before an interval and whether headers are
+#: wrapped. In tables with long text, intervals are always on a new line.
 _LAYOUTS_WITH_LONG_TEXT: Final = (("\n", False), ("\n", True))
 _LAYOUTS: Final = ((" ", False), (" ", True), ("\n", True))
 
-#: Maximum number of rows for which columns that do not fit are printed below; in longer tables
-#: they are omitted.
+#: Maximum number of rows of a table whose excess columns are printed below the table. Longer tables
+#: omit the excess columns.
 _MAX_STACKED_ROWS: Final = 12
 
 #: Maximum number of columns that identify a row.
@@ -76,9 +76,9 @@ def label(name: doc.Label | str, *, use_short_text: bool = False) -> str:
 class FittedTable:
     """A table that fits the width of the terminal without truncating numbers, names or headers.
 
-    If there is room, intervals follow the numbers and headers have one line. Otherwise intervals
+    In a wide terminal, intervals follow the numbers and headers have one line. Otherwise intervals
     are below the numbers and headers are wrapped. If the table is still too wide and there is an
-    `alternative`, the alternative is printed. If there is none, columns with equal cells are
+    `alternative`, the alternative is printed. Without an alternative, columns with equal cells are
     printed once above the table, long names are wrapped, and droppable columns are omitted from the
     right. Columns that still do not fit are printed in a second table below, or omitted if the
     table has many rows. The names of omitted columns are printed.
@@ -88,6 +88,7 @@ class FittedTable:
         self._table, self._instead = table, alternative
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
+        """Yield the table, its alternative, or a reduced table, depending on the terminal width."""
         table, width = self._table, options.max_width
         columns = list(range(len(table.columns)))
         layout = _find_layout(table, columns, width)
@@ -150,7 +151,7 @@ def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Ite
 
 
 def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
-    """Return the columns with equal cells in all rows; none if fewer than two others remain."""
+    """Return the columns with equal cells in all rows, if two other columns remain."""
     rows = table.rows
     constant = [i for i in columns if all(row.cells[i] == rows[0].cells[i] for row in rows[1:])]
     return constant if len(rows) > 1 and len(columns) - len(constant) > 1 else []
@@ -176,7 +177,7 @@ def _column_name(table: doc.Table, i: int) -> str:
 def _find_layout(
     table: doc.Table, columns: Sequence[int], width: int, *, can_fold_names: bool = False
 ) -> "_Layout | None":
-    """Return the widest layout that fits, or None; `can_fold_names` permits wrapped names."""
+    """Return the widest layout that fits, or None. Names are wrapped only if `can_fold_names`."""
     has_long_text = any(table.columns[i].kind == "words" for i in columns)
     layout_options = _LAYOUTS_WITH_LONG_TEXT if has_long_text else _LAYOUTS
     candidates = [
@@ -193,8 +194,8 @@ def _find_layout(
 class _Layout:
     """A layout for some columns of a table.
 
-    `separator` precedes an interval. If `wraps_headers`, headers take as many lines as they need;
-    if `folds_names`, long names are wrapped.
+    The `separator` precedes an interval. If `wraps_headers` is true, headers are wrapped into
+    several lines. If `folds_names` is true, long names are wrapped.
     """
 
     table: doc.Table
@@ -241,6 +242,7 @@ class _Layout:
         return (1 if self._n_split_columns else 2) * (len(self.columns) - 1)
 
     def _column_width_range(self, position: int) -> tuple[int, int]:
+        """Return the minimum and the maximum width of a column, in characters."""
         from rich.cells import cell_len
 
         column, header = self.table.columns[self.columns[position]], self.headers[position].plain
@@ -268,13 +270,13 @@ class _Layout:
         lines = header.split() if self.wraps_headers else [header]
         for row, cells in zip(self.table.rows, self.cells, strict=False):
             text = cells[position].plain
-            # Intervals may be wrapped, numbers may not.
+            # Intervals can be wrapped, but numbers cannot.
             can_wrap = isinstance(row.cells[i], doc.Range) and self.separator == "\n"
             lines += text.split() if can_wrap else text.split("\n")
         return max(map(len, lines), default=1)
 
     def to_rich_table(self, width: int | None) -> "rich_table.Table":
-        """Return the table for a width; None if no width is sufficient."""
+        """Return the table for a width, or None if the width is not sufficient."""
         from rich import box
         from rich.table import Table as RichTable
 
@@ -304,7 +306,7 @@ class _Layout:
         return rich_table
 
     def _distribute_width(self, total_width: int) -> list[int]:
-        """Return column widths: extra width goes to the column whose cells have the most lines."""
+        """Return column widths, with extra width for the columns with the most lines."""
         widths = [min_width for min_width, _ in self.widths]
         max_widths = [max_width for _, max_width in self.widths]
 
@@ -331,6 +333,7 @@ def _repeats_row(table: doc.Table, row: doc.Row, previous: doc.Row) -> bool:
 def _cell_line(
     table: doc.Table, i: int, row: doc.Row, previous: doc.Row | None, separator: str
 ) -> "Line":
+    """Return the content of a cell as text, or empty text for a repeated cell."""
     column, cell = table.columns[i], row.cells[i]
     if column.blank_repeats and previous is not None and _repeats_row(table, row, previous):
         return inline("")

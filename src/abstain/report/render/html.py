@@ -1,4 +1,4 @@
-"""HTML renderer: a document as one self-contained page."""
+"""HTML renderer, which writes a document as one self-contained page."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ _ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "interactive"})
 
 
 def html(document: doc.Document) -> str:
-    """Return a page that contains its style, scripts and figures and loads nothing."""
+    """Return a page that contains all styles, scripts and figures and loads no other files."""
     first_screen = list(document.first_screen(_ROLES))
     blocks = list(doc.select_blocks(document.blocks(), _ROLES))
     end_matter = list(document.end_matter())
@@ -43,7 +43,7 @@ def html(document: doc.Document) -> str:
         chart_script = read_template_file("charts.js") if charts else ""
         scripts.append(read_template_file("page.js") + chart_script)
     css = style_sheet()
-    # Figures and the width of name columns use style attributes, which no hash can permit.
+    # Style attributes need this permission, because no hash in the policy can permit attributes.
     has_style_attributes = document.name_width > 0 or any(
         isinstance(block, doc.Figure) for block in nested_blocks
     )
@@ -81,13 +81,13 @@ def html(document: doc.Document) -> str:
 
 
 def _report_date() -> str:
-    """Return today's date, or that of SOURCE_DATE_EPOCH for reproducible files."""
+    """Return the date in SOURCE_DATE_EPOCH, for reproducible files, or the current date."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return f"{now.day} {now:%B %Y}"
 
 
-#: A link to an anchor. Quotes in strings of the caller are escaped, so they do not match.
+#: Pattern of a link to an anchor. Strings of the caller cannot match, because quotes are escaped.
 _ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
 
 
@@ -100,9 +100,9 @@ def _anchors(document: doc.Document) -> Iterator[str]:
 
 
 def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
-    """Make links to anchors on other pages lead to these pages.
+    """Redirect links to anchors on other pages to the addresses of these pages.
 
-    If several pages have the same anchor, links lead to the first of them.
+    If several pages have the same anchor, links lead to the first of these pages.
     """
     # The blocks of each page are built only once.
     pages = {}
@@ -185,7 +185,7 @@ def environment() -> "Environment":
 
 
 def _escape_controls(value: Any) -> Any:
-    """Replace control characters in strings of the caller; safe HTML is not changed."""
+    """Replace control characters in strings of the caller, but not in safe HTML."""
     from markupsafe import Markup
 
     is_safe = not isinstance(value, str) or isinstance(value, Markup)
@@ -197,14 +197,14 @@ def _returning_markup(function: Callable[..., str]) -> "Callable[..., Markup]":
 
 
 def _mark_safe(text: str) -> "Markup":
-    """Mark generated HTML or escaped JSON as safe, so that it is not escaped again."""
+    """Mark generated HTML or escaped JSON as safe to prevent a second escape."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  never called with an unescaped string of the caller
 
 
 def content_security_policy(styles: str, scripts: str) -> str:
-    """Return a policy that permits only these styles and scripts and embedded images."""
+    """Return a policy that permits only the given styles and scripts, and embedded images."""
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -285,15 +285,16 @@ _ID = re.compile(r' id="([^"]*)"')
 _EXTRA_DIGITS = re.compile(r"(\.\d\d)\d+")
 _EXTRA_CURVE_DIGITS, _MIN_CURVE_LENGTH = re.compile(r"(\.\d)\d+"), 1500
 _FONT = re.compile(r"font-family:[^;\"]*;? ?")
-# Consecutive marks with one style. Opacity is excluded: it differs for a group and its elements.
+# Consecutive marks with one style. Opacity has a different effect on a group and on an element.
 _EQUAL_MARKS = re.compile(r'<use [^>]*( style="(?![^"]*(?<!-)opacity)[^"]*")/>(?:<use [^>]*\1/>)+')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def figure_svg(figure: doc.Figure) -> "Markup":
-    """Draw a figure as an ``svg`` element without a title; its text is escaped.
+    """Draw a figure as an ``svg`` element with escaped text and without a title.
 
-    The ids inside the figure are prefixed with its key, so that they are unique on the page.
+    The ids inside the figure start with the key of the figure, so that the ids are unique on the
+    page.
     """
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.
@@ -301,7 +302,7 @@ def figure_svg(figure: doc.Figure) -> "Markup":
         svg = figure.display.image(".svg", keep_text=True, title=False).decode()
     body = _REMOVED.sub("", svg)
     referenced_ids = set(_REFERENCE.findall(body))
-    # Only tags are changed: the text between them can contain names of the caller.
+    # The text between tags can contain names of the caller. Therefore only tags are changed.
     pieces = [
         _clean_tag(part, figure.key, referenced_ids) if part.startswith("<") else part
         for part in _TAG.split(body)
@@ -314,12 +315,13 @@ def figure_svg(figure: doc.Figure) -> "Markup":
 
 
 def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
+    """Return an SVG tag with unique ids, fewer digits, and colors of the page."""
     if tag.startswith("<svg"):
         width, height = map(float, _SIZE.findall(tag)[0])
         return (
             f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" '
             'aria-hidden="true" focusable="false" '
-            # With a smaller width, the text would be hard to read; the figure scrolls instead.
+            # On a narrow screen, the figure scrolls, because smaller text would be hard to read.
             f'style="width: {width / 72:.2f}in; min-width: {width / 104:.2f}in; '
             'stroke-linejoin: round">'
         )

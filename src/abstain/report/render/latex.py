@@ -1,4 +1,4 @@
-"""LaTeX renderer, for papers; the output has no preamble."""
+"""LaTeX renderer for papers, whose output has no preamble."""
 
 import itertools
 import re
@@ -99,14 +99,14 @@ def label(name: doc.Label | str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape the special characters of LaTeX; line breaks become spaces.
+    r"""Escape the special characters of LaTeX, and replace line breaks by spaces.
 
     Examples
     --------
     >>> print(escape("50% of a_b"))
     50\% of a\_b
     """
-    # A regular expression, because str.split() also splits at thin spaces.
+    # The function uses a regular expression, because str.split() also splits at thin spaces.
     flat = escape_control_characters(re.sub(r"[ \t\r\n]+", " ", text))
     return "".join(_ESCAPES.get(c, c) for c in flat)
 
@@ -132,6 +132,7 @@ class _Latex(TextRenderer):
         return "\n".join([rf"\begin{{{environment}}}", *lines, rf"\end{{{environment}}}"])
 
     def number(self, cell: doc.Number) -> str:
+        """Format a number with its marks, its shade and its annotations."""
         text = escape(number_text(cell))
         code = rf"\textbf{{{text}}}" if cell.mark == "best" else text
         if cell.is_second:
@@ -155,12 +156,13 @@ class _Latex(TextRenderer):
         yield self.items(items, "description")
 
     def code(self, block: doc.Code) -> Iterator[str]:
-        # Line by line, because the text could contain the end of a verbatim environment.
+        # Each line is written separately, because the text could end a verbatim environment.
         lines = map(escape_control_characters, block.text.splitlines())
         body = " \\\\\n".join(line.translate(_CODE_ESCAPES) for line in lines)
         yield rf"{{\ttfamily\footnotesize\noindent {body}}}"
 
     def table(self, table: doc.Table) -> Iterator[str]:
+        """Yield the caption, and the table as a ``tabular`` environment."""
         if table.caption:
             yield self.inline(table.caption)
         n_columns = len(table.columns)
@@ -178,7 +180,7 @@ class _Latex(TextRenderer):
         yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
     def _header_lines(self, table: doc.Table) -> list[str]:
-        """Return the header row, with a row of column groups above it if there are some."""
+        """Return the header row, below a row of column groups if the table has column groups."""
         headers = " & ".join(label(column.label) for column in table.columns) + r" \\"
         if not table.column_groups:
             return [headers]

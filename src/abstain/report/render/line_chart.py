@@ -1,4 +1,4 @@
-"""Line charts as SVG, without a library: fast to write and to draw, also without JavaScript."""
+"""Line charts as SVG, which need neither a library nor JavaScript."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MAX_STEPS: Final = 6
 
 
 def line_chart_svg(chart: LineChart) -> str:
-    """Return the chart as an ``svg`` element; the caption describes it."""
+    """Return the chart as an ``svg`` element, which the caption describes."""
     attributes = {
         "class": "lines",
         "viewBox": f"0 0 {_WIDTH} {_HEIGHT}",
@@ -34,6 +34,7 @@ def line_chart_svg(chart: LineChart) -> str:
 
 
 def _elements(chart: LineChart) -> Iterator[str]:
+    """Yield the SVG elements of the axes, the reference lines and the lines."""
     y_ticks = choose_ticks(chart.y_max)
     for tick in y_ticks:
         y = _y(tick, chart)
@@ -54,6 +55,7 @@ def _elements(chart: LineChart) -> Iterator[str]:
 
 
 def _line(line: ChartLine, chart: LineChart) -> str:
+    """Return a line with its dots as a group, which a page can show or hide."""
     points = [f"{_x(x)} {_y(y, chart)}" for x, y in zip(line.x, line.y, strict=True)]
     color = css_variable(line.index)
     dashes = "" if dash_pattern(line.index)[1] == 0 else _join(dash_pattern(line.index))
@@ -74,7 +76,7 @@ def _x(value: float) -> str:
 
 
 def _y(value: float, chart: LineChart) -> float:
-    """Return the vertical position; values above the axis are drawn at its end."""
+    """Return the vertical position of a value, clipped to the end of the axis."""
     share = min(value / chart.y_max, 1.0)
     return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
 

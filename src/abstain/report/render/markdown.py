@@ -9,8 +9,8 @@ from abstain.report import document as doc
 from abstain.report.formatting import number_annotations, number_text, split_links
 from abstain.report.render.renderer import TextRenderer
 
-#: Characters with a special meaning anywhere in a line or in a table cell; an underscore between
-#: letters or digits has none, and "&" has one only in an entity.
+#: Characters with a special meaning anywhere in a line or in a table cell. An underscore between
+#: letters or digits has no special meaning, and "&" is special only in an entity.
 _SPECIAL: Final = re.compile(r"[\\`*{}\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
 #: Characters with a special meaning at the beginning of a line.
@@ -32,14 +32,14 @@ def markdown_blocks(blocks: Iterable[doc.Block]) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape the special characters of Markdown; line breaks become spaces.
+    r"""Escape the special characters of Markdown, and replace line breaks by spaces.
 
     Examples
     --------
     >>> print(escape("a|b*c"))
     a\|b\*c
     """
-    # A regular expression, because str.split() also splits at thin spaces.
+    # The function uses a regular expression, because str.split() also splits at thin spaces.
     flat = escape_control_characters(re.sub(r"[ \t\r\n]+", " ", text))
     return _SPECIAL_AT_START.sub(r"\\\g<0>", _SPECIAL.sub(r"\\\g<0>", flat))
 
@@ -52,13 +52,14 @@ class _Markdown(TextRenderer):
         return escape(text)
 
     def span(self, span: doc.Span) -> str:
-        # Backticks and bars cannot be escaped inside code; a bar would end the table cell.
+        """Format text with a style, as code, or as a link."""
+        # Backticks and bars cannot be escaped inside code, where a bar would end the table cell.
         if span.kind == "code" and not {"`", "|"} & set(span.text):
             return f"`{escape_control_characters(span.text)}`"
         mark = _MARKS.get(span.kind, "")
         text = f"{mark}{escape(span.text)}{mark}"
         if span.kind == "second":
-            # Markdown cannot underline; GitHub permits this element.
+            # Markdown has no syntax for underlines, but GitHub permits this HTML element.
             text = f"<ins>{text}</ins>"
         return f"[{text}]({span.link})" if span.link.startswith("https://") else text
 
@@ -75,12 +76,14 @@ class _Markdown(TextRenderer):
         return "\n".join(f"- {item}".rstrip() for item in items)
 
     def number(self, cell: doc.Number) -> str:
+        """Format a number with its marks and annotations."""
         text = escape(number_text(cell))
         number = f"**{text}**" if cell.mark == "best" else text
         if cell.is_second:
             number = f"<ins>{number}</ins>"
         tie = "†" if cell.mark == "tie" else ""
-        # The brackets of an interval are not escaped: no URL follows, so they are not a link.
+        # The brackets of an interval are not escaped, because a link needs a URL after the
+        # brackets.
         annotations = [
             f"[{escape(text[1:-1])}]"
             if text.startswith("[") and text.endswith("]")
@@ -107,6 +110,7 @@ class _Markdown(TextRenderer):
         yield f"{fence}\n{body}\n{fence}"
 
     def table(self, table: doc.Table) -> Iterator[str]:
+        """Yield the caption, and the rows of the table with cells separated by bars."""
         if table.caption:
             yield self.inline(table.caption)
         headers = [self.label(column.label) for column in table.columns]

@@ -1,4 +1,4 @@
-"""Base classes of the renderers: they visit the blocks of a document and format its text."""
+"""Base classes of the renderers, which visit the blocks of a document and format its text."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -91,7 +91,7 @@ class TextRenderer(Renderer, ABC):
         return cells
 
     def section(self, block: doc.Section | doc.Collapsible) -> Iterator[str]:
-        """Yield the heading and the contents of a section; nothing without contents."""
+        """Yield the heading and the contents of a section, or nothing for an empty section."""
         contents = list(self.blocks(block.blocks))
         if not contents:
             return

@@ -1,4 +1,4 @@
-"""Terminal renderer: the summary of a document, fitted to the width of the terminal."""
+"""Terminal renderer, which fits the summary of a document to the width of the terminal."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -61,6 +61,7 @@ class _Terminal(Renderer):
         yield from (inline(block.summary, "bold"), *self.blocks(block.blocks), inline(""))
 
     def findings(self, block: doc.Findings) -> Iterator[Any]:
+        """Yield the first warnings and notes, or all of them if the block is complete."""
         if block.is_complete:
             for group in block.remarks:
                 for remark in (group, *group.similar):
@@ -82,6 +83,7 @@ class _Terminal(Renderer):
 
 
 def _remark(remark: doc.Remark) -> "Line":
+    """Return a remark as a line, with the number of similar remarks."""
     is_warning = remark.level == "warning"
     line = inline("")
     line.append("Warning: " if is_warning else "Note: ", "bold yellow" if is_warning else "bold")

@@ -1,1 +1,1 @@
-"""One builder a subject: from a result to the document that says it."""
+"""Functions that build the report of each type of result."""

@@ -1,4 +1,4 @@
-"""The document of a cascade and its checks on other data."""
+"""Report of a cascade and of its checks on other data."""
 
 import math
 import re
@@ -31,7 +31,7 @@ from abstain.thresholds.cascade import PERSON, Cascade, CascadePlan, CascadeStag
 
 DEFAULT_TITLE = "Cascade and its checks"
 _MAX_NAME_WIDTH = 26
-#: Number of samples whose path is shown, and maximum number of data sets with a path.
+#: Number of samples in a path table, and maximum number of data sets with a path table.
 _N_PATH, _MAX_PATHS = 1000, 3
 _FIGURE_DESCRIPTION: Final = (
     "Blue dots are certified cascades, and the diamond is the cheapest of them. Thin lines are the "
@@ -41,7 +41,7 @@ _FIGURE_DESCRIPTION: Final = (
 
 
 def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.Document:
-    """Return the document of a cascade and its checks."""
+    """Build the report of a cascade and of its checks on other data."""
     checks = check_result_type(checks, CascadeChecks, "checks", "check_cascade")
     return doc.Document(
         options.title or DEFAULT_TITLE,
@@ -61,7 +61,7 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
 
 
 def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
-    """Yield the numbers of the only data set, or of the calibration data."""
+    """Yield the key numbers for the only data set or for the calibration data."""
     row = checks.rows()[-1 if len(checks) == 1 else 0]
     detail = "" if len(checks) == 1 else "calibration data, optimistic"
     if not math.isnan(row["risk"]):
@@ -82,18 +82,19 @@ def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
-    """Yield the path of 1,000 samples beside the results."""
+    """Yield the path of 1,000 samples through the stages, beside the results of the checks."""
     path = doc.Box(tuple(_path_tables(checks)), "stack")
     yield doc.Box((path, _results_table(checks)), "pair", role="key")
 
 
 def _path_tables(checks: CascadeChecks) -> Iterator[doc.Block]:
-    """Yield a table for each data set, or for the calibration data."""
+    """Yield a path table for each data set, or for the calibration data without data sets."""
     for check in checks.checks[:_MAX_PATHS] or (None,):
         yield _path_table(checks, check)
 
 
 def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
+    """Return the expected counts and costs at each stage for 1,000 samples."""
     name = "the calibration data" if check is None else check.name
     path = checks.path(check, n=_N_PATH)
     has_losses = any(not math.isnan(stage.n_wrong) and stage.n_answered for stage in path)
@@ -140,6 +141,7 @@ def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
 
 
 def _blocks(checks: CascadeChecks) -> list[doc.Block]:
+    """Return the sections on stages, results, use and terms."""
     figures = [
         doc.Figure(key, display.title, display, _FIGURE_DESCRIPTION, role="key")
         for key, display in cascade_figures(checks)
@@ -164,7 +166,7 @@ def _blocks(checks: CascadeChecks) -> list[doc.Block]:
 
 
 def _stages_table(checks: CascadeChecks) -> doc.Table:
-    """Return a row for each stage: threshold, cost, and share of answers on each data set."""
+    """Return a table with the threshold, the cost and the shares of answers of each stage."""
     cascade = checks.cascade
     costs = [*(stage.cost for stage in cascade.stages), cascade.plan.person_cost]
     thresholds = [*map(_format_threshold, cascade.stages), "all others"]
@@ -193,6 +195,7 @@ def _stages_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_blocks(checks: CascadeChecks) -> Iterator[doc.Block]:
+    """Yield the explanation of the results, and the risk of each stage by data set."""
     yield doc.Prose(
         "The guarantee applies to data like the calibration data. The table "
         "above shows whether it also holds on other data, which may be shifted.",
@@ -220,6 +223,7 @@ def _results_blocks(checks: CascadeChecks) -> Iterator[doc.Block]:
 
 
 def _results_table(checks: CascadeChecks) -> doc.Table:
+    """Return the results of the cascade, with a row for each data set."""
     plan = checks.cascade.plan
     has_daily_limit = plan.reviews is not None
     columns = [
@@ -248,6 +252,7 @@ def _results_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
+    """Return the row for a data set, highlighted for the calibration data."""
     cells = [
         row["name"],
         doc.Number(row["n"], number_format="count"),
@@ -262,6 +267,7 @@ def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
 
 
 def _usage_blocks(cascade: Cascade) -> Iterator[doc.Block]:
+    """Yield Python code that applies the cascade, and the cascade as JSON."""
     if cascade.attainable:
         names = [re.sub(r"[\W_]", "_", stage.name) for stage in cascade.stages]
         arguments = ", ".join(f"confidence_of_{name}" for name in names)
@@ -327,6 +333,7 @@ def _guarantee_sentences(checks: CascadeChecks) -> list[str]:
 
 
 def _stages_sentence(cascade: Cascade) -> str:
+    """Return a sentence that says which samples each stage answers."""
     clauses: list[str] = []
     for stage in cascade.stages:
         if stage.answers == "none":
@@ -366,7 +373,7 @@ def _target_clause(plan: CascadePlan, *, binary: bool) -> str:
         return risk
     if plan.capacity == 0:
         return f"{risk}, and no sample is forwarded to the {PERSON}"
-    # Rounded up, so that the sentence does not exceed the guarantee.
+    # The number is rounded up, so that the sentence does not promise more than the guarantee.
     capacity = format_percent(math.ceil(1e4 * plan.capacity - 1e-6) / 1e4)
     load = f"at most {capacity} of the samples are forwarded to the {PERSON}"
     if plan.reviews is not None and plan.arrivals is not None and plan.overflow is not None:

@@ -1,4 +1,4 @@
-"""The document of a monitor of a decision rule in production."""
+"""Report of a monitor of a decision rule in production."""
 
 import math
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ _TESTS_NOTE: Final = (
 
 
 def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
-    """Return the document of a monitor."""
+    """Build the report of a monitor of a decision rule."""
     check_result_type(monitor, Monitor, "result", "monitoring.start")
     return doc.Document(
         options.title or DEFAULT_TITLE,
@@ -63,6 +63,7 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
+    """Yield a sentence for each active alarm, or one that there is no alarm."""
     standing = monitor.active_alarms
     if not standing:
         yield (
@@ -70,13 +71,13 @@ def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
             "evidence that the rule violates its guarantee."
         )
     for alarm in standing:
-        # The table of alarms has the numbers after the colon.
+        # The numbers after the colon are omitted, because the table of alarms contains them.
         claim = alarm.reason.partition(": ")[0]
         yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {claim}."
 
 
 def _recent_sentences(monitor: Monitor) -> Iterator[str]:
-    """Explain why there is no alarm although a recent value is outside its limits."""
+    """Explain why there is no alarm although a recent value is outside the limits."""
     for row in monitor.rows():
         if row["is_recent_outside"] and row["state"] == "quiet":
             limits = _limits_in_percent(row["allowed_low"], row["allowed_high"])
@@ -94,6 +95,7 @@ def _format_evidence(row: dict[str, Any]) -> str:
 
 
 def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
+    """Yield the overall and the recent values, and the strongest evidence."""
     yield doc.KeyNumber("Predictions", format_count(monitor.predictions))
     names = {"coverage": "Answered", "risk": "Risk of the answers"}
     for row in monitor.rows():
@@ -114,7 +116,7 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the table of the tests beside the risk, or the coverage without labels."""
+    """Yield the tests beside the figure of the risk or, without labels, of the coverage."""
     alarms = [_alarms_table(monitor)] if monitor.alarms else []
     note = doc.Prose(_TESTS_NOTE, "notes")
     blocks = (_tests_table(monitor), *_risk_estimates_table(monitor), *alarms, note)
@@ -132,6 +134,7 @@ def _format_predictions(number: int) -> str:
 
 
 def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
+    """Yield the rule, the stream and the settings of the tests."""
     plan, observations = monitor.plan, monitor.state
     yield "Rule", f"answer if the confidence is at least {plan.rule.threshold:.6g}"
     yield "Stream", source
@@ -178,6 +181,7 @@ def _notes(monitor: Monitor) -> Iterator[str]:
 
 # ---------------------------------------------------------------------------------- the tables
 def _tests_table(monitor: Monitor) -> doc.Table:
+    """Return a table with the value, the limits and the evidence of each test."""
     rows = []
     for row in monitor.rows():
         evidence = row["evidence"]
@@ -237,6 +241,7 @@ def _optional_number(
 
 
 def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
+    """Yield the risk estimated from requested labels, if labels are requested."""
     estimates = monitor.estimate()
     if estimates is None:
         return
@@ -258,6 +263,7 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
 
 
 def _alarms_table(monitor: Monitor) -> doc.Table:
+    """Return a table with the time, the state and the reason of each alarm."""
     rows = [
         (
             doc.Number(alarm.n_predictions, number_format="count"),
@@ -338,6 +344,7 @@ def _figure_blocks(monitor: Monitor) -> list[tuple[str, doc.Figure]]:
 
 
 def _blocks(monitor: Monitor) -> list[doc.Block]:
+    """Return the sections with the figures, the decision rule and the terms."""
     figures = dict(_figure_blocks(monitor))
     figures.pop("risk" if "risk" in figures else "coverage", None)
     box = [doc.Box(tuple(figures.values()), "pair")] if figures else []

@@ -1,1 +1,1 @@
-"""A comparison as a document: who leads by each metric on each data set, and how surely."""
+"""Report of a comparison of methods by several metrics on several data sets."""

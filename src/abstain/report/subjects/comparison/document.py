@@ -1,4 +1,4 @@
-"""The document of a comparison: sections, figures and glossary."""
+"""Report of a comparison, with its sections, figures and glossary."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -48,12 +48,12 @@ _MAX_FIGURES, _MAX_PAIRS = 90, 4000
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 18
 
-#: With more methods, figures that have a row for each method are collapsed.
+#: Maximum number of methods for which figures with a row per method are not collapsed.
 _MAX_OPEN_METHODS = 12
 
 
 def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> doc.Document:
-    """Return the document of a comparison."""
+    """Build the report of a comparison of methods."""
     check_comparison(comparison)
     data = comparison.data[: _max_data_sets(comparison)]
     overview = Overview(main_result(comparison))
@@ -107,10 +107,10 @@ def _context(comparison: Comparison, source: str) -> Iterator[str]:
 
 
 def _overview_blocks(comparison: Comparison, overview: Overview) -> Iterator[doc.Block]:
-    """Yield the main table, and with several metrics or data sets a row for each of them."""
+    """Yield the main table, and a table with a row for each metric and data set."""
     has_several_data_sets = len(comparison.data) > 1
     if has_several_data_sets and not comparison.reference:
-        # Tests over a few data sets detect little, so the results of each data set come first.
+        # Tests over a few data sets have low power, so the results of each data set come first.
         yield overview_table(comparison)
         if overview.rows:
             title = f"All methods over {len(comparison.data)} data sets"
@@ -149,6 +149,7 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 
 # ------------------------------------------------------------------------------------ sections
 def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Block]:
+    """Yield the sections on differences, values, ranks, metrics, curves and terms."""
     view = DetailView(comparison, data)
     is_collapsed = len(comparison.methods) > _MAX_OPEN_METHODS
     if len(data) < len(comparison.data):
@@ -194,7 +195,7 @@ def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Blo
 
 
 def _value_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.Block]:
-    """Yield the figure and the table of the values; the figure is collapsed for many methods."""
+    """Yield the table of the values and the figure, which is collapsed for many methods."""
     figures = view.figures("forest", result)
     table = values_table(result)
     if len(result.comparison.methods) > _MAX_OPEN_METHODS:
@@ -211,7 +212,7 @@ def _collapse(blocks: Iterable[doc.Block], summary: str) -> doc.Collapsible:
 def _detail_section(
     anchor: str, title: str, nav_title: str, lead: str, blocks: Iterable[doc.Block]
 ) -> doc.Section:
-    """Return a section whose lead explains the figures, which only pages contain."""
+    """Return a section for pages, which begins with an explanation of the figures."""
     lead_block = doc.Prose(lead, "lead", role="interactive")
     return doc.Section(anchor, title, (lead_block, *blocks), nav_title=nav_title)
 
@@ -254,7 +255,7 @@ def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterat
 
 
 def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
-    """Yield the pairs with the deciding test, with other valid tests, and with invalid tests."""
+    """Yield tables of pairs for the deciding test, for other valid tests and for invalid tests."""
     tables = [(pairs[0], pairs_table(result, pairs)) for pairs in pairs_by_test(result)]
     valid_tables = [(pair.test, table) for pair, table in tables if pair.valid]
     if not valid_tables:
@@ -279,12 +280,12 @@ def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
 #: Number of curves that are visible initially.
 _N_INITIAL_CURVES = 3
 
-#: Approximate number of points per curve in the table; the files of the figures contain all.
+#: Approximate number of points per curve in the table. The figure files contain all points.
 _MAX_POINTS = 10
 
 
 def _curves_section(view: DetailView) -> Iterator[doc.Section]:
-    """Yield the section with the risk-coverage curves; nothing without curves."""
+    """Yield the section with the risk-coverage curves if the comparison contains curves."""
     comparison = view.comparison
     boxes = []
     for i, split in enumerate(view.data):
@@ -347,7 +348,7 @@ def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, 
     """Yield a few evenly spaced points of a risk-coverage band."""
     has_simultaneous = has_simultaneous_band(band)
     step = max(len(band.coverage) // _MAX_POINTS, 1)
-    # From the right, so that full coverage is included.
+    # The points are selected from the right end, so that full coverage is included.
     for i in reversed(range(len(band.coverage) - 1, -1, -step)):
         simultaneous = doc.Range(float(band.low_all[i]), float(band.high_all[i]))
         yield (
@@ -360,6 +361,7 @@ def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, 
 
 
 def _band_notes(bands: Sequence[RiskCoverageBand]) -> str:
+    """Return the notes on the coverage at which the simultaneous bands start."""
     min_coverage = max(band.simultaneous_from for band in bands)
     notes = []
     if not any(has_simultaneous_band(band).any() for band in bands):

@@ -1,4 +1,4 @@
-"""Figures of a comparison; a figure is drawn when a renderer needs it."""
+"""Figures of a comparison, which are drawn when a renderer writes them."""
 
 import itertools
 import re
@@ -35,8 +35,8 @@ _MAX_METRIC_PAIRS = 3
 class FigureEntry:
     """A figure that is not drawn yet, with its metric and data set.
 
-    `metric` is empty for curves, `data` is None for all data sets together, and `name` is the name
-    of its files.
+    The `metric` is empty for curves. If `data` is None, the figure shows all data sets together.
+    The `name` is the name of the figure files without suffix.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class FigureEntry:
     display: Any
 
     def to_block(self, key: str, caption_suffix: str = "") -> Figure:
-        """Return the figure as a block; `caption_suffix` is the end of its caption."""
+        """Return the figure as a block whose caption ends with `caption_suffix`."""
         title, _, subtitle = self.display.title.partition("\n")
         description = capitalize_first(subtitle.removeprefix("(").removesuffix(")"))
         if caption_suffix:
@@ -74,7 +74,7 @@ class DetailView:
         return [entry.to_block(figure_key, caption_suffix)]
 
     def boxes(self, blocks: Callable[[MetricResult], Iterable[Block]]) -> Iterator[Box]:
-        """Yield a box for each metric and data set, visible if these are selected."""
+        """Yield a box for each metric and data set, which the menus of a page select."""
         for i, metric in enumerate(self.comparison.metrics):
             for j, result in enumerate(metric_results(self.comparison, [metric], self.data)):
                 yield Box(tuple(blocks(result)), tags={"metric": str(i), "data": str(j)})
@@ -132,6 +132,7 @@ def figure_entries(comparison: Comparison, data: Sequence[Split]) -> Iterator[Fi
 def _metric_figures(
     comparison: Comparison, metric: str, data: Sequence[Split]
 ) -> Iterator[FigureEntry]:
+    """Yield the figures of one metric for each data set and over all data sets."""
     for split in data:
         forest = ForestDisplay.from_comparison(comparison, metric, data=split)
         yield _entry(comparison, "forest", metric, split, forest)
@@ -155,11 +156,12 @@ def _metric_figures(
 def _entry(
     comparison: Comparison, kind: str, metric: str, data: Split | None, display: Drawable
 ) -> FigureEntry:
+    """Return a figure with a unique file name of safe characters."""
     name_parts = [kind, metric]
     if data is None:
         name_parts.append("all-data")
     elif data:
-        # The index makes names unique if they differ only in characters that are replaced.
+        # The index distinguishes names that differ only in replaced characters.
         number = comparison.data.index(data) + 1
         name_parts.append(f"{number}-{'-'.join(value for _, value in data)}")
     slugs = [_UNSAFE.sub("-", part).strip("-.")[:60] or "x" for part in name_parts if part]

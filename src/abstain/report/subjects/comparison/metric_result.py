@@ -41,12 +41,12 @@ class MetricResult:
 
     @cached_property
     def ranked(self) -> list[Estimate]:
-        """Estimates sorted by value, the best first."""
+        """Estimates sorted by value, starting with the best."""
         return sort_best_first(self.estimates)
 
     @cached_property
     def best_methods(self) -> list[str]:
-        """Methods with the best value; empty if all values are equal or undefined."""
+        """Methods with the best value, or no methods if all values are equal or undefined."""
         return best_methods(self.estimates)
 
     @cached_property
@@ -56,7 +56,7 @@ class MetricResult:
 
     @cached_property
     def comparison_with_best(self) -> dict[str, RelationToBest]:
-        """Result of the comparison of each method with the best one."""
+        """Conclusion of the test of each method against the best method."""
         return compute_relations_to_best(self.estimates, self.pairs)
 
     @cached_property
@@ -78,7 +78,7 @@ class MetricResult:
         }
 
     def methods_with(self, footing: RelationToBest) -> list[str]:
-        """Return the methods for which the comparison with the best one has this result."""
+        """Return the methods with a given conclusion of the test against the best method."""
         return [
             method
             for method, method_footing in self.comparison_with_best.items()
@@ -87,7 +87,7 @@ class MetricResult:
 
     @cached_property
     def pair_with_best(self) -> dict[str, PairedDifference]:
-        """Pair of each method and the best method; empty if no method is best."""
+        """Pair of each method with the best method, or no pairs if no method is best."""
         return pairs_with_best(self.pairs, self.best_methods[0]) if self.best_methods else {}
 
     @property
@@ -98,7 +98,7 @@ class MetricResult:
 
     @property
     def leader(self) -> str:
-        """Best method; without one, the first by rank, and without ranks the first method."""
+        """Best method. If no method is best, the first method by rank or in the input."""
         if self.best_methods:
             return self.best_methods[0]
         if self.standings:
@@ -108,12 +108,12 @@ class MetricResult:
 
     @cached_property
     def summary(self) -> list[SummaryRow]:
-        """Summary of each method, the best first."""
+        """Summary of each method, starting with the best method."""
         return self.comparison.summary_of(self.metric, self.data)
 
     @cached_property
     def standings(self) -> list[Standing]:
-        """Ranks of the methods, the best first."""
+        """Ranks of the methods, starting with the best method."""
         return self.comparison.standings_of(self.metric, self.data)
 
     @cached_property
@@ -140,7 +140,7 @@ class MetricResult:
 
     @property
     def data_name(self) -> str:
-        """Name of the data set; empty if there is only one."""
+        """Name of the data set, or an empty string for a single data set."""
         if self.data is None:
             return f"all {self.comparison.block_kind}"
         return split_name(self.data) if self.data else ""
@@ -152,7 +152,7 @@ class MetricResult:
 
 
 def main_result(comparison: Comparison) -> MetricResult:
-    """Return the result of the first screen: the first metric, over all data sets if possible."""
+    """Return the result of the first metric, over all data sets if available."""
     metric = comparison.metrics[0]
     has_summary = len(comparison.data) > 1 and bool(comparison.summary_of(metric, None))
     return MetricResult(comparison, metric, None if has_summary else comparison.data[0])
@@ -163,7 +163,7 @@ def metric_results(
     metrics: Sequence[str] | None = None,
     data: Sequence[Split] | None = None,
 ) -> Iterator[MetricResult]:
-    """Yield the results for some metrics on some data sets; the default is all of them."""
+    """Yield the results for the given or all metrics on the given or all data sets."""
     for metric in comparison.metrics if metrics is None else metrics:
         for split in comparison.data if data is None else data:
             yield MetricResult(comparison, metric, split)

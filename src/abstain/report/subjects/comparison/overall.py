@@ -1,4 +1,4 @@
-"""Sections of a comparison on all data sets or runs together, and on the choice of the metric."""
+"""Sections on all data sets or runs together, and on the choice of the metric."""
 
 import math
 from collections.abc import Iterator
@@ -23,18 +23,19 @@ from abstain.report.subjects.comparison.tables import (
 from abstain.report.subjects.comparison.verdict import agreement_sentence
 from abstain.tables import split_name
 
-#: Minimum number of runs for which bootstrap intervals over runs have about their nominal coverage.
+#: Minimum number of runs for bootstrap intervals over runs with about nominal coverage.
 _MIN_SCORES_FOR_INTERVALS = 10
 
-#: With more methods, the table of rank probabilities is below the figure instead of next to it.
+#: Maximum number of methods with the table of rank probabilities beside the figure. For more
+#: methods, the table is below the figure.
 _MAX_METHODS_SIDE_BY_SIDE = 8
 
-#: Longer tables are collapsed.
+#: Maximum number of rows of a table that is not collapsed.
 _MAX_OPEN_ROWS = 4
 
 
 def overall_section(view: DetailView) -> Iterator[doc.Section]:
-    """Yield the section on all data sets or runs; nothing for a single one."""
+    """Yield the section on all data sets or runs if the comparison has more than one."""
     comparison = view.comparison
     boxes = []
     for i, metric in enumerate(comparison.metrics):
@@ -58,7 +59,7 @@ def overall_section(view: DetailView) -> Iterator[doc.Section]:
 
 
 def independence_caution(comparison: Comparison) -> str:
-    """Return the assumption of the tests across data sets or runs; empty without such tests."""
+    """Return the independence assumption of the tests across data sets or runs."""
     if not comparison.mean_ranks:
         return ""
     blocks = comparison.block_kind
@@ -77,6 +78,7 @@ def independence_caution(comparison: Comparison) -> str:
 
 
 def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
+    """Return the figures and tables of one metric over all data sets or runs."""
     across = result.comparison.mean_ranks_of(result.metric)
     if across is None and not result.standings:
         return []
@@ -107,7 +109,7 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
 
 
 def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
-    """Return the figure of rank probabilities with its tables next to it or below it."""
+    """Return the figure of rank probabilities with its tables beside or below the figure."""
     tables = rank_probability_tables(result)
     if not tables:
         return []
@@ -118,7 +120,7 @@ def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
 
 
 def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
-    """Return the table of interquartile means, with the number of values that they use."""
+    """Return the table of interquartile means, with the number of averaged values."""
     aggregates = [a for a in result.comparison.aggregates if a.metric == result.metric]
     if not aggregates:
         return []
@@ -222,6 +224,7 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
 
 
 def _tau_table(comparison: Comparison) -> doc.Table:
+    """Return Kendall's tau between the rankings of each pair of metrics."""
     level = format_percent(comparison.level)
     overall_name = f"all {comparison.block_kind}"
     rows = [
@@ -253,7 +256,7 @@ def _tau_table(comparison: Comparison) -> doc.Table:
 
 
 def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
-    """Yield the table of the similarity of the rankings of resamples; nothing without resamples."""
+    """Yield the table of the similarity of the rankings of resamples, if available."""
     if not comparison.stability:
         return
     rows = [
@@ -276,7 +279,7 @@ def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
 
 
 def _tau_cells(value: float, low: float, high: float) -> tuple[doc.Number, doc.Range]:
-    """Return a tau, without rounding errors, and its range."""
+    """Return Kendall's tau without rounding errors, and the range of tau."""
     return (
         doc.Number(round(value, 12), number_format="two_decimals"),
         doc.Range(low, high, number_format="two_decimals"),

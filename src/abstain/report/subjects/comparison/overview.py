@@ -1,4 +1,4 @@
-"""The first screen of a comparison: the test of each method against the reference."""
+"""First screen of a comparison, with the test of each method against the reference."""
 
 import math
 from collections import Counter
@@ -36,16 +36,17 @@ from abstain.report.formatting import (
 )
 from abstain.report.subjects.comparison.metric_result import MetricResult
 
-#: With more methods, only the rows around the reference are visible.
+#: Maximum number of methods whose rows are all visible. With more methods, only the rows around
+#: the reference are visible.
 _MAX_ROWS: Final = 15
 
-#: Number of visible rows of many methods, and how many of them are above the reference.
+#: Number of visible rows for many methods, and number of rows above the reference.
 _N_VISIBLE_ROWS, _N_ROWS_ABOVE = 12, 5
 
-#: Maximum number of names in a sentence; more methods are counted.
+#: Maximum number of names in a sentence. For more methods, the sentence states their number.
 _MAX_NAMES: Final = 3
 
-#: Largest number of ticks of the axis.
+#: Maximum number of ticks on the axis.
 _MAX_TICKS: Final = 5
 
 _MARK_BY_CONCLUSION: Final[dict[str, Literal["better", "worse"]]] = {
@@ -71,7 +72,7 @@ class Overview:
 
     @cached_property
     def rows(self) -> list[SummaryRow]:
-        """The methods, the best first."""
+        """The rows of the methods, starting with the best method."""
         return self.result.comparison.summary_of(self.result.metric, self.result.data)
 
     @property
@@ -81,11 +82,11 @@ class Overview:
 
     @property
     def is_specified(self) -> bool:
-        """Whether the reference was specified, and is not the best method."""
+        """Whether the caller specified the reference."""
         return bool(self.result.comparison.reference)
 
     def methods_with(self, conclusion: str) -> list[str]:
-        """Return the methods with a conclusion."""
+        """Return the methods with a given conclusion of the test."""
         return [row.method for row in self.rows if row.conclusion == conclusion]
 
     # ------------------------------------------------------------------------------- numbers
@@ -105,7 +106,7 @@ class Overview:
         return format_fixed(row.value, self._value_decimals)
 
     def interval_text(self, row: SummaryRow) -> str:
-        """Format the interval of the value of a method; empty without an interval."""
+        """Format the interval of a method, or return an empty string without an interval."""
         return format_fixed_interval(row.low, row.high, self._value_decimals)
 
     def _difference_text(self, difference: float) -> str:
@@ -127,7 +128,7 @@ class Overview:
         return format_adjusted(row.adjusted, 1 - self.result.comparison.level)
 
     def rank_text(self, row: SummaryRow) -> str:
-        """Format the rank interval of a method; empty if it is unknown."""
+        """Format the rank interval of a method, or return an empty string without ranks."""
         if math.isnan(row.rank_low):
             return ""
         low, high = int(row.rank_low), int(row.rank_high)
@@ -135,7 +136,7 @@ class Overview:
 
     # -------------------------------------------------------------------------------- answer
     def answer(self) -> tuple[str, ...]:
-        """Return the answer in one or two sentences; empty without tests."""
+        """Return the answer in one or two sentences, or no sentences without tests."""
         n_others = len(self.rows) - 1
         worse = self.methods_with("significantly worse")
         better = self.methods_with("significantly better")
@@ -178,7 +179,7 @@ class Overview:
     def _p_value_details(
         self, worse: Sequence[str], better: Sequence[str], similar: Sequence[str]
     ) -> str:
-        """Return size and p-value of the difference of the last method that the answer names."""
+        """Return the difference and the p-value of the last method in the answer."""
         names = better or worse or similar
         if len(names) != 1:
             return ""
@@ -190,7 +191,7 @@ class Overview:
 
     # --------------------------------------------------------------------------- key numbers
     def key_numbers(self) -> Iterator[KeyNumber]:
-        """Yield value and rank of the reference, and the numbers of methods by conclusion."""
+        """Yield the value and rank of the reference, and the numbers of methods by conclusion."""
         if not self.rows:
             return
         reference = self.reference
@@ -220,7 +221,7 @@ class Overview:
 
     # -------------------------------------------------------------------------------- tables
     def blocks(self, *, is_complete: bool = False) -> Iterator[Block]:
-        """Yield the table of the methods around the reference, the others collapsed, and a note."""
+        """Yield the methods around the reference, the collapsed other methods, and a note."""
         visible = slice(0, len(self.rows)) if is_complete else self._visible_rows()
         above, below = self.rows[: visible.start], self.rows[visible.stop :]
         if above:
@@ -245,6 +246,7 @@ class Overview:
         return Span(title, "strong"), " ", Span(self._family_text(), "plain")
 
     def _family_text(self) -> str:
+        """Return the reference, the adjustment and the number of tests as one text."""
         n_tests = self.reference.n_tests
         if not n_tests:
             return "no tests"
@@ -259,7 +261,7 @@ class Overview:
 
     @property
     def adjustment(self) -> str:
-        """The method of the adjustment."""
+        """Name of the method of adjustment for multiple comparisons."""
         pairs = self.result.pairs
         return (
             "Bonferroni's method"
@@ -289,6 +291,7 @@ class Overview:
         return Table(columns, (group,), title=title, caption=caption, layout="forest")
 
     def _forest_row(self, row: SummaryRow) -> Row:
+        """Return the row of a method, with its difference from the reference as a line."""
         is_reference = row.conclusion == "reference"
         mark = IntervalMark(
             math.nan if is_reference else row.difference,
@@ -318,7 +321,7 @@ class Overview:
         return Number(row.adjusted, display_text=self._p_text(row))
 
     def _axis(self, rows: Sequence[SummaryRow]) -> Axis:
-        """Return an axis for the differences of these rows and 0."""
+        """Return an axis that contains 0 and the differences of the given rows."""
         numbers = [
             x
             for row in rows
@@ -399,7 +402,7 @@ class Overview:
         return " ".join(sentences)
 
     def summary_table(self, *, is_complete: bool) -> Iterator[Block]:
-        """Yield the table for a terminal or a notebook, and a line on the omitted methods."""
+        """Yield the table for a terminal or a notebook, and the number of omitted methods."""
         visible = slice(0, len(self.rows)) if is_complete else self._visible_rows()
         level = format_percent(self.reference.level)
         p_name = "Adj. p" if self.result.comparison.is_adjusted else "p"
@@ -430,7 +433,7 @@ class Overview:
 
 
 def quote(name: str) -> str:
-    """Return a name, in quotation marks if it contains spaces."""
+    """Return a name, with quotation marks around a name that contains spaces."""
     return f"\u201c{name}\u201d" if " " in name or not name else name
 
 
@@ -441,7 +444,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def _count_text(names: Sequence[str], n_others: int) -> str:
-    """Return the methods of a clause: the only one, all others, or their number."""
+    """Return the subject of a clause, as a single method, all others, or a number of methods."""
     if len(names) == 1:
         return quote(names[0]) if n_others <= 2 else f"one, {quote(names[0])}"
     if len(names) == n_others:
@@ -472,7 +475,7 @@ def p_equation(text: str, name: str) -> str:
 
 
 def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
-    """Yield the ticks of an axis that contains 0: multiples of 1, 2 or 5 times a power of 10."""
+    """Yield axis ticks at multiples of 1, 2 or 5 times a power of 10."""
     rough_step = (high - low) / _MAX_TICKS
     power = 10.0 ** math.floor(math.log10(rough_step))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough_step)

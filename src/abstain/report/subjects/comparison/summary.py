@@ -1,4 +1,4 @@
-"""The summary of a comparison, for a terminal or a notebook."""
+"""Summary of a comparison for a terminal or a notebook."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from abstain.report.subjects.comparison.overall import independence_caution
 from abstain.report.subjects.comparison.overview import Overview
 from abstain.report.subjects.comparison.verdict import non_inferiority_lines
 
-#: With more tables, each is replaced by a line.
+#: Maximum number of tables. With more tables, the summary has a line for each table.
 _MAX_TABLES = 6
 
 #: Maximum number of methods in a line.
@@ -50,7 +50,7 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
 
 
 def _summary_line(result: MetricResult) -> str:
-    """Return the best methods and those that are not significantly different, in one line."""
+    """Return a line with the best methods and the methods that do not differ significantly."""
     methods = [estimate.method for estimate in result.ranked]
     best = [m for m in methods if result.comparison_with_best[m] == "best"]
     tied = [m for m in methods if result.comparison_with_best[m] == "not told apart"]
@@ -66,6 +66,7 @@ def _summary_line(result: MetricResult) -> str:
 
 
 def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
+    """Return the explanation of intervals and significance below the summary."""
     test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
     if not has_tables:

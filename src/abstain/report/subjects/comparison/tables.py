@@ -1,4 +1,4 @@
-"""Tables of a comparison: for one metric on one data set, and the table of a paper."""
+"""Tables of a comparison for one metric on one data set, and the table for a paper."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,21 +35,22 @@ from abstain.report.subjects.comparison.verdict import (
     non_inferiority_claim,
 )
 
-#: Maximum number of names in a cell; more methods are counted.
+#: Maximum number of names in a cell. For more methods, the cell contains their number.
 _MAX_NAMES = 4
 
 #: Number of pairs that are visible without scrolling.
 _MAX_PAIRS_WITHOUT_SCROLLING = 12
 
-#: With more pairs, a table contains only the pairs of the best method.
+#: Maximum number of pairs in a table. With more pairs, a table contains only the pairs of the best
+#: method.
 _MAX_PAIRS = 300
 
-#: With more ranks, the table of rank probabilities has no column for each rank.
+#: Maximum number of ranks with a column in the table of rank probabilities.
 _MAX_RANK_COLUMNS = 25
 
 
 def overview_table(comparison: Comparison) -> Table:
-    """Return the best method for each metric and data set, and how the others compare with it."""
+    """Return the best method per metric and data set, and the tests of the other methods."""
     rows: list[tuple[Cell, ...]] = []
     for result in metric_results(comparison):
         best = result.ranked[0] if result.ranked else None
@@ -84,14 +85,14 @@ def overview_table(comparison: Comparison) -> Table:
 
 
 def _names_or_count(names: Sequence[str]) -> str | None:
-    """Return a few names, or the number of many methods."""
+    """Return the names of a few methods, or the number of many methods."""
     if len(names) > _MAX_NAMES:
         return f"{len(names)} others"
     return ", ".join(names) or None
 
 
 def values_table(result: MetricResult) -> Table:
-    """Return all numbers of all methods, the best first."""
+    """Return all numbers of all methods, starting with the best method."""
     failure_counts = unique(format_count(e.failures) for e in result.ranked)
     has_failures = len(failure_counts) > 1
     has_notes = any(e.note for e in result.ranked)
@@ -146,6 +147,7 @@ def _reference_cells(row: SummaryRow | None, result: MetricResult) -> tuple[Cell
 
 
 def _values_caption(result: MetricResult, failure_counts: Sequence[str]) -> str:
+    """Return the caption with the metric, the numbers of samples and the interval method."""
     if not result.ranked:
         return result.label
     caption = f"{result.label}; {format_count(result.ranked[0].n)} samples"
@@ -159,7 +161,7 @@ def _values_caption(result: MetricResult, failure_counts: Sequence[str]) -> str:
 
 # --------------------------------------------------------------------------------------- pairs
 def pairs_by_test(result: MetricResult) -> list[list[PairedDifference]]:
-    """Return the pairs for each test, the deciding test first."""
+    """Return the pairs for each test, starting with the deciding test."""
     comparison, key = result.comparison, (result.metric, result.data)
     return [comparison.pairs_of(*key, test) for test in comparison.tests_of(*key)]
 
@@ -170,7 +172,7 @@ def displayed_share_of_pairs(n_methods: int) -> float:
 
 
 def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Table:
-    """Return the pairs of one test; with many methods, only the pairs of the best method."""
+    """Return the pairs of one test. With many methods, return the pairs of the best method."""
     test = pairs[0]
     common_note = shared_note(pairs)
     notes = [common_note] if common_note else []
@@ -214,13 +216,13 @@ def _superiority_column(result: MetricResult) -> Column:
 
 
 def shared_note(pairs: Sequence[PairedDifference]) -> str:
-    """Return the note of all pairs if they have the same one; otherwise an empty string."""
+    """Return the note that all pairs share, or an empty string for different notes."""
     notes = unique(p.note for p in pairs)
     return capitalize_first(notes[0].rstrip(".")) if len(notes) == 1 else ""
 
 
 def _p_value_headers(result: MetricResult) -> tuple[str, ...]:
-    """Return the headers of the p-values: only one without adjustment."""
+    """Return the headers of the columns of raw and adjusted p-values."""
     return ("p", "Adjusted p") if result.comparison.is_adjusted else ("p",)
 
 
@@ -234,6 +236,7 @@ def _p_value_cells(
 
 
 def _pair_row(p: PairedDifference, result: MetricResult, *, has_note: bool) -> tuple[Cell, ...]:
+    """Return the row of a pair with its difference, interval and p-values."""
     better: Cell = Span(p.better, "strong") if p.better else Span("neither", "muted")
     return (
         p.first,
@@ -248,7 +251,7 @@ def _pair_row(p: PairedDifference, result: MetricResult, *, has_note: bool) -> t
 
 
 def non_inferiority_table(result: MetricResult) -> Table | None:
-    """Return the non-inferiority tests against the reference; None without a margin."""
+    """Return the non-inferiority tests against the reference, or None without a margin."""
     if not result.non_inferiority_rows:
         return None
     claim = non_inferiority_claim(result.non_inferiority_rows[0], has_quotes=False)
@@ -276,7 +279,7 @@ def non_inferiority_table(result: MetricResult) -> Table | None:
 
 # --------------------------------------------------------------------------------------- ranks
 def rank_probability_tables(result: MetricResult) -> list[Table]:
-    """Return a table of rank probabilities for each method of computing them."""
+    """Return a table of rank probabilities for each method of computation."""
     key = (result.metric, result.data)
     sources = unique(s.source for s in result.comparison.standings if (s.metric, s.data) == key)
     return [
@@ -286,6 +289,7 @@ def rank_probability_tables(result: MetricResult) -> list[Table]:
 
 
 def _rank_probability_table(result: MetricResult, standings: Sequence[Standing]) -> Table:
+    """Return the rank probabilities of each method, with the mean rank."""
     source = standings[0].source
     # Over all data sets, the mean of the ranks per data set differs from the mean overall rank.
     is_mean_of_ranks = result.data is None and "rank then aggregate" in source

@@ -24,18 +24,18 @@ from abstain.report.subjects.comparison.overview import Overview, quote
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
 
-#: Maximum number of methods for which the number of data sets with a significant result is given.
+#: Maximum number of methods whose number of data sets with a significant result is given.
 _MAX_METHODS_WITH_COUNTS = 4
 
-#: Maximum number of further methods for which the number of data sets with the best value is given.
+#: Maximum number of further methods whose number of best data sets is given.
 _MAX_WINNERS = 3
 
-#: Two rankings with at least this Kendall's tau are called similar.
+#: Minimum Kendall's tau of two rankings that are called similar.
 _MIN_TAU_SIMILAR = 0.8
 
 
 def comparison_answer(comparison: Comparison) -> list[str]:
-    """Return the answer in one or two sentences; sentences without numbers are omitted."""
+    """Return the answer in one or two sentences, and omit sentences without numbers."""
     metric = comparison.metrics[0]
     results = list(metric_results(comparison, [metric]))
     overview = Overview(main_result(comparison))
@@ -57,7 +57,7 @@ def comparison_answer(comparison: Comparison) -> list[str]:
 
 
 def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
-    """Yield the most important numbers by the first metric."""
+    """Yield the most important numbers of the first metric."""
     if comparison.reference or len(comparison.data) == 1:
         yield from Overview(main_result(comparison)).key_numbers()
         return
@@ -95,6 +95,7 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 
 # -------------------------------------------------------------------------- several data sets
 def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
+    """Return sentences on the leader and on the tests over several data sets."""
     n_best = Counter(method for result in results for method in result.best_methods)
     title = results[0].title
     estimates = [estimate for result in results for estimate in result.estimates]
@@ -137,7 +138,7 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
 
 # -------------------------------------------------------------------------------- two metrics
 def agreement_sentence(comparison: Comparison, metric: str) -> str:
-    """Return the agreement of a metric with the first one on the ranking; empty if unknown."""
+    """Return a sentence on the similarity of two rankings by different metrics."""
     reference = comparison.metrics[0]
     data = None if len(comparison.data) > 1 else comparison.data[0]
     taus = [
@@ -160,13 +161,13 @@ def agreement_sentence(comparison: Comparison, metric: str) -> str:
 
 # ------------------------------------------------------------------------------ non-inferiority
 def non_inferiority_claim(row: NonInferiorityRow, *, has_quotes: bool = True) -> str:
-    """Return the tested claim: at most by the margin worse than the reference."""
+    """Return the tested claim, which is that a method is worse by at most the margin."""
     reference = f"“{row.reference}”" if has_quotes else row.reference
     return f"at most {row.margin:g} worse than {reference}"
 
 
 def non_inferiority_line(row: NonInferiorityRow, p_name: str = "adjusted p") -> str:
-    """Describe the test of one method: difference, bound, p-value and conclusion.
+    """Describe the difference, the bound, the p-value and the conclusion for one method.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def _bound_text(row: NonInferiorityRow) -> str:
 
 
 def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) -> list[str]:
-    """Return a line for each method compared with the reference, or one for each result."""
+    """Return a line for each non-inferiority test, or a line for each result."""
     lines = []
     for result in results:
         rows = result.non_inferiority_rows
@@ -219,7 +220,7 @@ def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) ->
 
 
 def non_inferiority_sentence(results: Sequence[MetricResult]) -> str:
-    """Return the conclusion of the non-inferiority tests of one metric; empty without tests."""
+    """Return the conclusion of the non-inferiority tests of one metric, if there are tests."""
     rows = [row for result in results for row in result.non_inferiority_rows]
     if not rows:
         return ""
@@ -243,7 +244,7 @@ def non_inferiority_sentence(results: Sequence[MetricResult]) -> str:
 
 
 def common_margin_caution(comparison: Comparison) -> str:
-    """Return a caution that all metrics have the same margin; empty if it does not apply."""
+    """Return a caution if the tests of several metrics use the same margin."""
     if len({row.metric for row in comparison.non_inferiority}) < 2:
         return ""
     margin = f"{comparison.non_inferiority[0].margin:g}"

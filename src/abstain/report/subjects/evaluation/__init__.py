@@ -1,1 +1,1 @@
-"""An evaluation: the numbers of every score on every part of the data, and their charts."""
+"""Report of an evaluation, with the metrics and charts of every score on every split."""

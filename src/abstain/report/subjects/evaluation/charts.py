@@ -1,4 +1,4 @@
-"""Charts of an evaluation: their data and their Vega-Lite specifications."""
+"""Data and Vega-Lite specifications of the charts of an evaluation."""
 
 import math
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from abstain.typing import Array
 #: A JSON object.
 Json = dict[str, Any]
 
-#: Maximum number of vertices of a curve and of all curves of a page; minimum for a curve.
+#: Maximum number of vertices of one curve and of all curves of a page, and minimum for one curve.
 _MAX_VERTICES = 400
 _MAX_PAGE_VERTICES = 1_800
 _MIN_VERTICES = 40
 
-#: Maximum number of points of all bands of a page; minimum for a band.
+#: Maximum number of points of all bands of a page, and minimum for one band.
 _MAX_PAGE_BAND_POINTS = 500
 _MIN_BAND_POINTS = 16
 _BAND_DIGITS = 4
@@ -34,13 +34,14 @@ _BAND_DIGITS = 4
 #: Maximum number of values for the groups of all cases of a page.
 _MAX_PAGE_GROUP_NUMBERS = 20_000
 
-# Significant digits. Thresholds have more, because thresholds near 1 are close to each other.
+# Significant digits. Thresholds have more digits, because thresholds near 1 are close to each
+# other.
 _DIGITS = 6
 _THRESHOLD_DIGITS = 9
 
 
 def chart_data(lookup: ResultLookup) -> dict[str, Any]:
-    """Return the thinned curves of every split and score; the cases refer to these by index."""
+    """Return the thinned curves of every split and score, which cases reference by index."""
     n_vertices = max(
         _MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // max(len(lookup.cases), 1))
     )
@@ -55,6 +56,7 @@ def chart_data(lookup: ResultLookup) -> dict[str, Any]:
 
 
 def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict[str, Any]:
+    """Return the curves of one split and score as lists for JSON."""
     data: dict[str, Any] = {
         "split": lookup.split_index[case.split],
         "score": lookup.score_index[case.score],
@@ -78,7 +80,8 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
 def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
     """Return the counts at the vertices of the thinned curve, from which the page derives the risk.
 
-    With weights, the counts do not determine coverage and selective risk, which are then included.
+    With weights, the counts do not determine coverage and selective risk. The data of weighted
+    samples therefore include coverage and selective risk.
     """
     thinned = thin(case.selective, vertices=n_vertices)
     data: dict[str, list[Any]] = {
@@ -114,7 +117,7 @@ def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[
 
 
 def _band_data(band: RiskCoverageBand, max_points: int) -> dict[str, list[Any]]:
-    """Return the band of the selective risk; for the generalized risk, multiply it by coverage."""
+    """Return the selective-risk band, which times coverage is the generalized-risk band."""
     size = band.coverage.size
     indices = np.linspace(0, size - 1, min(max_points, size)).round().astype(np.int64)
     has_simultaneous = band.coverage[indices] >= band.simultaneous_from
@@ -155,7 +158,7 @@ def _rounded_list(values: Array, digits: int = _DIGITS) -> list[float | None]:
 
 
 def _round_significant(value: float, digits: int) -> float | int | None:
-    """Round a number for JSON; NaN and infinite values are None."""
+    """Round a number for JSON, where None represents NaN and infinite values."""
     if not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
@@ -163,14 +166,15 @@ def _round_significant(value: float, digits: int) -> float | int | None:
 
 
 # ------------------------------------------------------------------------------- specifications
-# Vega-Lite as plain JSON: https://vega.github.io/vega-lite/docs. The tests validate the
+# The specifications are plain JSON (https://vega.github.io/vega-lite/docs). The tests validate the
 # specifications against the schema. Colors are CSS variables of the page, so a chart works with the
 # light and the dark color scheme and in print.
 _HEIGHT = 340
 _COVERAGE = "Coverage: share of accepted samples"
 _INK, _MUTED, _GRID = "var(--ink)", "var(--muted)", "var(--grid)"
 _UNIT_SCALE: Final[Json] = {"domain": [0, 1], "nice": False}
-# The page sets `top`: a high risk of the first few accepted samples would flatten the curve.
+# The page sets `top`, because a high risk of the first few accepted samples would flatten the
+# curve.
 _RISK_SCALE: Final[Json] = {"zero": True, "nice": True, "domainMax": {"expr": "top"}}
 _RELIABILITY_SCALE: Final[Json] = {
     "domain": [-0.03, 1.03],
@@ -180,7 +184,7 @@ _RELIABILITY_SCALE: Final[Json] = {
 #: Name of the layer with the point next to the pointer, to which both selections belong.
 _POINTER_LAYER = "dots"
 
-# Without Ctrl, the wheel scrolls the page, and so does a finger: a chart must not capture these
+# The mouse wheel without Ctrl and a finger scroll the page. A chart must not capture these
 # gestures. The buttons below the chart are an alternative.
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
@@ -203,10 +207,11 @@ def _clipped_mark(kind: str, **style: Any) -> Json:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Encodings that the layers of a chart share: axes, and color and dashes of each score.
+    """Encodings that all layers of a chart share, which are the axes and the line styles.
 
     The datasets of the page contain the fields of `x` and `y` and the name of the score.
-    `first_color` is the index of the color of the first score: splits have the colors before it.
+    The `first_color` is the color index of the first score. Splits have the colors with smaller
+    indices.
     """
 
     scores: list[str]
@@ -216,7 +221,7 @@ class _Axes:
     first_color: int = 0
 
     def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
-        """Return a layer that draws a dataset; `channels` override the shared encodings."""
+        """Return a layer that draws a dataset, where `channels` override the shared encodings."""
         encoding = {"x": self.x, "y": self.y, "color": self.color, **channels}
         return {"data": {"name": data or self.data}, "mark": mark, "encoding": encoding}
 
@@ -271,11 +276,13 @@ def risk_coverage_chart(
 ) -> Json:
     """Return the chart of the selective or the generalized risk by coverage.
 
-    The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
-    score), ``reference`` (x, y: the risk of a random confidence score) and ``selected`` (coverage,
-    risk, score: the working point of the slider). If there are bands with the confidence `level`
-    (such as "95%"), it also sets ``bands`` (coverage, risk_low, risk_high, score; pointwise) and
-    ``edges`` (coverage, risk, end, score; simultaneous).
+    The page sets the datasets of the chart. The dataset ``curves`` contains coverage, risk,
+    threshold, accepted, failures, usable and score. The dataset ``reference`` contains the risk y
+    of a random confidence score at the coverage x. The dataset ``selected`` contains coverage, risk
+    and score at the operating point of the slider. With bands of the confidence `level` (such as
+    "95%"), the page also sets two datasets. The dataset ``bands`` contains coverage, risk_low,
+    risk_high and score of the pointwise bands. The dataset ``edges`` contains coverage, risk, end
+    and score of the simultaneous bands.
     """
     y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
@@ -298,7 +305,7 @@ def risk_coverage_chart(
 
 
 def _working_point_layers(axes: _Axes) -> list[Json]:
-    """Return the layers of the working point: a vertical line and a point."""
+    """Return the layers with the vertical line and the point of the operating point."""
     rule = {
         "data": {"name": "selected"},
         "mark": _clipped_mark("rule", color=_INK, strokeWidth=1, opacity=0.6),
@@ -311,7 +318,7 @@ def _working_point_layers(axes: _Axes) -> list[Json]:
 
 
 def _band_layers(axes: _Axes) -> list[Json]:
-    """Return the layers of the pointwise band (an area) and the simultaneous band (edges)."""
+    """Return the layers of the pointwise band as an area and the simultaneous band as lines."""
     area = {
         "data": {"name": "bands"},
         "mark": _clipped_mark("area", opacity={"expr": "band_opacity"}),
@@ -337,7 +344,7 @@ def _band_layers(axes: _Axes) -> list[Json]:
 
 
 def reliability_chart(scores: list[str], *, first_color: int = 0) -> Json:
-    """Return the reliability diagram: accuracy by mean confidence, for each bin."""
+    """Return the reliability diagram of the accuracy by the mean confidence of each bin."""
     x, y = (
         _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
         for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
@@ -402,7 +409,7 @@ _TOOLTIPS = {
 
 
 def _chart(layers: list[Json], description: str) -> Json:
-    """Return the chart of some layers; the last one is the point next to the pointer."""
+    """Return the chart of the given layers, with the point next to the pointer on top."""
     pointer_selection = {
         "type": "point",
         "on": "pointerover",
@@ -418,7 +425,7 @@ def _chart(layers: list[Json], description: str) -> Json:
         "params": [
             {"name": "near", "select": pointer_selection, "views": [_POINTER_LAYER]},
             {"name": "zoom", "select": zoom_selection, "bind": "scales", "views": [_POINTER_LAYER]},
-            # Set by the page: upper limit of the risk axis and opacity of the bands.
+            # The page sets the upper limit of the risk axis and the opacity of the bands.
             {"name": "top", "value": 1},
             {"name": "band_opacity", "value": 0.16},
         ],

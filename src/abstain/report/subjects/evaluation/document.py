@@ -1,4 +1,4 @@
-"""The document of an evaluation: sections, charts and glossary."""
+"""Report of an evaluation, with its sections, charts and glossary."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -60,12 +60,13 @@ _MAX_SCORE_NAMES: Final = 6
 _MAX_CURVES: Final = 5
 _MAX_VERTICES: Final = 200
 
-#: With more scores, bands are hidden initially, because they overlap.
+#: Maximum number of scores with visible bands. More bands are hidden initially, because they
+#: overlap.
 _MAX_SCORES_WITH_BANDS: Final = 3
 
 
 def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> doc.Document:
-    """Return the document of an evaluation."""
+    """Build the report of an evaluation of confidence scores."""
     lookup = ResultLookup(evaluation)
     return doc.Document(
         options.title or evaluation_title(lookup),
@@ -98,9 +99,9 @@ def _names(lookup: ResultLookup) -> Iterator[str]:
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
-    """Yield the notes; warnings about built-in scores that are not the best become notes.
+    """Yield the notes, including warnings about built-in scores that are not the best.
 
-    They do not change the interpretation of the answer.
+    Warnings about scores that are not the best do not change the interpretation of the answer.
     """
     best_scores = {result.score for result in lookup.best_results.values()}
     important = best_scores | lookup.evaluation.column_scores | {""}
@@ -109,7 +110,8 @@ def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
 
 
 def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
-    # Results and cases have the same counts; an evaluation without curves has no cases.
+    """Yield the properties of the data and of the evaluation."""
+    # The counts come from the results, because an evaluation without curves has no cases.
     records: Iterator[Result | ScoreCurves] = chain(
         lookup.evaluation.results, lookup.evaluation.curves
     )
@@ -132,7 +134,7 @@ def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
 
 
 def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield all metrics if they are requested, what the summary omits, and one curve."""
+    """Yield the requested metrics, the reference to omitted numbers, and one curve."""
     has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
     if has_requested_metrics and not options.full:
         yield tables.requested_table(lookup)
@@ -173,7 +175,7 @@ def _curve_series(case: ScoreCurves) -> Series:
 
 
 def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the visible sections, then the collapsed ones."""
+    """Yield the visible sections, and then the collapsed sections."""
     if lookup.has_several_splits and len(lookup.scores) > 1 and lookup.key_metric:
         yield _all_scores_section(lookup)
     yield from _calibration_section(lookup)
@@ -220,6 +222,7 @@ def _controls(lookup: ResultLookup) -> doc.Controls:
 
 # -------------------------------------------------------------------------------- visible sections
 def _all_scores_section(lookup: ResultLookup) -> doc.Section:
+    """Return the section with a table of all scores."""
     notes = []
     if tests := lookup.evaluation.tests:
         scope = f"all {format_count(len(tests.differences))} pairs"
@@ -244,7 +247,7 @@ _MAX_CALIBRATION_ROWS: Final = 8
 
 
 def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
-    """Yield the calibration of the first probability score of each split, or of all scores."""
+    """Yield the calibration of the first probability score of each split or of all scores."""
     cases: dict[object, ScoreCurves] = {}
     for case in lookup.evaluation.curves:
         if case.reliability is not None:
@@ -291,12 +294,13 @@ _METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
 
 # ---------------------------------------------------------------------------------------- charts
 def _band_level(lookup: ResultLookup) -> str:
-    """Return the confidence level of the bands as a percentage; empty without bands."""
+    """Return the confidence level of the bands as a percentage, if there are bands."""
     bands = [case.band for case in lookup.evaluation.curves if case.band is not None]
     return next((format_percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
 def _curves_section(lookup: ResultLookup) -> doc.Section:
+    """Return the section with the interactive risk-coverage charts."""
     bands, zero_one = _band_level(lookup), lookup.evaluation.is_binary
     texts = _ERROR_CHART_TEXTS if zero_one else _LOSS_CHART_TEXTS
     pair = tuple(
@@ -381,6 +385,7 @@ def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
 
 
 def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
+    """Yield the reliability diagram as a chart if the evaluation contains probabilities."""
     if all(case.reliability is None for case in lookup.evaluation.curves):
         return
     yield doc.Prose(_RELIABILITY_LEAD, "lead")
@@ -395,6 +400,7 @@ def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 
 def _cwsa_section(lookup: ResultLookup) -> doc.Section:
+    """Return the section with the charts of metrics that depend on a threshold."""
     text_by_title = {"CWSA": "Mean over all samples.", "CWSA+": "Mean over the accepted samples."}
     pair = tuple(
         doc.Chart(
@@ -424,6 +430,7 @@ def _cwsa_section(lookup: ResultLookup) -> doc.Section:
 
 # --------------------------------------------------------------------------------------- numbers
 def _metrics_section(lookup: ResultLookup) -> doc.Section:
+    """Return the section with the tables of all metrics."""
     return doc.Section(
         "numbers",
         "All metrics",
@@ -436,6 +443,7 @@ def _metrics_section(lookup: ResultLookup) -> doc.Section:
 
 
 def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
+    """Yield the explanation of the numbers in the tables."""
     yield (
         "All values are fractions between 0 and 1 unless the glossary states another range. Arrows "
         "point to better values. In the explanations, x is the value. “Ties” is the range over all "
@@ -455,6 +463,7 @@ def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
 
 # -------------------------------------------------------------------------------------- glossary
 def _glossary_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
+    """Yield the glossary of metrics, scores and intervals."""
     level = lookup.level
     meanings = {
         title: meaning
@@ -485,6 +494,7 @@ def _glossary_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 
 def _interval_entries(lookup: ResultLookup) -> Iterator[doc.GlossaryEntry]:
+    """Yield glossary entries for the methods of the intervals."""
     for form, titles in metrics_by_interval_method(lookup.evaluation.results).items():
         yield doc.GlossaryEntry(form[:1].upper() + form[1:], "; ".join(titles))
     if reasons := reasons_without_interval(lookup.evaluation.results):

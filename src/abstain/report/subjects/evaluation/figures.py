@@ -1,4 +1,4 @@
-"""Line charts of an evaluation: risk-coverage curves and reliability diagrams."""
+"""Line charts of an evaluation for risk-coverage curves and reliability diagrams."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,8 +16,8 @@ MARKED_COVERAGE: Final = 0.8
 MIN_BIN_COUNT: Final = 20
 
 _MAX_VERTICES: Final = 120
-#: The risk of the first accepted samples varies strongly: it is not drawn, and that of a few more
-#: does not determine the axis.
+#: The risk of the first accepted samples varies strongly. The lines therefore omit the first
+#: samples, and a few further samples do not determine the axis.
 _MIN_DRAWN_COVERAGE: Final = 0.02
 _MIN_COVERAGE_FOR_AXIS: Final = 0.05
 
@@ -33,7 +33,7 @@ def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
 
 
 def max_risk(lines: Sequence[doc.ChartLine]) -> float:
-    """Return the end of the risk axis."""
+    """Return the upper limit of the risk axis."""
     risks = [
         y
         for line in lines

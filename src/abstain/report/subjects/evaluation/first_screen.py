@@ -1,4 +1,4 @@
-"""First screen of an evaluation: title, answer, key numbers, key table and key figure."""
+"""First screen of an evaluation, with the title, key numbers, key table and key figure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from abstain.report.subjects.evaluation.figures import MARKED_COVERAGE, max_risk
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.typing import Split
 
-#: Maximum number of rows of the key table; the table of all scores has the others.
+#: Maximum number of rows of the key table. The table of all scores contains all rows.
 MAX_KEY_ROWS: Final = 12
 #: Number of curves that are visible initially, and maximum number of curves of the key figure.
 _N_VISIBLE_CURVES: Final = 3
@@ -42,7 +42,7 @@ class FixedFormat:
 
     @classmethod
     def of(cls, results: Iterable[Result | None], *, is_binary: bool) -> "FixedFormat":
-        """Return the format for some results of one metric, according to their intervals."""
+        """Return the format for some results of one metric, with decimals from the intervals."""
         available = [result for result in results if result is not None]
         is_percent = any(is_share(result.metric.name, is_binary=is_binary) for result in available)
         scale = 100 if is_percent else 1
@@ -61,13 +61,13 @@ class FixedFormat:
         return f"{format_fixed(scale * value, self.decimals, is_signed=is_signed)}{unit}"
 
     def interval(self, low: float, high: float) -> str:
-        """Format an interval; empty without bounds."""
+        """Format an interval, or return an empty string without bounds."""
         scale, unit = (100, "%") if self.is_percent else (1, "")
         text = format_fixed_interval(scale * low, scale * high, self.decimals)
         return f"{text}{unit}" if text else ""
 
     def cell(self, result: Result | None, *, is_best: bool = False) -> doc.Number | None:
-        """Return a result as a cell with its interval as small print."""
+        """Return a result as a cell, with the interval in a small font."""
         if result is None:
             return None
         if result.reason:
@@ -81,7 +81,7 @@ class FixedFormat:
 
 
 def is_share(metric: str, *, is_binary: bool) -> bool:
-    """Return whether a metric is printed as a percentage: accuracy, coverage, share of errors."""
+    """Return whether a metric is a share, which is printed as a percentage."""
     if metric.startswith("coverage@") or metric == CLASSIFIER_METRIC:
         return True
     return is_binary and metric.startswith("selective_risk@")
@@ -105,7 +105,7 @@ def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
 
 # ----------------------------------------------------------------------------------------- title
 def evaluation_title(lookup: ResultLookup) -> str:
-    """Return the title: the numbers of models (or splits) and scores."""
+    """Return the title with the numbers of splits and scores."""
     n_scores = len(lookup.scores)
     scores = f"{n_scores} confidence score{'s' if n_scores > 1 else ''}"
     if n_scores == 1:
@@ -140,7 +140,7 @@ def evaluation_context(lookup: ResultLookup, source: str) -> Iterator[str]:
 
 # ----------------------------------------------------------------------------------- key numbers
 def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
-    """Yield accuracy, key metric, risk at a coverage and coverage at a risk of the best score."""
+    """Yield the accuracy, key metric, selective risk and coverage of the best score."""
     best = lookup.best
     if best is None:
         return
@@ -157,6 +157,7 @@ def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
 
 
 def _key_number(result: Result, owner: str, lookup: ResultLookup) -> doc.KeyNumber:
+    """Return a result as a key number, with the name of its score or split."""
     is_binary = lookup.evaluation.is_binary
     number_format = FixedFormat.of([result], is_binary=is_binary)
     interval = number_format.interval(result.interval.low, result.interval.high)
@@ -188,7 +189,7 @@ def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[do
     """Yield the key table beside the key figure."""
     tables = tuple(_key_tables(lookup))
     if tables and lookup.cases:
-        # Only a page draws the figure.
+        # The figure is only for pages.
         figure = doc.DeferredBlocks(lambda: _key_figure(lookup), role="interactive")
         yield doc.Box((doc.Box(tables, "stack"), doc.Box((figure,))), "overview", role=role)
     elif tables:
@@ -196,6 +197,7 @@ def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[do
 
 
 def _key_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
+    """Yield the key tables for one or several scores and splits."""
     if lookup.best is None:
         return
     if lookup.has_several_splits:
@@ -214,7 +216,7 @@ def _intervals_hint(lookup: ResultLookup) -> tuple[str | doc.Span, ...]:
 
 
 def _split_table(lookup: ResultLookup) -> doc.Table:
-    """Return one row for each split with its best score."""
+    """Return a table with a row for each split and its best score."""
     ranked = list(lookup.best_results.values())
     rows_results = ranked[:MAX_KEY_ROWS]
     reference = ranked[0]
@@ -301,7 +303,7 @@ def difference_cells(
 
 
 def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
-    """Return one row for each score of a split, the best first; equal rankings share a row."""
+    """Return the scores of a split, where scores with equal rankings share a row."""
     key = lookup.key_metric
     rankings = lookup.ranked_scores(split)
     shown = rankings[:MAX_KEY_ROWS]
@@ -312,7 +314,7 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
         if name in lookup.metrics
     ]
     names = [name for name in names if not name.startswith("coverage@")]
-    # Without classes, the confidences usually are stated probabilities.
+    # In data without classes, the confidences usually are stated probabilities.
     if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
         names = [*(name for name in names if not name.startswith("selective_risk@")), "ece"]
     formats = {
@@ -358,7 +360,7 @@ def _without_small_text(cell: doc.Number) -> doc.Number:
 
 
 def _metric_table(lookup: ResultLookup) -> doc.Table:
-    """Return the headline metrics of the only score, one in each row."""
+    """Return the headline metrics of the only score, with a row for each metric."""
     split, score = lookup.splits[0], lookup.scores[0]
     rows: list[tuple[doc.Cell, ...]] = []
     if answered := lookup.evaluation.answered:
@@ -389,7 +391,7 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the thresholds of some coverages of the only score; nothing without curves."""
+    """Yield the thresholds of the only score at some coverages, if there are curves."""
     case = lookup.cases.get((lookup.splits[0], lookup.scores[0]))
     if case is None:
         return
@@ -434,7 +436,7 @@ def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
 
 
 def _coverage_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the risk of the best score of each split at some coverages; nothing without curves."""
+    """Yield the risk of the best score of each split at some coverages, if available."""
     rows = []
     for best in [*lookup.best_results.values()][:MAX_KEY_ROWS]:
         case = lookup.cases.get((best.split, best.score))
@@ -468,7 +470,7 @@ def _risks(case: ScoreCurves, *, is_binary: bool) -> Iterator[doc.Number]:
 
 # ------------------------------------------------------------------------------------ key figure
 def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
-    """Yield the curves of the best score of each split, or of all scores, and buttons for them."""
+    """Yield the curves of the best or of all scores, with buttons that show or hide them."""
     cases = list(_key_cases(lookup))[:_MAX_CURVES]
     if not cases:
         return
@@ -498,7 +500,7 @@ def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 
 def _key_cases(lookup: ResultLookup) -> Iterator[tuple[str, int, ScoreCurves]]:
-    """Yield name, color index and curves of the lines of the key figure, the best first."""
+    """Yield the name, color index and curves of each line, starting with the best score."""
     if lookup.has_several_splits:
         for best in lookup.best_results.values():
             case = lookup.cases.get((best.split, best.score))
@@ -517,7 +519,7 @@ _BASELINES: Final = ("msr", "confidence")
 
 
 def _visible_names(lookup: ResultLookup, names: list[str]) -> list[str]:
-    """Return the names of the initially visible curves: the best ones and the baseline."""
+    """Return the names of the best curves and the baseline, which are visible initially."""
     visible = names[:_N_VISIBLE_CURVES]
     baseline = [name for name in names if set(name.split(", ")) & set(_BASELINES)]
     if not lookup.has_several_splits and baseline and baseline[0] not in visible:

@@ -15,7 +15,7 @@ from abstain.typing import Split
 
 ResultKey = tuple[Split, str, str]
 
-#: Columns whose values are models: those of several input files, and usual names.
+#: Columns whose values are names of models or of input files.
 _MODEL_COLUMNS = frozenset({"file", "model", "method", "classifier", "network"})
 
 #: Metrics that do not depend on the confidence score.
@@ -80,7 +80,7 @@ class ResultLookup:
 
     @property
     def first_score_color(self) -> int:
-        """Index of the color of the first score; several splits have the colors before it."""
+        """Color index of the first score, after the colors of several splits."""
         return len(self.splits) if self.has_several_splits else 0
 
     @property
@@ -90,12 +90,12 @@ class ResultLookup:
 
     @property
     def level(self) -> str:
-        """Confidence level of the intervals as a percentage; empty without intervals."""
+        """Confidence level of the intervals as a percentage, if there are intervals."""
         return interval_level(self.evaluation.results)
 
     @cached_property
     def key_metric(self) -> str:
-        """Name of the metric that ranks the scores; empty without results."""
+        """Name of the metric that ranks the scores, or an empty string without results."""
         tests = self.evaluation.tests
         if tests is not None:
             return tests.metric
@@ -105,9 +105,9 @@ class ResultLookup:
 
     @cached_property
     def best_results(self) -> dict[Split, Result]:
-        """Result of the best score of each split by the key metric, the best split first."""
+        """Result of the best score of each split by the key metric, sorted from the best split."""
         best: dict[Split, Result] = {}
-        # Of scores with equal rankings, only the first is tested.
+        # Only the first of several scores with equal rankings is tested.
         repeated = {score for group in self.rankings for score in group[1:]}
         for result in self.results.values():
             if result.metric.name != self.key_metric or math.isnan(result.value):
@@ -132,7 +132,7 @@ class ResultLookup:
         return tuple(dict.fromkeys(groups))
 
     def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
-        """Return the scores of a split by the key metric, the best first, in groups of rankings."""
+        """Return groups of scores with equal rankings, sorted from the best by the key metric."""
         rankings = [g for g in self.rankings if (split, g[0], self.key_metric) in self.results]
         results = {g: self.results[split, g[0], self.key_metric] for g in rankings}
 
@@ -145,7 +145,7 @@ class ResultLookup:
         return sorted(rankings, key=key)
 
     def is_among_best(self, result: Result, reference: Result) -> bool:
-        """Return whether a test finds no significant difference from the reference, or it is it."""
+        """Return whether a score is the reference or does not differ significantly from it."""
         if (result.split, result.score) == (reference.split, reference.score):
             return True
         difference = self.difference(result.split, result.score, reference)
@@ -162,7 +162,7 @@ class ResultLookup:
         return self.has_several_splits and tests is not None and tests.has_same_samples
 
     def difference(self, split: Split, score: str, reference: Result) -> ScoreDifference | None:
-        """Return the tested difference of a score from a reference; None without a test."""
+        """Return the tested difference of a score from a reference, or None without a test."""
         key = reference.split, reference.score
         if key not in self._differences:
             tests = self.evaluation.tests
@@ -175,7 +175,7 @@ class ResultLookup:
 
     @cached_property
     def split_noun(self) -> str:
-        """Singular noun for the splits: "model" if each one is a file or a model."""
+        """Singular noun for the splits, such as "model" for splits by input file."""
         columns = unique(column for split in self.splits for column, _ in split)
         if len(columns) != 1:
             return "split"
@@ -183,7 +183,7 @@ class ResultLookup:
 
     @cached_property
     def split_labels(self) -> dict[Split, str]:
-        """Short name of each split: its value without a common file extension."""
+        """Short name of each split, without a common file extension."""
         if any(len(split) != 1 for split in self.splits):
             return {split: split_name(split) for split in self.splits}
         values = {split: split[0][1] for split in self.splits}
@@ -201,17 +201,17 @@ class ResultLookup:
         return sorted(pairs, key=lambda pair: (splits[pair[0]], scores[pair[1]]))
 
     def value(self, split: Split, score: str, metric: str) -> float:
-        """Return the value of a metric; NaN if there is no result."""
+        """Return the value of a metric, or NaN without a result."""
         result = self.results.get((split, score, metric))
         return result.value if result else math.nan
 
     def best_scores(self, split: Split, metric: str) -> list[str]:
-        """Return the scores with the best value; several if they are equal."""
+        """Return the scores with the best value, including scores with equal values."""
         return [score for score in self.scores if (split, score, metric) in self.best_keys]
 
 
 def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
-    """Find the best results by split and metric; none if all scores are equal."""
+    """Find the best results by split and metric, unless all scores are equal."""
     competitors: dict[tuple[Split, str], list[Result]] = {}
     for result in results.values():
         if not math.isnan(result.value):
@@ -239,14 +239,15 @@ def _rounded_value(result: Result) -> float:
 
 
 def interval_level(results: Iterable[Result]) -> str:
-    """Return the confidence level of the intervals as a percentage; empty without intervals."""
+    """Return the confidence level of the intervals as a percentage, if there are intervals."""
     return next((format_percent(r.interval.level) for r in results if r.interval.exists), "")
 
 
 def interval_note(result: Result) -> str:
-    """Return the note on the interval of a result, or the reason why it has none.
+    """Return the note on the interval of a result, or the reason for a missing interval.
 
-    The note is empty for undefined results, because their reason is printed instead.
+    The note of an undefined result is empty, because the report prints the reason for the undefined
+    value.
     """
     if result.reason or not result.interval.note:
         return ""
@@ -255,7 +256,7 @@ def interval_note(result: Result) -> str:
 
 
 def interval_clause(result: Result) -> str:
-    """Return the interval of a result as a clause for a sentence; empty without an interval."""
+    """Return the interval of a result as a clause, or an empty string without an interval."""
     bounds = format_interval(result.interval.low, result.interval.high)
     return f", {format_percent(result.interval.level)} interval {bounds}" if bounds else ""
 

@@ -14,7 +14,7 @@ from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.report.subjects.evaluation.verdict import find_best_score
 from abstain.tables import split_name
 
-#: Maximum number of samples of a page, and minimum for each score and kind.
+#: Maximum number of samples of a page, and minimum number for each score and kind.
 _MAX_PAGE_SAMPLES: Final = 200
 _MIN_SAMPLES: Final = 4
 #: Maximum number of rows of a table of contributions.
@@ -34,14 +34,14 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """Section with the extreme samples of every score and split, and menus to filter them."""
+    """Section with the extreme samples of every score and split, and with menus as filters."""
 
     lookup: ResultLookup
     images: SampleImages
 
     @cached_property
     def class_names(self) -> dict[str, tuple[str, ...]]:
-        """Classes of the samples for the menus, by role: "label" or "prediction"."""
+        """Classes of the samples for the menus, by the role "label" or "prediction"."""
         samples = [*chain.from_iterable(map(_extreme_samples, self.lookup.cases.values()))]
         names_by_role = {
             role: unique(getattr(sample, role) for sample in samples) for role in _ROLES
@@ -73,6 +73,7 @@ class SampleBrowser:
         )
 
     def _choices(self) -> Iterator[doc.Choice]:
+        """Yield the menus for the split, the score and the classes of the samples."""
         lookup = self.lookup
         if lookup.has_several_splits:
             splits = tuple(
@@ -88,6 +89,7 @@ class SampleBrowser:
             yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
 
     def _box(self, case: ScoreCurves) -> doc.Box:
+        """Return the tables of extreme samples of one split and score."""
         tags = {
             "split": str(self.lookup.split_index[case.split]),
             "by": str(self.lookup.score_index[case.score]),
@@ -105,7 +107,7 @@ class SampleBrowser:
         return doc.Box(tables, "pair", tags)
 
     def _contributions(self) -> Iterator[doc.Box]:
-        """Yield the shares of classes and groups in the AUGRC, a column for each score."""
+        """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
         for split, index in self.lookup.split_index.items():
             cases = [case for case in self.lookup.cases.values() if case.split == split]
             suffix = f" ({split_name(split)})" if self.lookup.has_several_splits else ""
@@ -114,6 +116,7 @@ class SampleBrowser:
                 yield doc.Box(tables, tags={"split": str(index)})
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
+        """Return a table of samples, with columns for the available data only."""
         has_images = any(sample.id in self.images.sources for sample in samples)
         has_classes = any(sample.prediction for sample in samples)
         has_probability = any(sample.probability is not None for sample in samples)
@@ -150,6 +153,7 @@ class SampleBrowser:
     def _cells(
         self, sample: ExtremeSample, *, has_images: bool, has_classes: bool
     ) -> Iterator[doc.Cell]:
+        """Yield the cells of a sample in the order of the columns."""
         yield sample.id
         if has_images:
             source = self.images.sources.get(sample.id, "")
@@ -168,13 +172,14 @@ def _extreme_samples(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
 
 
 def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table]:
-    """Yield the contributions of classes and of groups, if there are several of them."""
+    """Yield the contributions of several classes and of several groups to the AUGRC."""
     for kind, subsets in (("class", case.by_class), ("group", case.by_group)):
         if len(subsets) > 1 and case.failures:
             yield _contribution_table(kind, subsets, case_name)
 
 
 def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name: str) -> doc.Table:
+    """Return the largest contributions of classes or groups to the AUGRC."""
     headers = ("Samples", "Share of samples", "Share of AUGRC", "Contribution to AUGRC")
     n_remaining = len(subsets) - _MAX_ROWS
     return doc.Table(
@@ -229,7 +234,8 @@ def _percent(share: float) -> str:
 
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
-    # More silent failures than expected from the number of samples.
+    """Return the share and the contribution of a class or group as cells."""
+    # A share in the AUGRC above the share of samples is bold.
     is_overrepresented = subset.share > subset.sample_share
     share = (
         doc.Span(format_number(subset.share), "strong")

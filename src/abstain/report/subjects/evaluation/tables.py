@@ -1,4 +1,4 @@
-"""Tables of an evaluation: overview, all metrics, terminal and paper."""
+"""Tables of an evaluation for pages, terminals and papers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -60,12 +60,12 @@ def _direction(result: Result) -> Literal["lower", "higher"]:
 
 
 # ---------------------------------------------------------------------------------------- a page
-#: With more splits, the table of all scores scrolls sideways.
+#: Maximum number of splits in a table of all scores that does not scroll sideways.
 _MAX_SPLIT_COLUMNS: Final = 8
 
 
 def all_scores_table(lookup: ResultLookup) -> doc.Table:
-    """Return the key metric of each score (rows) on each split (columns)."""
+    """Return the key metric, with a row for each score and a column for each split."""
     key = lookup.key_metric
     results = [r for r in lookup.results.values() if r.metric.name == key]
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
@@ -167,7 +167,7 @@ def case_noun(lookup: ResultLookup) -> str:
 
 
 def metrics_table(lookup: ResultLookup) -> doc.Table:
-    """Return all metrics: one explanation for each, and one column for each score."""
+    """Return all metrics with explanations, and with a column for each score."""
     level = lookup.level
     interval_note = f" small print: {level} intervals" if level else ""
     if lookup.has_several_splits:
@@ -192,6 +192,7 @@ def metrics_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
+    """Yield the rows of each metric, with one row for each split."""
     for name in lookup.metrics:
         label = _explained_label(name, lookup)
         rows = tuple(
@@ -203,7 +204,7 @@ def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
 
 
 def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
-    """Return a metric with its explanation; with one result, the explanation contains its value."""
+    """Return a metric with its explanation, which contains the value of a single result."""
     results = [result for result in lookup.results.values() if result.metric.name == name]
     metric = results[0].metric
     explanation = result_meaning(results[0]) if len(results) == 1 else metric_meaning(metric)
@@ -213,7 +214,7 @@ def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
 
 
 def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
-    """Yield the value of each score with small print: interval, accepted samples, ties.
+    """Yield the value of each score with its interval, accepted samples and ties.
 
     The cells are text, because exact values of many scores would make the page large.
     """
@@ -230,6 +231,7 @@ def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[do
 
 
 def _small_print(result: Result, number_format: FixedFormat) -> Iterator[str]:
+    """Yield the texts below a value, such as its interval and its range for ties."""
     interval = number_format.interval(result.interval.low, result.interval.high)
     if interval:
         yield interval
@@ -254,7 +256,7 @@ def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.
 
 
 def requested_table(lookup: ResultLookup) -> doc.Table:
-    """Return the requested metrics for each split and score, or explained ones if too wide."""
+    """Return the requested metrics, or tables with explanations if the table is too wide."""
     split_columns = unique(column for split in lookup.splits for column, _ in split)
     formats = {
         name: FixedFormat.of(
@@ -321,7 +323,7 @@ def paper_table(
     times_1000: bool = False,
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
-    """Yield a table with a row per metric and a column per score for each split, and a footnote."""
+    """Yield a table of metrics by scores for each split, and a footnote."""
     lookup = ResultLookup(evaluation)
     requested = (
         lookup.metrics if metrics is None else [_check_metric(name, lookup) for name in metrics]
@@ -352,6 +354,7 @@ def _paper_row(
     times_1000: bool,
     intervals: bool,
 ) -> tuple[doc.Cell, ...]:
+    """Return the row of a metric, multiplied by 1000 where this is customary."""
     scale = 1000 if times_1000 and is_printed_x1000(metric) else 1
     to_number = number_with_interval if intervals else number_without_interval
     cells = [to_number(result, lookup) for result in results]

@@ -1,4 +1,4 @@
-"""The answer of an evaluation: the best model and score, and whether a test supports it."""
+"""Answer of an evaluation, with the best model and score and the test result."""
 
 import math
 from collections.abc import Collection
@@ -22,7 +22,7 @@ _MAX_NAMES = 3
 
 
 def evaluation_verdict(lookup: ResultLookup) -> list[str]:
-    """Return the answer, one or two sentences; without the required numbers it is empty."""
+    """Return the answer in one or two sentences, or no sentences without the numbers."""
     best = lookup.best
     if best is None:
         return [sentence for sentence in [_full_coverage_sentence(lookup)] if sentence]
@@ -56,7 +56,7 @@ def find_best_score(lookup: ResultLookup, split: Split) -> str:
 
 # ------------------------------------------------------------------------------------ best score
 def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
-    """Return the results that the best one is compared with, the best first."""
+    """Return the results that are compared with the best result, starting with the best."""
     if lookup.has_several_splits:
         return [r for r in lookup.best_results.values() if r is not best]
     groups = lookup.ranked_scores(best.split)
@@ -66,7 +66,7 @@ def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
 
 
 def _name(lookup: ResultLookup, result: Result) -> str:
-    """Return the name of the split or of the score (with those of the same ranking)."""
+    """Return the name of the split, or the names of all scores with the same ranking."""
     if lookup.has_several_splits:
         return lookup.split_labels[result.split]
     group = next(group for group in lookup.rankings if result.score in group)
@@ -112,7 +112,7 @@ def _have(lookup: ResultLookup, result: Result) -> str:
 
 
 def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
-    """Return which competitors are significantly worse, or why this is not tested."""
+    """Return which competitors are significantly worse, or why there is no test."""
     if not competitors:
         return ""
     tests = lookup.evaluation.tests
@@ -148,7 +148,7 @@ def _join_names(names: Collection[str]) -> str:
     if len(names) <= _MAX_NAMES:
         *first, last = names
         text = f"{', '.join(first)} and {last}" if first else last
-    # Scores with the same ranking are one name.
+    # Scores with the same ranking count as one name.
     is_plural = len(names) > 1 or any(", " in name for name in names)
     return f"{text} {'are' if is_plural else 'is'}"
 
@@ -162,6 +162,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
+    """Return a sentence with the risk on the first split without abstention."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):
@@ -201,7 +202,7 @@ def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
 
 
 def _split_range_sentence(lookup: ResultLookup) -> str:
-    """Name the splits with the lowest and the highest risk, if there are several."""
+    """Name the splits with the lowest and the highest risk among several splits."""
     risks = {split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits}
     if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks.values())) == 1:
         return ""

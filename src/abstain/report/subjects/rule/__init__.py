@@ -1,1 +1,1 @@
-"""Report of a decision rule: its guarantee and its checks on other data."""
+"""Report of a decision rule with its guarantee and its checks on other data."""

@@ -1,4 +1,4 @@
-"""The document of a decision rule and its checks on other data."""
+"""Report of a decision rule and of its checks on other data."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,7 +67,7 @@ _DESCRIPTION_BY_FIGURE = {
 
 
 def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Document:
-    """Return the document of a decision rule and its checks."""
+    """Build the report of a decision rule and of its checks on other data."""
     checks = check_rule_checks(checks)
     return doc.Document(
         options.title or _default_title(checks.rule),
@@ -88,7 +88,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
 
 
 def _row_names(checks: RuleChecks) -> list[str]:
-    """Return the names of the rows of tables: groups, or data sets if there are no groups."""
+    """Return the names of the groups, or the names of the data sets without groups."""
     groups = [check.group for group in checks.groups for check in group]
     return groups or [check.name for check in checks.checks]
 
@@ -108,6 +108,7 @@ def _context(checks: RuleChecks, source: str) -> Iterator[str]:
 
 
 def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
+    """Yield the sections with the details, starting with remedies for missing thresholds."""
     rule = checks.rule
     yield from remedies_section(checks)
     n_groups = max(map(len, checks.groups), default=0)
@@ -130,6 +131,7 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
 
 
 def _collapsed_results(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the collapsed tables and figures of the results."""
     summary = "Coverage, risks and excess over the target, with intervals"
     yield doc.Collapsible(summary, tuple(_results_blocks(checks)))
     if disparities := _disparity_table(checks):
@@ -141,6 +143,7 @@ def _collapsed_results(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the explanation and the table of the results on each data set."""
     lead = "Results of the threshold on each data set, compared with its target."
     if checks.rule.guarantee != "none":
         population = checks.rule.population or "data like the calibration data"
@@ -156,7 +159,7 @@ def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
-    """Return a row for each data set and group; a risk without a target is a detail."""
+    """Return the results of each data set and group, where a risk without target is a detail."""
     is_generalized = checks.rule.quantity == "generalized risk"
     level = format_percent(checks.level)
     return doc.Table(
@@ -183,6 +186,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
 
 
 def _row(row: dict[str, Any]) -> doc.Row:
+    """Return the row of a data set or, indented, of a group."""
     cells = (
         row["subgroup"] or row["name"],
         doc.Number(row["n"], number_format="count"),
@@ -210,7 +214,7 @@ def rule_figures(
 
 
 def _figure_blocks(checks: RuleChecks) -> list[doc.Figure]:
-    """Return the figures of the details; the first screen shows the curves of groups."""
+    """Return the figures of the details, without the curves on the first screen."""
     return [
         doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
         for key, display in rule_figures(checks)
@@ -219,6 +223,7 @@ def _figure_blocks(checks: RuleChecks) -> list[doc.Figure]:
 
 
 def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
+    """Yield Python code that applies the rule, and the rule as JSON."""
     if rule.attainable:
         score = f"“{rule.score}”" if rule.score else "the same score"
         group_suffix = " of its group" if rule.per else ""
@@ -235,7 +240,7 @@ def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield what a terminal prints after the key table."""
+    """Yield the blocks that a terminal prints after the key table."""
     if any(checks.groups) and len(checks) > 1:
         if checks.rule.per:
             yield replace(calibration_table(checks), title="")
@@ -255,7 +260,7 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _disparity_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the disparity between the groups of each data set; None without groups."""
+    """Return the disparity between the groups of each data set, or None without groups."""
     disparities = checks.disparities()
     if not (disparities and checks.rule.attainable):
         return None

@@ -1,4 +1,4 @@
-"""The first screen of a decision rule: key numbers, results of each group, and the figure."""
+"""First screen of a decision rule, with key numbers, results per group and the figure."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ _CALIBRATION_CAPTION: Final = "Measured on the calibration data, so optimistic."
 
 
 def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
-    """Return the key numbers of the only data set, or ranges over several, or of calibration."""
+    """Return key numbers of the data set, of several data sets, or of the calibration data."""
     if len(checks) == 1:
         return tuple(_numbers_of_data_set(checks))
     if not checks.checks:
@@ -38,6 +38,7 @@ def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
 
 
 def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    """Yield the share of answers and the errors on the only data set."""
     (check,) = checks.checks
     outcome = checks.outcomes[0][0] if checks.outcomes else None
     n_answered = f"{format_count(check.accepted)} of {format_count(check.n)}"
@@ -71,6 +72,7 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    """Yield the coverage, risk, limit and delta of the calibration."""
     rule = checks.rule
     if rule.coverage is not None:
         counts = f"{format_count(rule.accepted)} of {format_count(rule.n)}"
@@ -85,6 +87,7 @@ def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
+    """Yield the lowest and the highest values over several data sets."""
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
@@ -127,6 +130,7 @@ def overview_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _key_figure(checks: RuleChecks) -> doc.Figure | None:
+    """Return the curves of the calibration data, or None without curves."""
     if checks.curve is None and not checks.group_curves:
         return None
     display = DecisionRuleDisplay(checks, shows_data=False)
@@ -138,6 +142,7 @@ def _key_figure(checks: RuleChecks) -> doc.Figure | None:
 
 
 def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the table of results that suits the numbers of data sets and groups."""
     if not checks.checks:
         if checks.rule.parts:
             yield calibration_table(checks)
@@ -147,7 +152,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
     if has_groups and 1 < len(checks) <= MAX_SIDE_BY_SIDE:
         yield _side_by_side_table(checks)
     elif has_groups and len(checks) > 1:
-        # All groups of many data sets are in the details.
+        # With many data sets, only the details contain all groups.
         yield answers_table(checks, totals_only=True)
     else:
         yield answers_table(checks, max_groups=MAX_GROUPS)
@@ -159,7 +164,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def interval_note(checks: RuleChecks) -> str:
-    """Return which intervals hold jointly."""
+    """Return a sentence that says which intervals hold jointly."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):
@@ -174,9 +179,9 @@ def interval_note(checks: RuleChecks) -> str:
 def answers_table(
     checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
 ) -> doc.Table:
-    """Return the results among the answers: a row for each group, or for each data set.
+    """Return the results among the answers, with a row for each group or each data set.
 
-    If there are more than `max_groups` groups, only those with the largest excess have a row.
+    If there are more than `max_groups` groups, only the groups with the largest excess have a row.
     """
     has_groups = any(checks.groups) and not totals_only
     has_conditions = bool(checks.rule.per) and has_groups
@@ -247,7 +252,7 @@ def _row_groups(
 def _keep_worst(
     parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
 ) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bound of the excess, in the order of their names."""
+    """Return the groups with the largest lower bounds of the excess, sorted by name."""
     if max_groups is None or len(parts) <= max_groups:
         return parts
 
@@ -294,7 +299,7 @@ def _symbol_note(checks: RuleChecks) -> str:
 
 
 def _condition_text(condition: AnswerCondition) -> doc.Text:
-    """Return the condition with the second alternative as small print."""
+    """Return the condition with the second alternative in a small font."""
     if not condition.parts:
         return condition.text
     first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
@@ -304,11 +309,13 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
 def _answer_cells(
     check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
 ) -> list[doc.Cell]:
+    """Return the answers, errors and verdict of a group or data set as cells."""
     cells: list[doc.Cell] = [_answered_cell(check)]
     has_risk_column = n_columns > 2
     if has_risk_column:
         cells.append(_risk_cell(check, outcome))
-    # The verdict of a total with groups is the worst one; its row shows that of the total alone.
+    # The verdict of a data set is the worst verdict of its groups. The row shows the verdict of the
+    # total.
     verdict = check.excess_verdict or check.verdict
     cells.append(verdict_span({"verdict": verdict, "note": check.excess_interval.note}))
     if outcome is not None and outcome.classes is not None:
@@ -328,7 +335,7 @@ def _answered_cell(check: RuleCheck) -> doc.Number:
 
 
 def _risk_cell(check: RuleCheck, outcome: AnswerOutcomes | None) -> doc.Number | None:
-    """Return the wrong answers with the joint interval of their share; else the mean loss."""
+    """Return the wrong answers with a joint interval, or the mean loss for other losses."""
     interval = check.selective_risk_interval
     if check.accepted == 0:
         return None
@@ -362,7 +369,7 @@ def _error_cell(count: int, share: Share) -> doc.Number | None:
 
 
 def _side_by_side_table(checks: RuleChecks) -> doc.Table:
-    """Return a row for each group, with columns for each data set."""
+    """Return a table with a row for each group and with columns for each data set."""
     names = list(dict.fromkeys(check.group for group in checks.groups for check in group))
     rule = checks.rule
     columns = [doc.Column(_group_header(rule), "name")]
@@ -404,7 +411,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
 
 # ------------------------------------------------------------------------------------ details
 def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples; an abstention is not an error."""
+    """Return the errors among all samples, where an abstention is not an error."""
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
@@ -420,6 +427,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
     columns.append(doc.number_column("Wrong without abstention"))
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        """Return the error counts of a group or data set as cells."""
         name = check.group or _TOTAL if has_groups else check.name
         cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
         if outcome is None:
@@ -445,6 +453,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
 
 
 def _count_of_total(share: Share) -> doc.Number | None:
+    """Return a count with its total and share, or None for a total of 0."""
     if share.total == 0:
         return None
     return doc.Number(
@@ -459,7 +468,7 @@ def _count_of_total(share: Share) -> doc.Number | None:
 
 
 def calibration_table(checks: RuleChecks) -> doc.Table:
-    """Return a row for each group or limit: threshold, and numbers on the calibration data."""
+    """Return the threshold and the calibration results of each group or limit."""
     rule = checks.rule
     columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
     columns.append(doc.Column("Answer if") if rule.per else doc.number_column("Limit"))
@@ -492,6 +501,7 @@ def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
+    """Return the condition and the calibration results of a group or limit."""
     rule = part.rule
     if checks.rule.per:
         condition = checks.condition_of(part.name)

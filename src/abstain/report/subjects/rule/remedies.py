@@ -1,4 +1,4 @@
-"""What would give a threshold to the groups without one."""
+"""Options that lead to a threshold for the groups without a threshold."""
 
 from collections.abc import Iterator
 
@@ -25,6 +25,7 @@ def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
 
 
 def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    """Yield the table of options, and the explanation of the failed tests."""
     has_groups = bool(checks.rule.per)
     columns = (
         *(
@@ -66,6 +67,7 @@ def _deltas(remedies: Remedies) -> tuple[float, float]:
 
 
 def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
+    """Yield a row with more calibration samples, and a row for each second attempt."""
     test = remedies.next_test
     if test is not None and remedies.n_more is not None and remedies.n_required is not None:
         condition = (
@@ -107,6 +109,7 @@ def _counts(attempt: Attempt) -> str:
 
 
 def _test_sentence(remedies: Remedies) -> str:
+    """Return a sentence with the observed and the allowed errors of each test."""
     name = f"{remedies.group}: " if remedies.group else ""
     if not remedies.tests:
         return f"{name}{remedies.rule.reason}."

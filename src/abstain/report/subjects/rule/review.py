@@ -18,7 +18,7 @@ _MAX_CHECKS = 8
 
 
 def review_section(checks: RuleChecks, source: str) -> doc.Section:
-    """Return the record: data, rule, guarantee, assumptions, checks, and space for a signature."""
+    """Return a record for a safety review, with space for a signature."""
     rows = [(doc.Span(name, "plain"), text) for name, text in _entries(checks, source)]
     table = doc.Table(
         (doc.Column("Item"), doc.Column("Entry", "words")),
@@ -31,6 +31,7 @@ def review_section(checks: RuleChecks, source: str) -> doc.Section:
 
 
 def _entries(checks: RuleChecks, source: str) -> Iterator[tuple[str, str]]:
+    """Yield the labels and texts of the record, with empty fields for the reviewer."""
     rule = checks.rule
     if rule.n:
         data = f"{format_count(rule.n)} calibration samples, {format_count(rule.accepted)} answered"
@@ -57,6 +58,7 @@ def _entries(checks: RuleChecks, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _assumptions(checks: RuleChecks) -> str:
+    """Return the assumptions under which the guarantee of the rule holds."""
     rule = checks.rule
     if rule.guarantee == "none":
         return "None: the rule has no guarantee for new data."

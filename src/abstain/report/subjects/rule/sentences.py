@@ -1,4 +1,4 @@
-"""Sentences on a decision rule: threshold, guarantee, check results and glossary."""
+"""Sentences on the threshold, the guarantee and the check results of a decision rule."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _LABEL_BY_VERDICT: Final = {
 #: Maximum number of groups or limits in a sentence.
 _MAX_NAMES: Final = 4
 
-#: A symbol for each verdict, so that it is recognizable without color.
+#: A symbol for each verdict, so that readers recognize the verdict without color.
 _SYMBOL_BY_VERDICT: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
 
 
@@ -58,7 +58,7 @@ def verdict_span(row: Mapping[str, Any]) -> Span:
 def row_estimate(
     row: Mapping[str, Any], name: str, number_format: NumberFormat = "four_decimals"
 ) -> Number | None:
-    """Return an estimate of a row with its interval; None without labels."""
+    """Return an estimate of a row with its interval, or None without labels."""
     if math.isnan(row[name]):
         return None
     return Number(
@@ -70,14 +70,14 @@ def row_estimate(
 
 
 def estimate(value: float, interval: Interval) -> Number | None:
-    """Return an estimate with its interval; None if it is NaN."""
+    """Return an estimate with its interval, or None if the estimate is NaN."""
     if math.isnan(value):
         return None
     return Number(value, interval.low, interval.high, number_format="four_decimals")
 
 
 def answer_sentences(checks: RuleChecks) -> list[str]:
-    """Answer when the rule answers, and how many answers on the other data are wrong."""
+    """State when the rule answers, and how many answers on other data are wrong."""
     rule = checks.rule
     if not rule.attainable:
         if rule.parts:
@@ -87,6 +87,7 @@ def answer_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _acceptance_sentences(checks: RuleChecks) -> Iterator[str]:
+    """Yield the condition for an answer, or the groups with a threshold."""
     rule = checks.rule
     if not rule.per:
         yield f"Answer if {_condition_text(checks)}; otherwise abstain."
@@ -105,7 +106,7 @@ def _acceptance_sentences(checks: RuleChecks) -> Iterator[str]:
 
 
 def _condition_text(checks: RuleChecks) -> str:
-    """Return the condition of the only threshold, with its scale and the meaning of p."""
+    """Return the condition of the only threshold, with the scale and the meaning of p."""
     rule = checks.rule
     condition = checks.condition_of("")
     if condition is None or not condition.threshold:
@@ -124,7 +125,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _result_sentences(checks: RuleChecks) -> Iterator[str]:
-    """Yield the wrong answers on the only data set, and whether the target holds."""
+    """Yield sentences on the wrong answers and on the target for the only data set."""
     rule = checks.rule
     outcome = checks.outcomes[0][0] if len(checks) == 1 and checks.outcomes else None
     if outcome is not None and outcome.wrong.total:
@@ -143,7 +144,7 @@ def _result_sentences(checks: RuleChecks) -> Iterator[str]:
 
 
 def _group_sentences(checks: RuleChecks) -> Iterator[str]:
-    """Yield for which groups of the only data set the target holds."""
+    """Yield sentences that name the groups of the only data set for which the target holds."""
     names: dict[str, list[str]] = {}
     for check in checks.all_checks():
         verdict = check.verdict if check.group else check.excess_verdict or check.verdict
@@ -227,10 +228,11 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _unattainable_parts(rule: DecisionRule) -> list[str]:
+    """Return the reason for a missing threshold of each group or limit."""
     sentences = ["Unattainable: no threshold could be certified for all limits."]
     if rule.per:
         sentences = [f"Unattainable: no threshold could be certified for any {group_name(rule)}."]
-    # Limits that are unattainable even alone are first, because they are the cause.
+    # Limits that are unattainable even alone come first, because these limits are the cause.
     parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(CERTIFIABLE_ALONE))
     sentences += [f"{part.name}: {part.rule.reason}." for part in parts[:_MAX_NAMES]]
     if len(parts) > _MAX_NAMES:
@@ -247,7 +249,7 @@ def format_threshold(rule: DecisionRule) -> str:
 
 
 def _guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
-    """Return the guarantee with its population and its probability, or that there is none."""
+    """Return a sentence with the guarantee, its population and its probability."""
     if rule.guarantee == "none":
         return _no_guarantee_sentence(rule, binary=binary)
     target = 0.0 if rule.target is None else rule.target
@@ -293,7 +295,7 @@ def _expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
     if rule.coverage is None:
         return ""
     if rule.population:
-        # The samples have different weights, so counts would be misleading.
+        # The sentence contains no counts, because the samples have different weights.
         return f"Expected coverage on such data: about {format_share(rule.coverage)}."
     failures = ""
     if rule.failures is not None:
@@ -307,7 +309,7 @@ def _expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def _unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
-    """Return that no threshold was found, with the reason and possible remedies."""
+    """Return sentences with the reason for a missing threshold and with possible remedies."""
     reason = capitalize_first(rule.reason).rstrip(".")
     sentences = [f"Unattainable: {_unmet_target_clause(rule, binary=binary)}.", f"{reason}."]
     if rule.guarantee == "none":
@@ -333,7 +335,7 @@ def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def checks_sentences(checks: RuleChecks) -> list[str]:
-    """Return the data sets on which the guarantee or the target holds or is violated."""
+    """Return sentences on the data sets where the guarantee or the target holds or is violated."""
     if not checks.rule.attainable:
         return []
     if checks.rule.quantity == "cost":
@@ -349,7 +351,8 @@ def verdict_sentences(
 ) -> list[str]:
     """Return a sentence for each verdict on a guarantee or a target, with the data sets.
 
-    `beginnings` maps the key of a verdict to the text before the names of the data sets.
+    The mapping `beginnings` contains the text before the names of the data sets for each verdict
+    key.
     """
     sentences = []
     for key, beginning in (beginnings or _BEGINNINGS).items():
@@ -366,7 +369,7 @@ def verdict_sentences(
 
 
 def _sentence_key(check: RuleCheck) -> str:
-    """Return the key of a sentence: verdict, and whether a group or missing labels decide."""
+    """Return the key of a sentence, which depends on the verdict and on its reason."""
     if check.load is None and check.excess_verdict == "holds" != check.verdict:
         return f"{check.verdict} in a group"
     has_no_labels = check.verdict == "cannot tell" and math.isnan(check.excess)
@@ -416,10 +419,10 @@ def interval_scope(checks: RuleChecks) -> str:
 def keep_worst_groups(
     rows: list[dict[str, Any]], max_groups: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Keep the worst groups of each data set; return the rows and the number of omitted groups.
+    """Return the rows of the worst groups of each data set, and the number of omitted groups.
 
-    The worst groups are those with the largest lower bound of the excess. The order of the rows
-    does not change.
+    The worst groups have the largest lower bounds of the excess. The function preserves the order
+    of the rows.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -473,6 +476,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
+    """Return the kind of guarantee with its delta, for the list of facts."""
     if rule.parts and rule.delta is not None:
         scope = "jointly" if rule.joint else "each"
         return f"{rule.guarantee}, delta {rule.delta:g} {scope}"
