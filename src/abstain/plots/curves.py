@@ -45,7 +45,7 @@ _MAX_VERTICES = 2000
 
 @dataclass(eq=False)
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
-    """Risk by coverage, with marks at efficient operating points.
+    """Risk by coverage, with marks at efficient working points.
 
     Straight segments connect the vertices, as in the computation of the trapezoidal AURC and AUGRC.
     No threshold lies between two vertices, so many tied samples lead to a long segment. Curves with

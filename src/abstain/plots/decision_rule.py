@@ -1,4 +1,4 @@
-"""Operating point of a threshold on the risk-coverage curve and on other data sets."""
+"""Working point of a threshold on the risk-coverage curve and on other data sets."""
 
 import math
 from dataclasses import dataclass
@@ -58,10 +58,10 @@ _ARROW_HEIGHT = 0.965
 
 @dataclass(eq=False)
 class DecisionRuleDisplay(Titled):
-    """Risk-coverage curve of the calibration data, selected operating point, and other data.
+    """Risk-coverage curve of the calibration data, selected working point, and other data.
 
-    The dotted line is the target. The diamond is the selected operating point, and the bar of the
-    diamond extends to the certified bound. The other markers are the operating points of the same
+    The dotted line is the target. The diamond is the selected working point, and the bar of the
+    diamond extends to the certified bound. The other markers are the working points of the same
     threshold on other data, with intervals of coverage and risk. A risk out of range is drawn as an
     arrow at the upper edge, and the legend contains the risk. Consecutive data sets are severities
     of one shift if their names differ only in a number at the end. A line connects the severities
@@ -75,7 +75,7 @@ class DecisionRuleDisplay(Titled):
         Result of `check_rule`. The result contains the curve if `check_rule` received
         `calibration`.
     shows_data : bool, default=True
-        Whether the operating points on other data are drawn. A rule with a threshold for each group
+        Whether the working points on other data are drawn. A rule with a threshold for each group
         has a curve and a dot for each group of the calibration data, and no other points.
 
     Examples
@@ -149,7 +149,7 @@ class DecisionRuleDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the curves, the target, the selected operating point and the data sets."""
+        """Draw the curves, the target, the selected working point and the data sets."""
         rule, max_risk = self.checks.rule, self._max_plotted_risk()
         is_compact = bool(self.checks.group_curves) or not self.shows_data
         legend_entries: list[tuple[Any, str]] = []
@@ -200,7 +200,7 @@ class DecisionRuleDisplay(Titled):
                 axes.plot([x, x], [y, rule.bound], linestyle=(0, (1, 1.5)), linewidth=1.6, **style)
 
     def _shown_checks(self) -> tuple[RuleCheck, ...]:
-        """Return the checks whose operating points are drawn."""
+        """Return the checks whose working points are drawn."""
         is_drawn = self.shows_data and not self.checks.group_curves
         return self.checks.checks if is_drawn else ()
 
@@ -216,7 +216,7 @@ class DecisionRuleDisplay(Titled):
         return None if curve is None else thin(curve, vertices=_MAX_VERTICES)
 
     def _draw_working_point(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the selected operating point and its certified bound."""
+        """Draw the selected working point and its certified bound."""
         rule = self.checks.rule
         calibration = self.checks.calibration_values()
         if calibration is None or math.isnan(calibration[self.risk_name]):
@@ -234,7 +234,7 @@ class DecisionRuleDisplay(Titled):
         return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
-        """Draw the operating points on all data sets, and connect the severities of one shift."""
+        """Draw the working points on all data sets, and connect the severities of one shift."""
         checks = self._shown_checks()
         names = shorten_names([c.name for c in checks])
         arrow_height = _ARROW_HEIGHT * max_risk

@@ -277,7 +277,7 @@ class Chart(Block):
 class ThresholdSlider(Block):
     """A slider over the thresholds of the curves of a page.
 
-    The slider shows the operating point at a threshold, the numbers of accepted and rejected
+    The slider shows the working point at a threshold, the numbers of accepted and rejected
     samples, and the position on the charts. The `loss_labels` are the headers for the total and the
     mean loss. If `has_groups` is true, the slider also shows the numbers for each group.
     """

@@ -279,7 +279,7 @@ def risk_coverage_chart(
     The page sets the datasets of the chart. The dataset ``curves`` contains coverage, risk,
     threshold, accepted, failures, usable and score. The dataset ``reference`` contains the risk y
     of a random confidence score at the coverage x. The dataset ``selected`` contains coverage, risk
-    and score at the operating point of the slider. With bands of the confidence `level` (such as
+    and score at the working point of the slider. With bands of the confidence `level` (such as
     "95%"), the page also sets two datasets. The dataset ``bands`` contains coverage, risk_low,
     risk_high and score of the pointwise bands. The dataset ``edges`` contains coverage, risk, end
     and score of the simultaneous bands.
@@ -305,7 +305,7 @@ def risk_coverage_chart(
 
 
 def _working_point_layers(axes: _Axes) -> list[Json]:
-    """Return the layers with the vertical line and the point of the operating point."""
+    """Return the layers with the vertical line and the point of the working point."""
     rule = {
         "data": {"name": "selected"},
         "mark": _clipped_mark("rule", color=_INK, strokeWidth=1, opacity=0.6),
