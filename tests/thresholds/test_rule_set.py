@@ -197,7 +197,7 @@ def test_a_set_is_saved_and_loaded(tmp_path):
     assert tables.load(tables.save(rule, tmp_path / "rule.json")) == rule
     text = json.loads(rule.to_json())
     for change, said in (
-        ({"version": 2}, "version"),
+        ({"version": 9}, "version"),
         ({"parts": []}, "parts"),
         ({"parts": [{"name": "a", "rule": 3}]}, "rule"),
         ({"per": 3}, "per"),
