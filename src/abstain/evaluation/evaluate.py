@@ -118,6 +118,7 @@ def evaluate(
     `Evaluation.skipped` lists the metrics that do not apply, with the reasons. Each score requires
     one sort of the samples, and a score with ties requires two more sorts. All CWSA and CWSA+
     metrics share one pass over the samples, regardless of the number of thresholds.
+
     Scanned files are read once in batches, and the values are the same as in memory. For scanned
     files, `Evaluation.skipped` also lists the metrics that need all samples at once.
 

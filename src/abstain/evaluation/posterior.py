@@ -140,6 +140,7 @@ def posterior_expectation(
     and averages these estimates. The mean predictor averages the class probabilities of all draws,
     so its metric is a different quantity. The result contains that metric as
     `mean_predictor_value`.
+
     The standard error describes the variation over a finite number of independent draws. Draws from
     one Markov chain are dependent, so the true standard error is larger. The standard error does
     not include the variation over samples. If the estimator of the metric is biased, the mean has

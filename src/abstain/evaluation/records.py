@@ -415,9 +415,10 @@ class Evaluation(NotebookDisplay):
 
     @property
     def answered(self) -> RowCount | None:
-        """Number of samples that the model answered; None if it refused none.
+        """Number of samples that the model answered; None if the model refused no sample.
 
-        Also None if the samples are split, or if the confidences have different refusals.
+        It is also None if the samples are split, or if the model refused different samples for
+        different confidences.
         """
         refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         n_samples = {result.n for result in self.results}
