@@ -106,8 +106,7 @@ def estimate_ratios(
 ) -> EstimatedRatios:
     """Estimate the density ratio of deployment data to calibration data at each calibration sample.
 
-    The function answers the question "How well do my calibration data represent unlabeled data from
-    deployment?"
+    Answers: how representative are my calibration data for unlabeled data from deployment?
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate confidence scores on predictions with all applicable metrics.
 
-    The function answers the question "How well does each score separate failures from successes?"
+    Answers: how well does each score separate failures from successes?
 
     Parameters
     ----------

@@ -92,8 +92,8 @@ def posterior_expectation(
 ) -> PosteriorExpectation:
     """Estimate the expectation of a metric over a posterior from Monte Carlo samples.
 
-    The function answers the question "How well does a model from this posterior separate its
-    failures from its successes, on average over the draws?"
+    Answers: how well does a model from this posterior separate its failures from its successes, on
+    average over the draws?
 
     Parameters
     ----------
