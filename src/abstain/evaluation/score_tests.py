@@ -136,8 +136,9 @@ def _test_pairs(
 
 
 # --------------------------------------------------------------------------- identical rankings
-#: A step between neighboring confidences is a rounding error if it is smaller than this share of
-#: their range. A smaller difference between the tie shares of two rankings is a rounding error too.
+#: Two neighboring confidences are tied up to rounding if their difference is at most the first
+#: number times the largest confidence. Two rankings have the same ties if the share of samples that
+#: are tied in only one ranking is at most the second number.
 _ROUNDING = 1e-12
 _MAX_SHARE_OF_OTHER_TIES = 0.001
 
