@@ -26,7 +26,7 @@ _MAX_DRAWS = 50_000
 
 @dataclass(frozen=True)
 class Plan:
-    """Check the options of a comparison."""
+    """Validated options of a comparison."""
 
     #: Confidence level of the intervals.
     level: float
