@@ -59,16 +59,17 @@ def set_cascade(
         "person" may contain the losses of the person on these samples, or their error rate, by
         default 0.
     max_risk : float
-        The largest mean loss of all answers, including those of the person; between 0 and 1.
+        The largest mean loss of all answers, including answers of the person, between 0 and 1.
     delta : float, default=0.05
         The probability, over calibration sets, with which the guarantee may fail.
     capacity : float, optional
-        The largest share of the samples that may go to the person, in [0, 1]; 0 for a cascade
-        without a person. With `per_day`: the number of samples that the person can review in a day.
+        The largest share of the samples that may go to the person, in [0, 1]. The share is 0 for a
+        cascade without a person. With `per_day`, the capacity is the number of samples that the
+        person can review in a day.
     per_day : int, optional
         The maximum number of samples that arrive in a day.
     overflow : float, default=0.05
-        With `per_day`: the share of days on which there may be more reviews than `capacity`.
+        The share of days on which there may be more reviews than `capacity`. It requires `per_day`.
     costs : mapping from str to float, optional
         Cost of each stage per sample and of a review ("person"), in any unit; "error" is the cost
         of a loss of 1, by default 0. By default a review costs 1 and everything else 0, so the
@@ -177,6 +178,7 @@ def set_cascade(
 def _capacity_options(
     capacity: float | None, per_day: int | None, overflow: float
 ) -> dict[str, Any]:
+    """Return the options that describe the capacity of the person, after a check."""
     capacity_option, per_day_option = format_option("capacity"), format_option("per_day")
     if per_day is None:
         share = 1.0 if capacity is None else capacity
