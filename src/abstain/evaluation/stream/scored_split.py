@@ -41,7 +41,7 @@ _FAILURES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class StreamedSplit(ScoredSplit):
-    """Define one score on one split of a stream, of which only counts are stored."""
+    """One score on one split of a stream, of which only counts are stored."""
 
     split_counts: SplitCounts
     score_counts: ScoreCounts
