@@ -254,7 +254,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         """
         tests = self._pairs_by_test.get((metric, data), {})
         valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
-        # The name "influence" is part of "influence function", and "bootstrap" of another test.
+        # The names of tests contain the option, as "paired bootstrap" contains "bootstrap".
         matching = (test for test in valid if self.test and self.test in test)
         return next(matching, valid[0] if valid else "")
 
