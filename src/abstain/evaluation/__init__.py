@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from abstain._foundation.lazy_imports import lazy_exports
 from abstain._foundation.notes import Note as Note
 
-# At once, since its module has the same name.
+# The function is imported immediately, because its module has the same name.
 from abstain.evaluation.evaluate import evaluate as evaluate
 from abstain.typing import Split as Split
 

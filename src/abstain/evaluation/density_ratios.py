@@ -1,4 +1,4 @@
-"""Density ratios for a decision rule, from unlabeled predictions (`estimate_ratios`)."""
+"""Estimate density ratios for a decision rule from unlabeled predictions (`estimate_ratios`)."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from abstain.predictions.class_view import log_probabilities
 from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
 from abstain.typing import Array, FloatArray, Rng
 
-#: Lower bound of the log-probabilities that are features of the classifier of data sets.
+#: Lower bound of the log-probabilities that the domain classifier uses as features.
 _MIN_LOG_PROBABILITY: Final = -30.0
-#: Ratio of the effective sample size to the sample size below which there is a warning.
+#: Below this ratio of the effective sample size to the sample size, `notes` contains a warning.
 _MIN_RELATIVE_SIZE: Final = 0.1
-#: AUROC of the classifier of data sets above which there is a warning about their overlap.
+#: Above this AUROC of the domain classifier, `notes` warns that the data sets hardly overlap.
 _MAX_AUROC: Final = 0.95
 
 Shift = Literal["covariate", "label"]
@@ -33,14 +33,15 @@ class EstimatedRatios:
     Attributes
     ----------
     ratios : DensityRatios
-        Ratio of each calibration sample: the argument `ratio=` of `set_threshold`.
+        Density ratio of each calibration sample. Pass it to `set_threshold` as `ratio`.
     shift : {"covariate", "label"}
-        The assumed shift: of the distribution of the inputs, or of the classes.
+        The assumed shift. "covariate" is a shift of the input distribution, and "label" is a shift
+        of the class distribution.
     auroc : float or None
-        For a covariate shift: AUROC of the classifier that separates the data sets; 0.5 if they
-        cannot be separated.
+        AUROC of the classifier that separates the two data sets. The AUROC is 0.5 if the data sets
+        cannot be separated. It is None for a label shift.
     classes : LabelShift or None
-        For a label shift: the ratio of each class with its standard error.
+        The ratio of each class with its standard error. It is None for a covariate shift.
 
     Examples
     --------
@@ -61,10 +62,11 @@ class EstimatedRatios:
     classes: LabelShift | None = None
 
     def notes(self) -> tuple[Note, ...]:
-        """Return notes for the reader of a rule that depends on these ratios."""
+        """Return notes about the reliability of a decision rule that uses these ratios."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[Note]:
+        """Yield a summary of the ratios, and warnings if the ratios are unreliable."""
         yield Note("ratios", f"Of the calibration data {self.ratios}.")
         if self.classes is not None:
             yield Note(
@@ -102,7 +104,7 @@ def estimate_ratios(
     clip: float | None = None,
     rng: Rng = 0,
 ) -> EstimatedRatios:
-    """Estimate the ratio of the density in deployment to that of each calibration sample.
+    """Estimate the density ratio of deployment data to calibration data at each calibration sample.
 
     Answers: how representative are my calibration data for unlabeled data from deployment?
 
@@ -111,37 +113,40 @@ def estimate_ratios(
     predictions : Predictions
         The calibration data.
     deployed : Predictions
-        Predictions from deployment; their labels are ignored.
+        Predictions from deployment. The function ignores their labels.
     shift : {"covariate", "label"}, default="covariate"
-        "covariate": the distribution of the inputs changes, and similar inputs have the same error
-        rate (`abstain.shift.fit_ratios`). "label": the distribution of the classes changes, and the
-        inputs of each class do not (`abstain.shift.label_shift`).
+        The assumed shift. With "covariate", the input distribution changes, but similar inputs keep
+        the same error rate (see `abstain.shift.fit_ratios`). With "label", the class distribution
+        changes, but the input distribution within each class does not (see
+        `abstain.shift.label_shift`).
     score : str or fitted score, optional
-        For a covariate shift: the confidence score of the rule; by default as for `set_threshold`.
+        The confidence score of the rule, for a covariate shift. The default is the same as for
+        `set_threshold`.
     clip : float, optional
         Upper bound of the ratios, in multiples of their mean (`abstain.shift.density_ratios`).
     rng : int, Generator or None, default=0
-        Seed of folds and resamples.
+        Seed of the cross-validation folds and of the resamples.
 
     Returns
     -------
     EstimatedRatios
-        `ratios` for the rule, and `notes()` for the reader.
+        The density ratios of the calibration samples, with diagnostics.
 
     Raises
     ------
     InputError
         If `shift` is unknown, or `clip` is passed for a label shift.
     MissingInputError
-        If the data sets have no inputs in common; for a label shift: if they have no classes.
+        If the data sets have no input columns in common. For a label shift, if a data set has no
+        predicted classes.
     ShapeError, DomainError
-        As the functions of `abstain.shift`.
+        If the functions of `abstain.shift` reject the inputs.
 
     Notes
     -----
-    For a covariate shift, the classifier uses the confidence of the score and the features of both
-    data sets, or else the logarithms of their class probabilities. More columns can reveal more
-    kinds of shift, but increase the variance of the ratios.
+    For a covariate shift, the domain classifier uses the confidence and the features of both data
+    sets. If there are no features, it uses the logarithms of the class probabilities. More input
+    columns can reveal more kinds of shift, but they increase the variance of the ratios.
 
     Examples
     --------
@@ -170,6 +175,7 @@ def estimate_ratios(
 
 
 def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> LabelShift:
+    """Return the estimated ratio of each class, after a check that both data sets have classes."""
     for name, data in (("predictions", predictions), ("deployed", deployed)):
         if not data.has_prediction:
             raise MissingInputError(
@@ -188,14 +194,14 @@ def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> L
 
 
 def _texts(names: tuple[Hashable, ...], codes: Array) -> Array:
-    """Return class names as text, because a file without labels may have another type of names."""
+    """Return class names as text, because files may store the same names with different types."""
     return np.array([*map(str, names), ""])[codes]
 
 
 def _columns(
     predictions: Predictions, deployed: Predictions, score: "str | ScoreState | None"
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the features of the classifier of data sets, shapes (n, d) and (m, d)."""
+    """Return the features of the domain classifier for both data sets, shapes (n, d) and (m, d)."""
     confidences = [
         _finite(compute_confidence(data, score, where=where).values)
         for data, where in ((predictions, "calibration"), (deployed, "the data to come"))
@@ -218,7 +224,7 @@ def _finite(values: Array) -> FloatArray:
 
 
 def _format_class_ratios(shift: LabelShift) -> str:
-    """Return the ratios of the classes with the largest changes as text."""
+    """Return a text with the ratios of the classes whose frequencies changed most."""
     largest = np.argsort(-np.abs(np.log(np.maximum(shift.ratio, 1e-3))), kind="stable")[:8]
     texts = [
         f"{shift.classes[i]!s} {shift.ratio[i]:.2g} (standard error {shift.standard_error[i]:.2g})"

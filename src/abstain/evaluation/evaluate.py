@@ -1,4 +1,4 @@
-"""Evaluate all applicable scores and metrics (`evaluate`)."""
+"""Evaluate confidence scores with all applicable metrics (`evaluate`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -52,29 +52,33 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        Predictions of one data set, or of several splits that are evaluated separately (the
-        return value of `read_predictions`), or files that need not fit in memory (the return
-        value of `scan_predictions`). Inputs of `read_predictions` with the usual column names
-        also work: a path, a dataframe, a list of rows, a mapping from name to array. If
-        `probabilities_or_loss` is passed: the labels or the confidence.
+        Predictions of one data set or of several splits. Splits, as `read_predictions` returns
+        them, are evaluated separately. Files that do not fit in memory are passed as the return
+        value of `scan_predictions`. The inputs of `read_predictions` are also accepted if they have
+        the usual column names. Examples are a path, a dataframe, a list of rows and a mapping from
+        name to array. If `probabilities_or_loss` is passed, this argument contains the labels or
+        the confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
-        If `predictions` are labels: the class probabilities, shape (n, K). If `predictions` are
-        confidences: the loss, shape (n,), 1 for a wrong prediction. The number of dimensions
-        decides. A tuple of both arrays as `predictions` is equivalent.
+        Class probabilities or losses. An array of shape (n, K) contains class probabilities, and
+        `predictions` then contains labels. An array of shape (n,) contains losses, and
+        `predictions` then contains confidences. The loss of a wrong prediction is 1. A tuple of
+        both arrays as `predictions` is equivalent.
     scores : sequence of str or fitted scores, optional
-        Names of confidence columns or of registered scores (``abstain list scores``), and fitted
-        scores from `abstain.confidence.fit`. By default all scores that the predictions allow.
+        Names of confidence columns, names of registered scores (``abstain list scores``), or
+        fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
+        from the predictions.
     metrics : sequence of str, optional
-        Names of metrics (``abstain list metrics``), also with other numbers, such as
-        ``coverage@2risk``, or with a range low:high:count, such as ``cwsa@0.5:0.99:20``. By
-        default all applicable metrics.
+        Names of metrics (``abstain list metrics``). The number in a name can be changed, as in
+        ``coverage@2risk``. A range low:high:count, as in ``cwsa@0.5:0.99:20``, requests several
+        metrics. The default is all applicable metrics.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss of a prediction: "zero_one" (the default), "cross_entropy", "brier",
-        "balanced_error", a cost matrix, or an array with the loss of each sample (for one data
-        set only).
+        Loss of a prediction. The named losses are "zero_one" (the default), "cross_entropy",
+        "brier" and "balanced_error". An array contains the loss of each sample and requires a
+        single data set.
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
-        Method for confidence intervals: influence functions, which some metrics do not have;
-        resampling, which works for every metric; or no intervals.
+        Method for confidence intervals. "analytic" uses influence functions, which some metrics do
+        not have. "bootstrap" uses resampling, which works for every metric. "none" computes no
+        intervals.
     notes : sequence of str or Note, optional
         Notes to add to those of the evaluation, such as the notes of a file reader.
     level : float, default=0.95
@@ -84,8 +88,8 @@ def evaluate(
     clustered : bool, default=False
         Whether the samples of one group are dependent. Resampling then draws whole groups.
     curves : bool, default=True
-        Whether to compute the inputs of figures: curves with confidence bands, and the most
-        notable samples. If False, `Evaluation.curves` is empty.
+        Whether to compute curves with confidence bands and the most notable samples. If False,
+        `Evaluation.curves` is empty.
     rng : int, Generator or None, default=0
         Seed of the resamples.
     stream : StreamOptions, optional
@@ -94,7 +98,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Results, curves and notes. Values are fractions.
+        The results, curves and notes. Metric values are fractions, not percentages.
 
     Raises
     ------
@@ -110,11 +114,13 @@ def evaluate(
 
     Notes
     -----
-    If a metric is undefined for valid data, its value is NaN and the result has a reason. Metrics
-    that do not apply are listed in `Evaluation.skipped` with the reason. Cost: one sort for each
-    score, and two more for a score with ties. All CWSA and CWSA+ metrics share one pass,
-    whatever the number of thresholds. Scanned files are read once, batch by batch, and give the
-    same numbers. `Evaluation.skipped` then also lists the metrics that need all samples at once.
+    If a metric is undefined for valid data, its value is NaN and the result states the reason.
+    `Evaluation.skipped` lists the metrics that do not apply, with the reasons. Each score requires
+    one sort of the samples, and a score with ties requires two more sorts. All CWSA and CWSA+
+    metrics share one pass over the samples, regardless of the number of thresholds.
+
+    Scanned files are read once in batches, and the values are the same as in memory. For scanned
+    files, `Evaluation.skipped` also lists the metrics that need all samples at once.
 
     Examples
     --------
@@ -133,7 +139,7 @@ def evaluate(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
     )
     if not isinstance(predictions, Predictions | Mapping):
-        # Imported here, since predictions in memory do not need it.
+        # The module is imported here, because predictions in memory do not need it.
         from abstain.evaluation.stream import StreamOptions, StreamPlan, evaluate_stream
 
         plan = StreamPlan(
@@ -163,7 +169,7 @@ def evaluate(
     evaluation = builder.build(loss_name(loss, splits.values()), column_scores)
     if len(parts) == 1:
         return replace(evaluation, n_classes=_count_classes(splits.values()))
-    # Imported here, since one score does not need it.
+    # The module is imported here, because the evaluation of one score does not need it.
     from abstain.evaluation.score_tests import compute_score_tests, find_equal_rankings
 
     equal_rankings = find_equal_rankings(parts, evaluation.results)
@@ -176,5 +182,5 @@ def evaluate(
 
 
 def _count_classes(predictions: Iterable[Predictions]) -> int:
-    """Return the largest number of classes; 0 without classes."""
+    """Return the largest number of classes in any split, or 0 if no split has classes."""
     return max((p.n_classes for p in predictions), default=0)

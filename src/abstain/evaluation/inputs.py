@@ -1,4 +1,4 @@
-"""Check and prepare the arguments of `evaluate` and `compare`: data, metrics, scores, losses."""
+"""Check and prepare the data, metrics, scores and losses of `evaluate` and `compare`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -20,14 +20,14 @@ from abstain.metrics import METRICS, Metric, metrics_named
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Array, BoolArray, Split
 
-#: The argument `scores` of `evaluate` and `compare`.
+#: Type of the argument `scores` of `evaluate` and `compare`.
 RequestedScores: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
 
 
 def check_splits(
     predictions: Predictions | Mapping[Split, Predictions],
 ) -> Mapping[Split, Predictions]:
-    """Check a mapping of splits and return it; one `Predictions` object becomes one split."""
+    """Return a validated mapping of splits; a single `Predictions` object becomes one split."""
     if isinstance(predictions, Predictions):
         return {(): predictions}
     mapping: object = predictions
@@ -50,7 +50,7 @@ def check_splits(
 
 
 def check_split_columns(splits: Iterable[Split], result_columns: Collection[str]) -> None:
-    """Raise InputError if a column that splits the data has the name of a result column."""
+    """Raise InputError if a split column has the same name as a result column."""
     for column in (column for split in splits for column, _ in split):
         if column in result_columns:
             raise InputError(
@@ -59,14 +59,14 @@ def check_split_columns(splits: Iterable[Split], result_columns: Collection[str]
 
 
 def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
-    """Return the requested metrics without duplicates; None for all applicable metrics."""
+    """Return the requested metrics without duplicates, or None if no names are given."""
     if names is None:
         return None
     requested = [names] if isinstance(names, str) else list(names)
     if not requested:
         raise _empty_list_error("metrics")
-    # A number in a name has several spellings (`0.8`, `0.80`), but the title is the same. A
-    # registered metric of a user may have the title of another one, so its name identifies it.
+    # A number in a metric name has several spellings (`0.8`, `0.80`), which have the same title. A
+    # user may register a metric with an existing title, so its name identifies the metric.
     unique: dict[str, Metric] = {}
     for metric in (metric for name in requested for metric in metrics_named(name)):
         key = metric.name if metric.name in METRICS else metric.title
@@ -75,7 +75,7 @@ def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
 
 
 def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterator[ConfidenceScore]:
-    """Compute the requested scores one at a time, without duplicates."""
+    """Yield each requested score once, and compute it only when it is needed."""
     requests_by_name: dict[str, str | ScoreState] = {}
     requests = _list_requests(predictions, scores)
     for request, score in zip(requests, score_many(requests, predictions), strict=True):
@@ -92,7 +92,7 @@ def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterato
 
 
 def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Scored:
-    """Join predictions, a confidence score and the losses into the input of metrics."""
+    """Return the input of metrics from predictions, a confidence score and the losses."""
     return Scored(
         score.values,
         losses,
@@ -103,7 +103,7 @@ def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Sco
 
 
 def loss_name(loss: object, splits: Iterable[Predictions]) -> str:
-    """Return the name of a loss in the results."""
+    """Return the name under which the results report a loss."""
     if isinstance(loss, str):
         return loss
     if isinstance(loss, CostMatrix):
@@ -113,6 +113,7 @@ def loss_name(loss: object, splits: Iterable[Predictions]) -> str:
 
 
 def _list_requests(predictions: Predictions, scores: RequestedScores) -> list[str | ScoreState]:
+    """Return the requested scores, or all applicable scores if none were requested."""
     if isinstance(scores, str | ScoreState):
         return [scores]
     if scores is not None and not list(scores):
@@ -161,7 +162,7 @@ def read_source(
 ) -> tuple[Any, tuple[Note | str, ...]]:
     """Return the predictions of a file, a table or two arrays, and the notes of the file reader.
 
-    Anything else is returned unchanged.
+    An input of any other type is returned unchanged.
     """
     if probabilities_or_loss is not None:
         return _predictions_from_arrays(source, probabilities_or_loss), ()
@@ -180,7 +181,7 @@ def _are_paths(source: Sequence[object]) -> bool:
 
 
 def _is_table(source: object) -> bool:
-    """Return whether `read_predictions` reads this: files, a dataframe, rows, named arrays."""
+    """Return whether `read_predictions` accepts an object of this type."""
     if isinstance(source, str | Path) or _package_name(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
@@ -193,7 +194,7 @@ def _is_table(source: object) -> bool:
     return _is_frame(source)
 
 
-#: Libraries whose dataframes and relations are read. A Dask dataframe is evaluated as a stream.
+#: Libraries whose dataframes and relations can be read. A Dask dataframe is read as a stream.
 _FRAME_LIBRARIES: Final = frozenset(
     {
         "cudf",
@@ -211,7 +212,7 @@ _FRAME_LIBRARIES: Final = frozenset(
 
 
 def _is_frame(source: object) -> bool:
-    """Return whether this is a dataframe, or exports a table as an Arrow stream."""
+    """Return whether an object is a dataframe or exports a table as an Arrow stream."""
     # Checks the type: a lazy frame of polars resolves its columns on access, and warns.
     has_columns = hasattr(type(source), "columns")
     return (has_columns and _package_name(source) in _FRAME_LIBRARIES) or is_arrow_table(source)
@@ -224,9 +225,9 @@ def _package_name(source: object) -> str:
 
 # ------------------------------------------------------------------------------------ two arrays
 def _predictions_from_arrays(first: Any, second: Any) -> Predictions:
-    """Build predictions from labels and probabilities, or from confidence and loss.
+    """Return predictions from labels and probabilities, or from confidences and losses.
 
-    Only the shapes decide; nothing is guessed from values.
+    The shapes of the arrays determine which of the two pairs was passed.
     """
     if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
         raise InputError(
@@ -276,11 +277,11 @@ def _check_not_labels(confidence: Array, loss: Array) -> None:
 
 # ------------------------------------------------------------------------------- rows with weight 0
 def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
-    """Return the rows with a positive weight, of the predictions and of the columns.
+    """Return the predictions and the columns without the rows whose weight is 0.
 
-    A column has one entry per row. Other arguments, such as the name of a loss, and data that are
-    no `Predictions` are returned unchanged. Predictions without positive weights raise a
-    DomainError.
+    A column has one entry per row. Other arguments, such as the name of a loss, are returned
+    unchanged. Data that are not `Predictions` are also returned unchanged. The function raises a
+    DomainError if no weight is positive.
     """
     mask = positive_weight_mask(data.weight) if isinstance(data, Predictions) else None
     if mask is None:
@@ -293,9 +294,9 @@ def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any
 def positive_weight_splits(
     splits: Mapping[Split, Predictions], loss: Any = None
 ) -> tuple[dict[Split, Predictions], Any]:
-    """Return the rows with a positive weight of each split, and of the losses.
+    """Return the splits and the losses without the rows whose weight is 0.
 
-    Splits without such rows are removed. Samples without ids keep their row numbers.
+    A split in which all weights are 0 is removed. Samples without ids keep their row numbers.
     """
     remaining = {}
     for split, predictions in splits.items():
@@ -311,7 +312,7 @@ def positive_weight_splits(
 
 
 def positive_weight_batch(predictions: Predictions) -> Predictions | None:
-    """Return the rows with a positive weight; None if there are none."""
+    """Return the predictions with a positive weight, or None if all weights are 0."""
     mask = positive_weight_mask(predictions.weight)
     if mask is None:
         return predictions
@@ -321,10 +322,10 @@ def positive_weight_batch(predictions: Predictions) -> Predictions | None:
 def positive_weight_runs(
     runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
 ) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
-    """Return the rows of each run that have a positive weight for some method, and their losses.
+    """Return the rows of each run that at least one method gives a positive weight, with losses.
 
-    Runs of a data set with equally many rows keep the same rows, so that their samples stay
-    matched. Runs without such rows are removed.
+    All runs of a data set that have the same number of rows keep the same rows. The samples of
+    these runs therefore stay matched. A run in which all weights are 0 is removed.
     """
     remaining = {}
     for (data, run), models in runs.items():
@@ -353,20 +354,20 @@ def zero_weights_error(where: str = "") -> DomainError:
 
 
 def _with_row_ids(predictions: Predictions) -> Predictions:
-    """Return predictions whose ids are their row numbers, unless they have ids.
+    """Return predictions with row numbers as ids, unless the predictions already have ids.
 
-    The samples keep these ids if other rows are removed.
+    The samples keep these ids when other rows are removed.
     """
     if predictions.ids is not None:
         return predictions
-    # A shallow copy, because the predictions are already validated.
+    # A shallow copy is sufficient, because the predictions are already validated.
     named = copy(predictions)
     object.__setattr__(named, "ids", np.arange(predictions.n))
     return named
 
 
 def _select_rows(column: Any, mask: BoolArray) -> Any:
-    """Return some rows of a column; a column of another length is returned unchanged."""
+    """Return the selected rows of a column; a column of another length is returned unchanged."""
     if column is None or isinstance(column, str | CostMatrix):
         return column
     values = np.asarray(column)

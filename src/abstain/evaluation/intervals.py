@@ -1,4 +1,4 @@
-"""The options of confidence intervals, and the interval of resampled values."""
+"""Check the options of confidence intervals, and compute intervals from resampled values."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ from abstain.typing import FloatArray, IntArray, Rng
 
 KINDS = ("analytic", "bootstrap", "none")
 
-#: Where resampling changes nothing, it has nothing to say.
+#: Reason why there is no bootstrap interval if all resamples give the same value.
 NO_SPREAD = "every resample gives the same value, so its spread cannot be seen"
 
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """The checked options of confidence intervals."""
+    """Validated options of confidence intervals."""
 
     kind: str
     level: float
@@ -38,7 +38,7 @@ class IntervalOptions:
     def from_arguments(
         cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
     ) -> "IntervalOptions":
-        """Check the options of a caller."""
+        """Return validated options from the arguments of a caller."""
         checks.one_of(interval, "interval", KINDS)
         resamples = checks.positive_int(bootstrap, "bootstrap")
         if interval == "bootstrap" and resamples < 2:
@@ -57,7 +57,7 @@ def interval_of_replicates(
     level: float,
     measured: MetricValue | None = None,
 ) -> Interval:
-    """Return the BCa interval, or the central range for a metric without influence."""
+    """Return the BCa interval, or the percentile interval if there is no influence function."""
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
@@ -65,7 +65,7 @@ def interval_of_replicates(
         return no_interval(level, reason)
     value = float(measured.value)
     if not has_variation(replicates, value):
-        # Some metrics have an exact interval; those of a coverage at a risk are always exact.
+        # Some metrics have an exact interval. The interval of a coverage at a risk is always exact.
         if metric.measurement.interval is not None:
             return interval_of_metric(metric, s, level=level, cluster=cluster)
         exact = interval_without_variation(

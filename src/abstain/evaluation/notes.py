@@ -1,4 +1,4 @@
-"""Notes about one score on one split: ties, saturation, few failures, wrong direction."""
+"""Write notes about ties, saturation, few failures and a wrong direction of one score."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: Share of tied samples that gives a note, and relative range of the AUGRC over all orders of
-#: the tied samples that makes the note a warning.
+#: A larger share of tied samples gives a note. The note is a warning if the range of the AUGRC over
+#: all orders of the tied samples, divided by the AUGRC, is larger than the second number.
 TIED_NOTE, TIE_WARNING = 0.01, 0.05
-#: Share of samples with the same extreme confidence that gives a note, and a warning.
+#: Shares of samples with the same extreme confidence from which there is a note or a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
-#: Difference between mean probability and accuracy that gives a warning.
+#: A larger difference between the mean probability and the accuracy gives a warning.
 MIN_CALIBRATION_GAP = 0.1
-#: Number of standard deviations of the correlation under independence that gives a warning.
+#: A larger correlation, in standard deviations under independence, gives a warning.
 _SIGNIFICANT = 2.0
 
 
@@ -36,7 +36,7 @@ def reading_notes(
     *,
     reader: Iterable[Note | str] = (),
 ) -> list[Note]:
-    """Return the notes of the caller, the file reader and the predictions, each text once."""
+    """Return the notes of the caller, the file reader and the predictions without duplicates."""
     argument: object = [notes] if isinstance(notes, str) else notes
     if not isinstance(argument, Iterable):
         raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
@@ -67,7 +67,7 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply."
         notes.append(Note("scale", text))
-    # These notes are the same for all scores of a split.
+    # The following notes are the same for all scores of a split.
     shared_kinds = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
     return [
         replace(note, split=part.split, score="" if note.kind in shared_kinds else part.score)
@@ -84,6 +84,7 @@ def _loss_notes(s: Scored, n_unknown_class: int | None) -> Iterator[Note]:
 
 
 def _equal_losses(s: Scored, *, has_known_classes: bool) -> Note:
+    """Return a warning that all losses are equal, so that ranking metrics are undefined."""
     effect = "so scores cannot be compared: ranking metrics are undefined."
     if not s.is_binary:
         message = f"All {s.n_samples:,} samples have the same loss, {effect}"
@@ -97,6 +98,7 @@ def _equal_losses(s: Scored, *, has_known_classes: bool) -> Note:
 
 
 def _few_failures(s: Scored) -> Note:
+    """Return a note or a warning that intervals are unreliable because failures are few."""
     counts = f"{s.n_failures:,} of {s.n_samples:,} samples are wrong."
     if s.n_failures < MIN_FAILURES:
         message = (
@@ -112,7 +114,7 @@ def _few_failures(s: Scored) -> Note:
 
 
 def _mean_calibration_notes(s: Scored) -> Iterator[Note]:
-    """Yield a warning if the mean probability differs strongly from the accuracy."""
+    """Yield a warning if the difference between mean probability and accuracy is large."""
     curve = cached_reliability_curve(s, 15, "equal_width")
     gap = curve.mean_confidence - curve.mean_accuracy
     standard_error = 0.5 / math.sqrt(s.n_samples)
@@ -127,13 +129,14 @@ def _mean_calibration_notes(s: Scored) -> Iterator[Note]:
 
 
 def _n_failures_with_highest_confidence(s: Scored) -> int:
-    """Return the number of failures with the highest confidence, whatever their weights."""
+    """Return the unweighted number of failures with the highest confidence."""
     if s.has_unit_weights:
         return int(s.merged_groups.loss[0])
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
 
 
 def _saturation_notes(s: Scored, confidence: Array) -> Iterator[Note]:
+    """Yield notes about samples that share the highest or the lowest confidence."""
     n_highest, n_lowest = _count_extreme_confidences(s.merged_groups)
     highest, lowest = f"{float(confidence.max()):.6g}", f"{float(confidence.min()):.6g}"
     if n_highest == s.merged_groups.n_samples:
@@ -164,12 +167,13 @@ def _count_extreme_confidences(groups: TieGroups) -> tuple[int, int]:
     extremes = [0, -1]
     count = groups.count[extremes]
     if groups.is_merged is not None:
-        # A merged group contains samples with different confidences, so its extreme is one sample.
+        # A merged group contains different confidences, so only one sample has the extreme value.
         count = np.where(groups.is_merged[extremes], 1, count)
     return int(count[0]), int(count[1])
 
 
 def _tie_notes(s: Scored, augrc: Result | None) -> Iterator[Note]:
+    """Yield a note on the share of tied samples and their effect on the AUGRC."""
     tied_share = s.merged_groups.n_tied / s.n_samples
     if tied_share < TIED_NOTE:
         return
@@ -196,11 +200,11 @@ def direction_warning(s: Scored, *, is_column: bool) -> str | None:
     """Return a warning if failures have significantly higher confidences than successes.
 
     The test statistic is the correlation of the loss with the mid-rank of the confidence. For 0/1
-    losses this is the Mann-Whitney test with correction for ties. If the score is a column of the
-    data, the warning names the option that reverses its direction.
+    losses, the test is the Mann-Whitney test with correction for ties. If the score is a column of
+    the data, the warning names the option that reverses the direction of the score.
     """
     groups = s.merged_groups
-    # A merged group has no loss, so only the rank of the group matters.
+    # The samples of a merged group have no separate losses, so only the rank of the group matters.
     rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight
     risk, loss_variance = _loss_mean_and_variance(s)
     variance_product = loss_variance * _rank_variance(groups)
@@ -242,11 +246,11 @@ def _loss_mean_and_variance(s: Scored) -> tuple[float, float]:
 
 
 def _rank_variance(groups: TieGroups) -> float:
-    """Return the variance of the mid-ranks, scaled to [0, 1]: 1/12 minus the effect of ties."""
+    """Return the variance of mid-ranks on [0, 1], which is 1/12 minus the effect of ties."""
     share = groups.weight / groups.total_weight
     if groups.is_merged is None:
         return (1 - float((share**3).sum())) / 12
-    # Each sample of a merged group counts as a tie group of its own.
+    # Each sample of a merged group counts as a separate tie group.
     n_merged = float(groups.count[groups.is_merged].sum())
     ties = float((share[~groups.is_merged] ** 3).sum())
     return (1 - ties - n_merged / groups.total_weight**3) / 12

@@ -1,4 +1,4 @@
-"""Expectation of a metric over a posterior, from Monte Carlo samples of the model."""
+"""Estimate the expectation of a metric over a posterior from Monte Carlo samples of the model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
-#: Outputs of all draws together, which are removed from the predictions of one draw.
+#: Fields that describe all draws together. The predictions of one draw do not contain them.
 _NO_OUTPUTS: dict[str, Any] = dict.fromkeys(
     ("logits", "probabilities", "logit_samples", "probability_samples", "prediction", "confidence")
 )
@@ -27,7 +27,7 @@ _NO_OUTPUTS: dict[str, Any] = dict.fromkeys(
 
 @dataclass(frozen=True, eq=False)
 class PosteriorExpectation:
-    """A metric of each draw from a posterior, and its mean.
+    """The values of a metric for each draw from a posterior, and their mean.
 
     Attributes
     ----------
@@ -36,20 +36,20 @@ class PosteriorExpectation:
     mean : float
         Mean over the draws, which estimates the expectation over the posterior.
     standard_deviation : float
-        Standard deviation over the draws, with divisor draws - 1.
+        Sample standard deviation over the draws, with divisor ``draws - 1``.
     standard_error : float
-        Standard error of the mean for independent draws.
+        Standard error of the mean if the draws are independent.
     values : ndarray of shape (draws,)
-        The metric of each draw; NaN if it is undefined.
+        The metric of each draw, or NaN if the metric is undefined.
     mean_predictor_value : float
-        The metric of the mean predictor, whose class probabilities are averaged over the draws; NaN
-        if it is undefined.
+        The metric of the mean predictor, whose class probabilities are averaged over the draws. The
+        value is NaN if the metric is undefined.
     n, draws : int
         Number of samples and of draws.
     lower_is_better : bool
-        Direction of the metric.
+        Whether lower values of the metric are better.
     reason : str
-        Reasons of undefined values, or empty. The mean excludes undefined values.
+        Reasons for undefined values, or an empty string. The mean excludes undefined values.
     """
 
     score: str
@@ -66,11 +66,11 @@ class PosteriorExpectation:
     reason: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return the summary as a flat row; `frame` has the values of the draws."""
+        """Return the summary as a flat row, without the values of the draws."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return one row for each draw as a tidy dataframe."""
+        """Return a tidy dataframe with one row for each draw."""
         import polars as pl
 
         columns = {
@@ -90,7 +90,7 @@ def posterior_expectation(
     metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
-    """Estimate the expectation of a metric over a posterior, from Monte Carlo samples.
+    """Estimate the expectation of a metric over a posterior from Monte Carlo samples.
 
     Answers: how well does a model from this posterior separate its failures from its successes, on
     average over the draws?
@@ -98,46 +98,55 @@ def posterior_expectation(
     Parameters
     ----------
     predictions : Predictions
-        With `logit_samples` or `probability_samples` of shape (n, S, K): draw s of the model gives
-        the class scores of all n samples. Labels, weights, features and groups belong to all draws.
+        Predictions with `logit_samples` or `probability_samples` of shape (n, S, K). The entries
+        ``[:, s]`` are the class scores of draw s. All draws share the labels, weights, features and
+        groups.
     score : str or fitted score, default="msr"
-        What turns the class scores of one draw into confidences: a name of the catalogue, also
-        with a temperature, or what `abstain.confidence.fit` returned. Columns of confidences and
-        scores of several samples, such as mutual information, are of no single draw.
+        The confidence score, which is computed from the class scores of each draw. It is the name
+        of a registered score, which may include a temperature, or a fitted score from
+        `abstain.confidence.fit`. Confidence columns are not supported. Scores that combine several
+        draws, such as mutual information, are not supported either.
     metric : str, default="aurc_plugin"
-        A name of the catalogue, or one with a number such as ``selective_risk@80cov``.
+        Name of a registered metric. The number in a name can be changed, as in
+        ``selective_risk@80cov``.
     loss : str, CostMatrix or array, optional
-        A named loss or a cost matrix, computed from the predictions of each draw, or your own
-        numbers: of shape (n, S), a column for each draw, or of shape (n,), the same for all. By
-        default the loss that came with the predictions, else "zero_one".
+        Loss of a prediction. A named loss or a cost matrix is applied to the predictions of each
+        draw. An array of shape (n, S) contains the losses of each draw in one column. An array of
+        shape (n,) contains losses that are the same for all draws. The default is the loss of the
+        predictions if they have one, and "zero_one" otherwise.
 
     Returns
     -------
     PosteriorExpectation
-        In the units, range and direction of the metric.
+        The metric of each draw with its mean, standard deviation and standard error.
 
     Raises
     ------
     MissingInputError
-        If there are no Monte-Carlo samples, or the score needs more than one draw has.
+        If there are no Monte Carlo samples, or if the score needs inputs that a single draw does
+        not have.
     UnknownNameError
-        If there is no such score, metric or loss.
+        If the score, the metric or the loss does not exist.
     InputError
         If the metric does not apply to the loss or the score.
     ShapeError, DomainError
-        If your own loss has another shape or a value that no loss has.
+        If an array of losses has an invalid shape or invalid values.
 
     Notes
     -----
-    Read as eq. 37-38: the expectation over the posterior p(theta | data) of the population AURC of
-    the model f_theta, with the score *and* the loss of that model. Each draw gives its plug-in
-    estimate on the n samples, and the draws are averaged. That is not the metric of the mean
-    predictor, which decides by all draws together; `of_mean` has it beside. The standard error is
-    that of finitely many independent draws; draws of one chain depend on each other and err more.
-    It says nothing of other samples: for that resample each draw, or see `evaluate`. The mean of
-    an estimator with a bias keeps the bias. Predicted classes that were given for all draws are
-    not looked at: a draw predicts its own. Cost: one evaluation of the score, the loss and the
-    metric for each draw.
+    The estimated quantity is eq. 37-38 of [1]_. It is the expectation, over the posterior
+    p(theta | data), of the population AURC of the model f_theta. The score *and* the loss are those
+    of the model f_theta. The function computes the plug-in estimate of each draw on the n samples
+    and averages these estimates. The mean predictor averages the class probabilities of all draws,
+    so its metric is a different quantity. The result contains that metric as
+    `mean_predictor_value`.
+
+    The standard error describes the variation over a finite number of independent draws. Draws from
+    one Markov chain are dependent, so the true standard error is larger. The standard error does
+    not include the variation over samples. If the estimator of the metric is biased, the mean has
+    the same bias. The function ignores predicted classes that were passed for all draws, because
+    each draw has its own predicted classes. The score, the loss and the metric are evaluated once
+    for each draw.
 
     References
     ----------
@@ -187,7 +196,7 @@ def posterior_expectation(
 
 
 def _draws(predictions: Predictions) -> Iterator[Predictions]:
-    """Yield the predictions of each draw, whose class scores replace all other outputs."""
+    """Yield the predictions of each draw, which contain only the class scores of that draw."""
     samples = predictions.samples
     if samples is None:
         raise MissingInputError(
@@ -214,7 +223,7 @@ def _losses(loss: object, n: int, draws: int) -> list[Any]:
 def _evaluate_model(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> tuple[str, MetricValue]:
-    """Return the name of the score and the metric of one model."""
+    """Return the name of the score and the value of the metric for one model."""
     try:
         confidence = scored_by(score, predictions)
     except MissingInputError as error:
@@ -230,10 +239,10 @@ def _evaluate_model(
 def _evaluate_mean_predictor(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> MetricValue:
-    """Return the metric of the predictor with the mean class probabilities over the draws."""
+    """Return the metric of the predictor that averages the class probabilities over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
-    # Predictions with Monte Carlo samples only have the mean of the samples as probabilities.
+    # If predictions contain only Monte Carlo samples, their probabilities are the mean over draws.
     samples = {
         name: getattr(predictions, name) for name in ("logit_samples", "probability_samples")
     }
@@ -241,12 +250,12 @@ def _evaluate_mean_predictor(
     try:
         return _evaluate_model(metric, score, mean, loss)[1]
     except MissingInputError:
-        # A score of logits applies to the draws, but not to their mean probabilities.
+        # A score that needs logits can be computed for each draw, but not for mean probabilities.
         return undefined("the score needs more than mean probabilities")
 
 
 def _undefined_reasons(values: list[MetricValue], of_mean: MetricValue) -> str:
-    """Return the reasons of undefined values."""
+    """Return the reasons why values are undefined as one text."""
     texts = []
     reasons = [value.reason for value in values if value.reason]
     if reasons:

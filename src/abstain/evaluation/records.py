@@ -1,4 +1,4 @@
-"""The records of an evaluation: results, curves and notes (`Evaluation`)."""
+"""Define the result of an evaluation, with its metric values, curves and notes (`Evaluation`)."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ from abstain.metrics import Metric
 from abstain.metrics.catalogue import CLASSIFIER_METRIC
 from abstain.typing import Array, Split
 
-#: The interval of a result if no intervals were requested.
+#: Placeholder for the interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
 
-#: The columns of a table of results, after the columns that split the data, and the attributes of
-#: a `Result` that they contain.
+#: Columns of a table of results, after the split columns. Each column is mapped to the attribute of
+#: `Result` that it contains.
 _RESULT_ATTRIBUTES = {
     "score": "score",
     "metric": "metric.name",
@@ -58,27 +58,28 @@ class Result:
     Attributes
     ----------
     split : tuple of (column, value)
-        The split of the data; empty if the data are not split.
+        The split of the data, or an empty tuple if the data are not split.
     score : str
         The name of a registered score or of a confidence column.
     metric : Metric
-        The entry of the catalogue.
+        The registered metric.
     value : float
-        The value as a fraction in double precision; NaN if it is undefined for the `reason`.
+        The value as a fraction in double precision. An undefined value is NaN, and `reason` then
+        states why.
     n, failures : int
         Number of samples, and number of samples with a loss above zero.
     accepted : int or None
-        Number of accepted samples, for metrics of accepted samples only.
+        Number of accepted samples. It is None if the metric does not depend on accepted samples.
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     tie_low, tie_high : float
-        The smallest and the largest value over all orders of tied samples; NaN for metrics that
-        do not only depend on ranks.
+        The smallest and the largest value over all orders of tied samples. The bounds are NaN for
+        metrics that depend on more than the ranks and the losses.
     reason : str
-        Reason why the value is NaN, or empty.
+        Reason why the value is NaN, or an empty string.
     interval : Interval
-        The confidence interval. If there is none, its ends are NaN; its level is NaN if no
-        intervals were requested.
+        The confidence interval. The bounds are NaN if the interval is not available. The level is
+        also NaN if no intervals were requested.
     """
 
     split: Split
@@ -95,9 +96,10 @@ class Result:
     interval: Interval = NOT_REQUESTED
 
     def count_of(self, total: int) -> int | None:
-        """Return the number of samples whose share of `total` is the value.
+        """Return the number of samples that, divided by `total`, equals the value.
 
-        None if the value is not such a share, because of weights or of losses between 0 and 1.
+        The method returns None if no integer gives the value, for example because samples have
+        weights or losses between 0 and 1.
         """
         count = self.value * total
         if math.isnan(count) or abs(count - round(count)) > _COUNT_ROUNDING:
@@ -105,23 +107,23 @@ class Result:
         return round(count)
 
     def row(self) -> dict[str, Any]:
-        """Return the result as a flat row that begins with the split columns."""
+        """Return the result as a flat row; the split columns come first."""
         row = {name: attrgetter(path)(self) for name, path in _RESULT_ATTRIBUTES.items()}
         if not self.interval.exists:
             row["interval"] = ""
         return {**dict(self.split), **row}
 
     def __repr__(self) -> str:
-        """Write the columns of the result."""
+        """Return a text with the columns of the result."""
         return f"Result({', '.join(f'{name}={value!r}' for name, value in self.row().items())})"
 
 
 @dataclass(frozen=True)
 class ExtremeSample:
-    """A very confident failure or a success with low confidence.
+    """A failure with very high confidence or a success with very low confidence.
 
-    `probability` is the confidence as the probability of a correct prediction; None if the score
-    has no probability or is one.
+    `probability` is the confidence, converted to a probability of a correct prediction. It is None
+    if the score is a probability already or cannot be converted.
     """
 
     id: str
@@ -139,16 +141,16 @@ class Contribution:
     Attributes
     ----------
     name : str
-        The class or group.
+        Name of the class or group.
     n : int
-        Number of its samples.
+        Number of samples of the class or group.
     sample_share : float
-        Its share of all samples.
+        Share of all samples that belong to the class or group.
     contribution : float
-        Its additive contribution to the AUGRC. The contributions of all classes or groups sum to
-        the AUGRC.
+        Additive contribution of the class or group to the AUGRC. The sum over all classes or groups
+        is the AUGRC.
     share : float
-        The contribution divided by the AUGRC; NaN if the AUGRC is 0. If `share` is larger than
+        The contribution divided by the AUGRC, or NaN if the AUGRC is 0. If `share` is larger than
         `sample_share`, the class or group has more silent failures than its size explains.
     """
 
@@ -161,11 +163,11 @@ class Contribution:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A threshold and the samples that it accepts.
+    """A threshold with the counts and the risk of the samples that are accepted.
 
-    `risk` is the mean loss of the accepted samples, and `failures` their (weighted) total loss.
-    `probability` is the threshold as the probability of a correct prediction; NaN if the score has
-    no probability or is one.
+    `risk` is the mean loss of the accepted samples. `failures` is the weighted total loss of the
+    accepted samples. `probability` is the threshold, converted to a probability of a correct
+    prediction. It is NaN if the score is a probability already or cannot be converted.
     """
 
     threshold: float
@@ -183,7 +185,7 @@ class ScoreCurves:
     Attributes
     ----------
     split : tuple of (column, value)
-        The split of the data; empty if the data are not split.
+        The split of the data, or an empty tuple if the data are not split.
     score : str
         The name of a registered score or of a confidence column.
     n, failures : int
@@ -193,27 +195,28 @@ class ScoreCurves:
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     selective, generalized : RiskCoverageCurve
-        Complete up to 20,000 vertices. Longer curves are thinned to about as many vertices,
-        including the extremes (`abstain.curves.risk_coverage.thin`).
+        The risk-coverage curves. Curves with more than 20,000 vertices are thinned to about this
+        number and keep their extremes (see `abstain.curves.risk_coverage.thin`).
     reliability, cwsa, cwsa_plus : ReliabilityCurve and MetricCoverageCurve, or None
-        None if the score is not a probability.
+        Reliability curve, and curves of CWSA and CWSA+ against coverage. They are None if the score
+        is not a probability.
     overconfident, underconfident : tuple of ExtremeSample
         The most confident failures and the least confident successes.
     by_class, by_group : tuple of Contribution
-        Contributions of the classes or groups to the AUGRC, the largest first; empty without
-        labels or groups.
+        Contributions of the classes or groups to the AUGRC, sorted from the largest. The tuple is
+        empty if the samples have no labels or no groups, respectively.
     is_column : bool
         Whether the score is a column of the data.
     band : RiskCoverageBand or None
-        Confidence band of the selective risk at about sixty coverages; None if no intervals were
-        requested. `abstain.curves.bands.as_generalized` converts it into the band of the
-        generalized risk.
+        Confidence band of the selective risk at about sixty coverages, or None if no intervals were
+        requested. The function `abstain.curves.bands.as_generalized` converts the band into a band
+        of the generalized risk.
     group_curves : mapping from str to RiskCoverageCurve
-        Curves of the twelve largest groups, each against the coverage of its group; empty for a
-        stream.
+        Curves of the twelve largest groups. The coverage of a curve is the share of accepted
+        samples in the group. The mapping is empty for a stream.
     probabilities : array or None
-        The thresholds of the curves as probabilities of a correct prediction; None if the score has
-        no probability or is one.
+        The thresholds of the curves, converted to probabilities of a correct prediction. They are
+        None if the score is a probability already or cannot be converted.
     """
 
     split: Split
@@ -237,7 +240,7 @@ class ScoreCurves:
     probabilities: Array | None = None
 
     def __repr__(self) -> str:
-        """Return the score, the split and the counts, without arrays."""
+        """Return a text with the score, the split and the counts, but without the arrays."""
         counts = f"n={self.n}, failures={self.failures}"
         return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
 
@@ -255,25 +258,26 @@ class ScoreCurves:
         )
 
 
-#: The split and the score of a result.
+#: The split and the score of a result, which identify a tested method.
 ScoreKey: TypeAlias = tuple[Split, str]
 
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """Difference of a metric between two scores on the same samples.
+    """The difference of a metric between two scores on the same samples.
 
     Attributes
     ----------
     first, second : pair of split and score
-        The scores; `difference` is first minus second.
+        The two scores with their splits.
     difference, low, high : float
-        The difference with its confidence interval, which is not adjusted.
+        The value of the first score minus the value of the second score, and the bounds of its
+        confidence interval. The interval is not adjusted for the number of tests.
     adjusted : float
-        Two-sided p-value of the paired test, adjusted for all pairs that were tested together; NaN
-        if the pair cannot be tested.
+        Two-sided p-value of the paired test, adjusted for all pairs that were tested together. It
+        is NaN if the pair cannot be tested.
     is_significant : bool
-        Whether the adjusted p-value is below one minus the confidence level.
+        Whether the adjusted p-value is below ``1 - level``.
     """
 
     first: ScoreKey
@@ -285,7 +289,7 @@ class ScoreDifference:
     is_significant: bool
 
     def reversed(self) -> "ScoreDifference":
-        """Return the difference between the second and the first score."""
+        """Return the same test with the order of the two scores exchanged."""
         return replace(
             self,
             first=self.second,
@@ -300,7 +304,7 @@ class ScoreDifference:
 class ScoreTests:
     """Paired tests of one metric between the scores of an evaluation.
 
-    The tests use influence functions, as `compare` does, and Holm's adjustment for all pairs.
+    The tests use influence functions, as in `compare`, and Holm's adjustment for all pairs.
 
     Attributes
     ----------
@@ -311,8 +315,9 @@ class ScoreTests:
     differences : tuple of ScoreDifference
         All tested pairs.
     has_same_samples : bool
-        Whether all splits contain the same samples, such as the predictions of several models. If
-        so, all pairs of scores and splits are tested together; otherwise, those of each split.
+        Whether all splits contain the same samples, for example the predictions of several models.
+        If True, all combinations of scores and splits are tested together. If False, the scores of
+        each split are tested separately.
     """
 
     metric: str
@@ -321,13 +326,13 @@ class ScoreTests:
     has_same_samples: bool
 
     def __repr__(self) -> str:
-        """Return the metric and the numbers of pairs."""
+        """Return a text with the metric and the numbers of tested and significant pairs."""
         n_significant = sum(pair.is_significant for pair in self.differences)
         counts = f"{len(self.differences):,} pairs, {n_significant:,} significant"
         return f"ScoreTests({self.metric}: {counts})"
 
     def differences_from(self, reference: ScoreKey) -> dict[ScoreKey, ScoreDifference]:
-        """Return the difference of each tested score from a reference."""
+        """Return the difference of each tested score from a reference score."""
         differences = {}
         for pair in self.differences:
             if pair.second == reference:
@@ -338,7 +343,7 @@ class ScoreTests:
 
 
 def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Remove duplicate notes and put warnings first."""
+    """Return the notes without duplicates, with the warnings before the other notes."""
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.level != "warning"))
 
 
@@ -351,26 +356,27 @@ class Evaluation(NotebookDisplay):
     results : tuple of Result
         One result for each split, score and metric.
     curves : tuple of ScoreCurves
-        The curves of each split and score; empty if `evaluate` was called with ``curves=False``.
+        The curves of each split and score. The tuple is empty if `evaluate` was called with
+        ``curves=False``.
     notes : tuple of Note
-        Warnings and notes about ties, saturation, small counts and the input files, warnings
-        first.
+        Notes about ties, saturation, small counts and the input files. Warnings come first.
     loss : str
         Name of the loss.
     skipped : mapping
-        For each metric that does not apply to these data: its name and the reason.
+        A mapping from the name of each metric that does not apply to these data to the reason.
     is_binary : bool
         Whether every loss is 0 or 1. A mean loss is then the share of wrong samples.
     requested_metrics : tuple of str
-        The requested metrics in the requested order; empty if all applicable metrics were
-        evaluated.
+        The requested metrics in the requested order. The tuple is empty if no metrics were
+        requested, so that all applicable metrics were evaluated.
     column_scores : frozenset of str
         The scores that are columns of the data.
     n_classes : int
-        Number of classes of the predictions; 0 without classes.
+        Number of classes of the predictions, or 0 if the predictions have no classes.
     tests : ScoreTests or None
-        Paired tests between the scores, of which those with equal rankings are tested once. None
-        for one score, without intervals, for a stream and for more than 100 scores and splits.
+        Paired tests between the scores. Of several scores with equal rankings, only the first is
+        tested. It is None for a single score, without intervals, for a stream, and for more than
+        100 combinations of scores and splits.
     equal_rankings : tuple of tuple of str
         Groups of scores that sort the samples of every split in the same order.
     """
@@ -388,7 +394,7 @@ class Evaluation(NotebookDisplay):
     equal_rankings: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
-        """Return the numbers of splits, scores, metrics and warnings."""
+        """Return a text with the numbers of splits, scores, metrics and warnings."""
         counts = {
             "split": len({r.split for r in self.results}),
             "score": len({r.score for r in self.results}),
@@ -398,7 +404,7 @@ class Evaluation(NotebookDisplay):
         return f"Evaluation({format_counts(counts)}; .frame() has the numbers)"
 
     def risk_without_abstention(self, split: Split) -> float:
-        """Return the mean loss of all samples of a split; NaN if it is not available."""
+        """Return the mean loss of all samples of a split, or NaN if the loss is not available."""
         for curves in self.curves:
             if curves.split == split:
                 return curves.risk
@@ -409,9 +415,10 @@ class Evaluation(NotebookDisplay):
 
     @property
     def answered(self) -> RowCount | None:
-        """Number of samples that the model answered; None if it refused none.
+        """Number of samples that the model answered; None if the model refused no sample.
 
-        Also None if the samples are split, or if the confidences have different refusals.
+        It is also None if the samples are split, or if the model refused different samples for
+        different confidences.
         """
         refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         n_samples = {result.n for result in self.results}
@@ -431,7 +438,7 @@ class Evaluation(NotebookDisplay):
         return len(self.results)
 
     def value(self, metric: str, *, score: str | None = None, split: Split | None = None) -> float:
-        """Return one value; `score` and `split` are optional if there is only one."""
+        """Return a metric value; `score` and `split` are optional if there is only one of them."""
         matches = [
             r
             for r in self.results
@@ -450,7 +457,7 @@ class Evaluation(NotebookDisplay):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the results as flat rows with one value each."""
+        """Return the results as flat rows, with one metric value in each row."""
         return [result.row() for result in self.results]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
@@ -459,12 +466,12 @@ class Evaluation(NotebookDisplay):
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return the counts as text, such as "1 score, 46 metrics"."""
+    """Return a text with the counts, such as "1 score, 46 metrics"."""
     return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
 
 
 def _missing_arguments(metric: str, matches: list[Result]) -> str:
-    """Return the call of `Evaluation.value` that selects one of several results."""
+    """Return a call of `Evaluation.value` that selects a single one of several results."""
     arguments, choices = [], []
     for name in ("score", "split"):
         values = list(dict.fromkeys(repr(getattr(match, name)) for match in matches))

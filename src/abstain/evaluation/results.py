@@ -1,4 +1,4 @@
-"""Compute metrics, intervals, curves and notes of each score on each split."""
+"""Compute the metrics, intervals, curves and notes of each score on each split."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,16 +27,17 @@ from abstain.metrics.resampling import replicates
 from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
 from abstain.typing import Array
 
-#: Families of metrics that have a range over all orders of tied samples.
+#: Families of metrics for which the range over all orders of tied samples is computed.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class EvaluationBuilder:
-    """Collect results, curves and notes, and the metrics that do not apply."""
+    """Collect the results, curves and notes of all scores, and the metrics that do not apply."""
 
     def __init__(
         self, metrics: list[Metric] | None, notes: Iterable[Note], *, curves: bool
     ) -> None:
+        """Store the options, and start with empty results."""
         self.metrics, self.curves = metrics, curves
         self.results: list[Result] = []
         self.score_curves: list[ScoreCurves] = []
@@ -45,7 +46,7 @@ class EvaluationBuilder:
         self.is_binary = True
 
     def add(self, part: ScoredSplit) -> None:
-        """Evaluate one score on one split."""
+        """Add the results, curves and notes of one score on one split."""
         applicable = []
         for metric in METRICS.values() if self.metrics is None else self.metrics:
             reason = part.reason_not_applicable(metric)
@@ -62,7 +63,7 @@ class EvaluationBuilder:
     def add_results(
         self, results: Iterable[Result], skipped: Mapping[str, str], *, is_binary: bool
     ) -> None:
-        """Add results without curves."""
+        """Add the results of one score on one split, without curves."""
         self.results += results
         self.skipped |= skipped
         self.is_binary = self.is_binary and is_binary
@@ -90,7 +91,7 @@ class EvaluationBuilder:
 
 
 def _compute_results(metrics: Sequence[Metric], part: ScoredSplit) -> list[Result]:
-    """Compute the metrics; those that require the same samples share passes over them."""
+    """Return the metrics; metrics of the same samples share passes over these samples."""
     metrics_by_samples: dict[Scored, list[Metric]] = {}
     for metric in metrics:
         metrics_by_samples.setdefault(part.samples_for(metric), []).append(metric)
@@ -126,7 +127,7 @@ def _compute_results(metrics: Sequence[Metric], part: ScoredSplit) -> list[Resul
 
 
 def _with_intervals(results: list[Result], part: ScoredSplit) -> list[Result]:
-    """Return the results with their intervals."""
+    """Return the results with confidence intervals added."""
     options = part.intervals
     if options.kind == "none":
         return results
@@ -161,20 +162,20 @@ def _with_intervals(results: list[Result], part: ScoredSplit) -> list[Result]:
 
 
 # ------------------------------------------------------------------------------------ curves
-#: Maximum number of vertices of a curve. A page draws up to 400 coverages, and rounds each of them
-#: to one of these vertices.
+#: Maximum number of vertices of a curve. A report draws up to 400 coverages and rounds each
+#: coverage to the nearest vertex.
 _MAX_VERTICES = 20_000
-#: Thresholds of the CWSA curves, decreasing so that coverage rises.
+#: Thresholds of the CWSA curves. They decrease, so the coverage increases.
 _THRESHOLDS = np.arange(19, -1, -1) / 20
-#: Coverages of the bands: denser where few samples are accepted and the band bends.
+#: Coverages of the bands. They are denser at small coverages, where the bands are curved.
 _COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.arange(5, 51) / 50))
-#: With clusters, each coverage costs a pass over the samples. If all passes together visit more
-#: samples than this, the band has fewer coverages.
+#: With clusters, each coverage requires one pass over the samples. The band has fewer coverages if
+#: the number of coverages times the number of samples would exceed this limit.
 _MAX_VISITS = 10_000_000
 
 
 def compute_curves(part: ScoredSplit) -> ScoreCurves:
-    """Compute the curves and notable samples of one score on one split."""
+    """Return the curves and the notable samples of one score on one split."""
     s = part.s
     selective = thin(curve_from_groups(s.groups, "selective"), vertices=_MAX_VERTICES)
     generalized_risk = selective.failures / selective.total
@@ -196,11 +197,11 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
 
 
 def _band(part: ScoredSplit) -> RiskCoverageBand:
-    """Return the band of the selective risk, which also determines the generalized one."""
+    """Return the band of the selective risk, from which the generalized band is computed."""
     s, cluster, options = part.s, part.cluster, part.intervals
     is_slow = cluster is not None and s.n_samples * _COVERAGES.size > _MAX_VISITS
     coverage = _COVERAGES[2::3] if is_slow else _COVERAGES
-    # The band begins with the coverage of one sample.
+    # The band begins at the coverage of one accepted sample.
     coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
     return compute_band(
         s, "selective", level=options.level, coverage=coverage, cluster=cluster, rng=options.seed
@@ -208,7 +209,7 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
 
 
 def _threshold_probabilities(s: Scored, thresholds: Array) -> Array | None:
-    """Return thresholds as probabilities; None if the score has no probability or is one."""
+    """Return thresholds as probabilities; None if the score is one already or has none."""
     probability = other_probability(s)
     if probability is None:
         return None
@@ -220,7 +221,7 @@ def _calibration_curves(s: Scored) -> dict[str, Any]:
     """Return the reliability curve, and CWSA and CWSA+ against coverage, if they are defined."""
     if not s.is_calibratable:
         return dict.fromkeys(("reliability", "cwsa", "cwsa_plus"))
-    # A threshold that accepts nothing has no CWSA+.
+    # CWSA+ is undefined for a threshold at which no sample is accepted.
     largest = float(s.probability_groups.confidence[0])
     sweep = sweep_thresholds(s, _THRESHOLDS[largest >= _THRESHOLDS])
     columns = sweep.threshold, sweep.coverage

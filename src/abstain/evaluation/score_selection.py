@@ -1,4 +1,4 @@
-"""Fit scores and select their options by a metric (`fit_score`, `select_score`)."""
+"""Fit confidence scores and select their options by a metric (`fit_score`, `select_score`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,32 +19,32 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: Objectives of `fit_score`: a metric, or the negative log-likelihood of the labels.
+#: Objectives of `fit_score`. "nll" is the negative log-likelihood of the labels.
 METRIC, LIKELIHOOD = "metric", "nll"
 
 
 @dataclass(frozen=True, eq=False)
 class MetricCriterion:
-    """A metric as an objective to minimize: it is negated if higher values are better."""
+    """An objective to minimize, which is the metric or its negative if higher is better."""
 
     metric: Metric
-    #: The samples, with the weights and class probabilities that the metric may need.
+    #: The samples with their weights and class probabilities, which some metrics require.
     predictions: Predictions
     loss: Array
 
     def __call__(self, confidence: FloatArray, loss: Array) -> float:
-        """Return the objective for confidences; confidences in [0, 1] count as probabilities."""
+        """Return the objective; confidences in [0, 1] are interpreted as probabilities."""
         is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
         score = ConfidenceScore("", confidence, confidence if is_probability else None)
         return MetricCriterion(self.metric, self.predictions, loss).of_score(score)
 
     def of_score(self, score: ConfidenceScore) -> float:
-        """Return the objective for a score; NaN if the metric is undefined."""
+        """Return the objective for a score, or NaN if the metric is undefined."""
         value = self.value(score)
         return value if self.metric.lower_is_better else -value
 
     def value(self, score: ConfidenceScore) -> float:
-        """Return the metric of a score; NaN if it is undefined."""
+        """Return the metric of a score, or NaN if the metric is undefined."""
         s = join(self.predictions, score, self.loss)
         if reason := self.metric.reason_not_applicable(s):
             raise InputError(
@@ -62,7 +62,7 @@ def fit_score(
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> FittedScore:
-    """Fit a confidence score; search its parameters by a metric.
+    """Fit a confidence score, with a search of its parameters by a metric.
 
     Answers: which parameters of this score give the best metric on these samples?
 
@@ -71,35 +71,38 @@ def fit_score(
     name : str
         A name in `abstain.confidence.FITTED`.
     predictions : Predictions
-        Samples to fit on. Scores that search their parameters ("pnorm", "temperature") require
-        held-out samples.
+        Samples on which the score is fitted. The scores "pnorm" and "temperature", whose parameters
+        are searched, require held-out samples.
     metric : str, optional
-        Name of the metric that a search optimizes; "augrc" by default. Only for scores that
-        search their parameters.
+        Name of the metric that the search optimizes. The default is "augrc". The argument is only
+        valid for scores whose parameters are searched.
     objective : {"metric", "nll"}, default="metric"
-        "nll" fits "temperature" to the labels by maximum likelihood instead of a search.
+        The criterion of the fit. "nll" is only valid for the score "temperature", which is then
+        fitted to the labels by maximum likelihood.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss of the search, as in `abstain.evaluate`.
+        Loss from which the search computes the metric, as in `abstain.evaluate`.
     **options : optional
         Options of the score, as for `abstain.confidence.fit`.
 
     Returns
     -------
     FittedScore
-        A frozen state. All functions that accept the name of a score accept it.
+        The fitted score. All functions that accept the name of a score also accept a fitted score.
 
     Raises
     ------
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        As for `abstain.confidence.fit`. Also if the score does not use `metric`, `loss` or
-        `objective`, or if the metric does not apply or does not depend on the confidence.
+        If `abstain.confidence.fit` rejects the arguments. Also if the score does not use `metric`,
+        `loss` or `objective`, if the metric does not apply, or if the metric does not depend on the
+        confidence.
 
     Notes
     -----
-    The metric is optimistic on the samples of the search; evaluate on other samples. Cost: one
-    evaluation of the metric for each candidate, or about 20 passes for the likelihood.
+    On the samples of the search, the metric is optimistically biased. Evaluate the score on other
+    samples. The search evaluates the metric once for each candidate. The maximum-likelihood fit
+    requires about 20 passes over the samples.
 
     Examples
     --------
@@ -128,7 +131,7 @@ def fit_score(
 
 
 def metric_of_confidence(name: str) -> Metric:
-    """Return a metric; raise InputError if it only depends on the classifier."""
+    """Return a metric by name; raise InputError if the metric only depends on the classifier."""
     metric = metric_named(name)
     if metric.identity.ignores_confidence:
         raise InputError(
@@ -147,6 +150,7 @@ def is_searched(name: str, options: Mapping[str, Any]) -> bool:
 def _fit_temperature_by_likelihood(
     name: str, predictions: Predictions, metric: str | None, loss: object, options: dict[str, Any]
 ) -> FittedScore:
+    """Return the temperature score that maximizes the likelihood of the labels."""
     if name != "temperature":
         raise InputError(f"`objective='nll'` fits the score 'temperature'; got {name!r}")
     unused = {
@@ -177,16 +181,16 @@ def _fit_temperature_by_likelihood(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of options, with its metric.
+    """One combination of options with its metric on the validation samples.
 
     Attributes
     ----------
     options : mapping
-        The options from the grid.
+        The values of the options in the grid.
     value : float
-        The metric on the validation samples; NaN if it is undefined for the `reason`.
+        The metric on the validation samples. It is NaN if it is undefined, and `reason` states why.
     reason : str
-        Reason why the value is NaN, or empty.
+        Reason why the value is NaN, or an empty string.
     is_selected : bool
         Whether this combination was selected.
     """
@@ -197,7 +201,7 @@ class Candidate:
     is_selected: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return the candidate as a flat row; options that are no scalars become text."""
+        """Return the candidate as a flat row, in which non-scalar options become text."""
         scalar = bool | int | float | str
         options = {k: x if isinstance(x, scalar) else str(x) for k, x in self.options.items()}
         row = {"value": self.value, "selected": self.is_selected, "reason": self.reason}
@@ -208,23 +212,24 @@ class Candidate:
 class SelectedScore:
     """A fitted score with the options that were best on validation samples.
 
-    All functions that accept a score accept it: ``evaluate(test, scores=[selected])``.
+    All functions that accept a score also accept a selected score, such as
+    ``evaluate(test, scores=[selected])``.
 
     Attributes
     ----------
     state : FittedScore
         The selected score.
     metric : str
-        Name of the metric that selected it.
+        Name of the metric by which the score was selected.
     lower_is_better : bool
-        Direction of the metric.
+        Whether lower values of the metric are better.
     value : float
-        The metric on the validation samples. It is optimistic, because the score was selected
-        on them.
+        The metric on the validation samples. The value is optimistically biased, because the score
+        was selected on the same samples.
     options : mapping
         The selected options of the grid.
     candidates : tuple of Candidate
-        All combinations of options, in the order of the grid.
+        All combinations of options in the order of the grid.
     """
 
     state: FittedScore
@@ -240,7 +245,7 @@ class SelectedScore:
         return self.state.name
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples by the selected score."""
+        """Return the confidences that the selected score assigns to other samples."""
         return self.state.score(predictions)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -252,7 +257,7 @@ class SelectedScore:
         return rows
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the candidates as a dataframe with a column for each option and the metric."""
+        """Return the candidates as a dataframe with one column for each option and the metric."""
         return frame_from_rows(self.rows(), backend)
 
 
@@ -275,23 +280,25 @@ def select_score(
     name : str
         A name in `abstain.confidence.FITTED`.
     train : Predictions
-        Samples that each candidate is fitted on.
+        Samples on which each candidate is fitted.
     validation : Predictions
         Other samples, on which the candidates are compared.
     grid : mapping from option to sequence, optional
-        Values of each option. All combinations are evaluated; the last option varies fastest.
-        Put the simplest values first: of equally good candidates, the first one is selected.
+        Values of each option. All combinations are evaluated, and the last option varies fastest.
+        If several candidates are equally good, the first is selected, so put the simplest values
+        first.
     metric : str, default="augrc"
-        Name of the metric. Its direction is taken from the catalogue.
+        Name of the metric. The registered metric states whether lower values are better.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss, as in `abstain.evaluate`. An array contains the losses of the validation samples.
+        Loss of a prediction, as in `abstain.evaluate`. An array contains the losses of the
+        validation samples.
     **options : optional
         Options of the score that are the same for all candidates.
 
     Returns
     -------
     SelectedScore
-        The fitted score, its options, and all candidates with their metrics (``.frame()``).
+        The fitted score with its options, and all candidates with their metrics.
 
     Raises
     ------
@@ -303,8 +310,8 @@ def select_score(
 
     Notes
     -----
-    The table lists a candidate that cannot be fitted with the reason. Cost: one fit and one
-    evaluation of the score for each candidate.
+    If a candidate cannot be fitted, the table of candidates contains the reason. Each candidate
+    requires one fit and one evaluation of the score.
 
     Examples
     --------
@@ -364,7 +371,7 @@ def _fit_candidate(
     options: Mapping[str, Any],
     loss: "str | CostMatrix | AnyArray | None",
 ) -> tuple[FittedScore | None, float, str]:
-    """Fit one candidate; return its state, its metric and the reason if the metric is NaN."""
+    """Return the fitted score of a candidate, its metric, and the reason if the metric is NaN."""
     try:
         search = _search_arguments(name, criterion, loss) if is_searched(name, options) else {}
         state = fit_score(name, train, **search, **options)
@@ -377,7 +384,7 @@ def _fit_candidate(
 
 
 def _best_index(values: list[float], metric: Metric) -> int | None:
-    """Return the index of the first of the best values; None if all values are NaN."""
+    """Return the index of the first best value, or None if all values are NaN."""
     sign = 1.0 if metric.lower_is_better else -1.0
     defined = [i for i, value in enumerate(values) if not np.isnan(value)]
     return min(defined, key=lambda i: sign * values[i], default=None)
@@ -386,6 +393,7 @@ def _best_index(values: list[float], metric: Metric) -> int | None:
 def _combinations(
     grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """Yield all combinations of the options in a grid, after a check of the grid."""
     mapping: object = grid
     if not isinstance(mapping, Mapping):
         raise InputError(f"`grid` must map options to lists of values; got {mapping!r}")

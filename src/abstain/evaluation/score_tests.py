@@ -1,4 +1,4 @@
-"""Paired tests between the scores of an evaluation, and scores with identical rankings."""
+"""Test the paired differences between scores, and find scores with identical rankings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -16,14 +16,14 @@ from abstain.metrics import Metric
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
-#: Maximum number of scores that are tested together, and of samples times scores: the tests need
-#: one number for each.
+#: Maximum number of scores that are tested together, and maximum of samples times scores. The tests
+#: store one number for each sample and score.
 _MAX_SCORES = 100
 _MAX_INFLUENCES = 20_000_000
 
 
 def choose_tested_metric(results: Iterable[Result]) -> Metric | None:
-    """Return the AUGRC or else the first area or ranking metric that has an influence function."""
+    """Return the AUGRC, or else the first area or ranking metric with an influence function."""
     metrics = {
         result.metric.name: result.metric
         for result in results
@@ -38,11 +38,12 @@ def compute_score_tests(
     results: Sequence[Result],
     equal_rankings: Iterable[tuple[str, ...]],
 ) -> ScoreTests | None:
-    """Test the differences between all scores; None if there is nothing to test.
+    """Return the tests of the differences between all scores, or None without testable pairs.
 
-    Of scores with equal rankings, only the first is tested.
-    If all splits contain the same samples, such as the predictions of several models, all pairs of
-    scores and splits are tested together. Otherwise the scores of each split are tested.
+    Of several scores with equal rankings, only the first is tested.
+    All splits may contain the same samples, for example the predictions of several models. In this
+    case, all combinations of scores and splits are tested together. Otherwise, the scores of each
+    split are tested separately.
     """
     metric = choose_tested_metric(results)
     if metric is None or parts[0].intervals.kind == "none":
@@ -83,7 +84,7 @@ def compute_score_tests(
 def _rows_of_same_samples(
     predictions: Sequence[Predictions],
 ) -> list[IntArray | None] | None:
-    """Return the rows of each split in the order of the first; None for different samples."""
+    """Return the rows of each split in the order of the first split; None if samples differ."""
     first = predictions[0]
     rows: list[IntArray | None] = [None]
     for other in predictions[1:]:
@@ -104,9 +105,9 @@ def _reorder(s: Scored, rows: IntArray | None) -> Scored:
 def _test_pairs(
     samples: dict[ScoreKey, Scored], cluster: IntArray | None, metric: Metric, plan: Plan
 ) -> Iterator[ScoreDifference]:
-    """Test all pairs of scores of the same samples, with Holm's adjustment for their number.
+    """Return the tests of all pairs of scores on the same samples, with Holm's adjustment.
 
-    Too many scores are not tested.
+    If the number of scores exceeds the maximum, the function tests no pair.
     """
     n_influences = sum(s.n_rows for s in samples.values())
     if not 2 <= len(samples) <= _MAX_SCORES or n_influences > _MAX_INFLUENCES:
@@ -135,8 +136,9 @@ def _test_pairs(
 
 
 # --------------------------------------------------------------------------- identical rankings
-#: Steps between neighboring confidences below this share of their range are rounding errors, and so
-#: is a larger share of ties in one of two rankings.
+#: Two neighboring confidences are tied up to rounding if their difference is at most the first
+#: number times the largest confidence. Two rankings have the same ties if the share of samples that
+#: are tied in only one ranking is at most the second number.
 _ROUNDING = 1e-12
 _MAX_SHARE_OF_OTHER_TIES = 0.001
 
@@ -146,7 +148,8 @@ def find_equal_rankings(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the groups of scores that sort the samples of every split in the same order.
 
-    Rounding errors are ignored: they make the largest probability and its logarithm differ.
+    The function ignores rounding errors. For example, rounding may give the largest probability and
+    its logarithm different ties.
     """
     metric = choose_tested_metric(results)
     if metric is None:
@@ -161,7 +164,7 @@ def find_equal_rankings(
     groups: dict[str, list[str]] = {}
     grouped: set[str] = set()
     for first, second in combinations(values, 2):
-        # Most rankings differ in this value, which is available already.
+        # The metric is already available, and most pairs of different rankings differ in it.
         have_equal_values = len(values[first]) == len(values[second]) and np.allclose(
             values[first], values[second], rtol=1e-6, atol=0.0, equal_nan=True
         )

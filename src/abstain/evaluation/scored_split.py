@@ -1,4 +1,4 @@
-"""One score on one split: its samples, notable samples, and contributions of classes and groups."""
+"""Define one score on one split, and find its notable samples and class contributions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -19,16 +19,16 @@ from abstain.metrics.contributions import GroupContributions, contributions_by_g
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
-#: Maximum number of notable samples of each kind.
+#: Maximum number of notable failures, and maximum number of notable successes.
 MAX_SAMPLES = 24
-#: Maximum number of groups with a curve, and of vertices of such a curve.
+#: Maximum number of groups that have a curve, and maximum number of vertices of the curve.
 MAX_GROUPS, _VERTICES = 12, 20_000
 
 
 def sort_contributions(
     c: GroupContributions, format_name: Callable[[Any], str] = str
 ) -> tuple[Contribution, ...]:
-    """Convert contributions to the AUGRC into records, the largest first."""
+    """Return contributions to the AUGRC as records, sorted from the largest."""
     return tuple(
         Contribution(
             format_name(c.group[i]),
@@ -42,7 +42,7 @@ def sort_contributions(
 
 
 def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
-    """Return the selective risk of the largest groups, each against the coverage of its group."""
+    """Return the risk-coverage curves of the largest groups, each within its own group."""
     groups, codes = encode_names(names, "group")
     sizes = np.bincount(codes, minlength=len(groups))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
@@ -57,21 +57,21 @@ def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
 
 
 def most_confident_failures(s: Scored) -> IntArray:
-    """Return the rows of the most confident failures, sorted by confidence."""
+    """Return the rows of the failures with the highest confidences, sorted by confidence."""
     wrong = np.flatnonzero(s.loss)
     return wrong[_lowest_rows(-s.confidence[wrong].astype(np.float64))]
 
 
 def least_confident_successes(s: Scored) -> IntArray:
-    """Return the rows of the least confident successes, sorted by confidence."""
-    # Nearly all samples are successes, so one array of keys is cheaper than selecting them.
+    """Return the rows of the successes with the lowest confidences, sorted by confidence."""
+    # Nearly all samples are successes, so sort keys for all samples are cheaper than a selection.
     return _lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
 
 
 def _lowest_rows(key: Array) -> IntArray:
-    """Return the rows with the lowest keys, sorted; ties are sorted by row.
+    """Return the rows with the lowest keys, sorted by key and then by row number.
 
-    Rows with an infinite key are excluded.
+    The result excludes rows with an infinite key.
     """
     lowest = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
     rows = np.flatnonzero((key <= lowest.max(initial=-np.inf)) & (key < np.inf))
@@ -81,7 +81,7 @@ def _lowest_rows(key: Array) -> IntArray:
 def extreme_samples(
     predictions: Predictions, s: Scored, rows: IntArray, id_prefix: str = ""
 ) -> tuple[ExtremeSample, ...]:
-    """Return records of some samples; `id_prefix` is put before their ids."""
+    """Return records of the given samples, in which each id begins with `id_prefix`."""
     probability = other_probability(s)
     view = s.class_view
     return tuple(
@@ -98,21 +98,21 @@ def extreme_samples(
 
 
 def other_probability(s: Scored) -> Array | None:
-    """Return the probability of each sample if the confidence has another scale, else None."""
+    """Return the probability of each sample, or None if the confidence is a probability."""
     if s.probability is None or s.probability is s.confidence:
         return None
     return None if np.array_equal(s.probability, s.confidence) else s.probability
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:
-    """Return the name of a class code."""
+    """Return the class name that belongs to a class code."""
     return "(no known class)" if code < 0 else str(classes[code])
 
 
 # ------------------------------------------------------------------------------------ splits
 @dataclass(frozen=True, eq=False)
 class ScoredSplit(ABC):
-    """One score on one split, and the options of its intervals."""
+    """One score on one split, with the options of its confidence intervals."""
 
     split: Split
     score: str
@@ -121,11 +121,11 @@ class ScoredSplit(ABC):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples with the probability of a correct prediction as confidence."""
+        """The samples, whose confidence is the probability of a correct prediction."""
         return self.s
 
     def samples_for(self, metric: Metric) -> Scored:
-        """Return the samples in the form that a metric requires."""
+        """Return the samples with the confidence and the loss that a metric requires."""
         needs_probability = Need.UNIT_CONFIDENCE in metric.measurement.needs
         return self.scored_by_probability if needs_probability else self.s
 
@@ -135,7 +135,7 @@ class ScoredSplit(ABC):
 
     @property
     def has_tie_bounds(self) -> bool:
-        """Whether results have the range of the metric over all orders of tied samples."""
+        """Whether results include the range of the metric over all orders of tied samples."""
         return True
 
     @property
@@ -146,11 +146,11 @@ class ScoredSplit(ABC):
     @property
     @abstractmethod
     def n_unknown_class(self) -> int | None:
-        """Number of samples with a class unknown to the model; None without labels."""
+        """Number of samples whose class is unknown to the model; None without labels."""
 
     @property
     def cluster(self) -> IntArray | None:
-        """Cluster codes of the samples; None if they are treated as independent."""
+        """Cluster codes of the samples; None if the samples are treated as independent."""
         return None
 
     @abstractmethod
@@ -160,7 +160,7 @@ class ScoredSplit(ABC):
 
 @dataclass(frozen=True, eq=False)
 class InMemorySplit(ScoredSplit):
-    """One score on one split that is in memory."""
+    """One score on one split whose samples are in memory."""
 
     predictions: Predictions
 
@@ -171,14 +171,14 @@ class InMemorySplit(ScoredSplit):
 
     @property
     def n_unknown_class(self) -> int | None:
-        """Number of samples with a class unknown to the model; None without labels."""
+        """Number of samples whose class is unknown to the model; None without labels."""
         if not self.predictions.has_labels:
             return None
         return int(np.count_nonzero(self.predictions.label_codes < 0))
 
     @cached_property
     def cluster(self) -> IntArray | None:
-        """Cluster codes of the samples; None if they are treated as independent."""
+        """Cluster codes of the samples; None if the samples are treated as independent."""
         return cluster_codes(self.predictions) if self.intervals.clustered else None
 
     def curve_fields(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class InMemorySplit(ScoredSplit):
 
 
 def cluster_codes(predictions: Predictions) -> IntArray:
-    """Return the codes of the groups as clusters."""
+    """Return the group codes of the samples, which serve as cluster codes."""
     if predictions.group is None:
         raise InputError(
             "`clustered` needs a group for each sample (a patient, a site); there is none"

@@ -30,7 +30,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 InputKind = Literal["logits", "log_odds", "values", "probability"]
 _KIND = "calibrated_score"
-#: Prefix of the names of the arrays of the base score in an archive.
+#: Prefix of the array names that belong to the base score in an archive.
 _BASE_PREFIX = "base."
 
 
@@ -38,22 +38,24 @@ _BASE_PREFIX = "base."
 class CalibratedScore:
     """A confidence score with a fitted calibration.
 
-    All functions that accept a fitted score accept it.
+    All functions that accept a fitted score also accept a calibrated score.
 
     Attributes
     ----------
     name : str
         Name of the score in results, such as "msr+platt".
     base : str or fitted score
-        The calibrated score: a name, or a state with ``score(predictions)``.
+        The score to which the calibration is applied. It is a name or an object with a method
+        ``score(predictions)``.
     calibration : Temperature, Platt, Isotonic or Binning
         The fitted calibration.
     input_kind : {"logits", "log_odds", "values", "probability"}
-        Input of the calibration: the quantity of the base score to which it is applied.
+        The quantity of the base score to which the calibration is applied.
     limits : (float, float) or None
-        Bounds to which log-odds are clipped, if the fit included probabilities of exactly 0 or 1.
+        Bounds to which log-odds are clipped. It is None unless the samples of the fit had
+        probabilities of exactly 0 or 1.
     note : str
-        Remark about the fit, or empty.
+        Remark about the fit, or an empty string.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class CalibratedScore:
     note: str = ""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples; labels are ignored.
+        """Return the calibrated confidences of other samples, whose labels are ignored.
 
         Parameters
         ----------
@@ -85,10 +87,10 @@ class CalibratedScore:
         -------
         ConfidenceScore
             `probability` is the calibrated probability of a correct prediction. `values` rank
-            the samples. For Platt scaling and temperature they are log-odds, which have no
-            rounding ties near 1. For a Platt slope of at most 0 they are the base score, because
-            the logistic curve would reverse its order. For isotonic and histogram calibration
-            they are the probabilities, including ties.
+            the samples. For Platt scaling and temperature, `values` are log-odds, which rounding
+            does not tie near 1. For a Platt slope of at most 0, `values` are the base score,
+            because the logistic curve would reverse the order of the samples. For isotonic and
+            histogram calibration, `values` are the probabilities, including ties.
 
         Raises
         ------
@@ -128,6 +130,7 @@ class CalibratedScore:
         return json.dumps(self._json_fields(self.base), allow_nan=False)
 
     def _json_fields(self, base: Any) -> dict[str, Any]:
+        """Return the fields of the JSON text for a given representation of the base score."""
         return {
             "kind": _KIND,
             "format": 1,
@@ -140,9 +143,9 @@ class CalibratedScore:
         }
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the JSON fields, and the arrays of the fitted base score.
+        """Return the JSON fields and the arrays of the fitted base score.
 
-        The names of the arrays begin with "base.", such as "base.means".
+        The names of the arrays begin with "base.", as in "base.means".
         """
         if not isinstance(self.base, FittedScore):
             raise InputError("only a calibration of a fitted score has arrays; use `to_json`")
@@ -153,7 +156,7 @@ class CalibratedScore:
     def from_arrays(
         cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> "CalibratedScore":
-        """Restore a score from the result of `to_arrays`; all fields are validated."""
+        """Return a score from the result of `to_arrays` after a validation of all fields."""
         for name in arrays:
             if not name.startswith(_BASE_PREFIX):
                 json_records.raise_error(f"`{name}` is not a field of a calibrated score")
@@ -167,17 +170,17 @@ class CalibratedScore:
 
     @classmethod
     def from_json(cls, text: str) -> "CalibratedScore":
-        """Restore a score from the result of `to_json`.
+        """Return a score from the result of `to_json`.
 
         Parameters
         ----------
         text : str
-            JSON of kind "calibrated_score".
+            JSON text of kind "calibrated_score".
 
         Returns
         -------
         CalibratedScore
-            Exactly equal to the score that was written.
+            A score that is exactly equal to the original score.
 
         Raises
         ------
@@ -206,7 +209,7 @@ class CalibratedScore:
 
 @dataclass(frozen=True)
 class _SavedFields:
-    """The fields of a file."""
+    """The fields of the JSON text of a calibrated score."""
 
     name: records.NonEmptyText
     base: Any
@@ -224,7 +227,7 @@ class _SavedFields:
 
 
 def _parse_fields(fields: Mapping[str, Any]) -> CalibratedScore:
-    """Validate the fields of a file, except `base`, and return the calibrated score."""
+    """Return a calibrated score after a validation of all fields except `base`."""
     fields = dict(fields)
     json_records.pop_kind(fields, (_KIND,))
     json_records.pop_version(fields, "format", (1,))
@@ -243,7 +246,7 @@ def _parse_fields(fields: Mapping[str, Any]) -> CalibratedScore:
 
 
 def _platt_log_odds(platt: Platt, x: FloatArray) -> FloatArray:
-    """Return finite log-odds of a correct prediction, also for samples beyond the limits."""
+    """Return log-odds of a correct prediction, which are finite for every input."""
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         log_odds: FloatArray = platt.slope * x.astype(np.float64) + platt.intercept
@@ -253,7 +256,7 @@ def _platt_log_odds(platt: Platt, x: FloatArray) -> FloatArray:
 def calibration_input(
     score: ConfidenceScore, kind: InputKind, base: str | ScoreState, predictions: Predictions
 ) -> FloatArray:
-    """Return the quantity of the base score that the calibration is applied to, shape (n,)."""
+    """Return the quantity of the base score to which the calibration is applied, shape (n,)."""
     if kind == "values":
         return np.asarray(score.values)
     if score.probability is None:
@@ -270,7 +273,7 @@ def calibration_input(
 
 
 def _has_log_odds(name: str, predictions: Predictions) -> bool:
-    """Return whether a registered score has log-odds as values, finer than its probability."""
+    """Return whether the values of a registered score are the log-odds of its probability."""
     if name in (predictions.confidence or {}):
         return False
     entry = SCORES.get(name.partition("@")[0])
@@ -278,7 +281,7 @@ def _has_log_odds(name: str, predictions: Predictions) -> bool:
 
 
 def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
-    """Clip the numbers to the limits, if there are any."""
+    """Return the numbers clipped to the limits, or unchanged without limits."""
     return x if limits is None else np.clip(x, *limits)
 
 
@@ -318,27 +321,29 @@ def calibrate(
     Parameters
     ----------
     score : str or fitted score
-        A confidence column, a registered score (``abstain list scores``), or a state with
-        ``score(predictions)``.
+        A confidence column, a registered score (``abstain list scores``), or an object with a
+        method ``score(predictions)``.
     predictions : Predictions
-        Held-out samples: neither the training samples of the model nor the samples that check
-        the calibration. Their weights are used.
+        Held-out samples, which must not contain training samples of the model or samples on which
+        the calibration is checked. The fit uses the weights of the samples.
     method : {"platt", "isotonic", "histogram", "temperature"}, default="platt"
-        A logistic curve, an isotonic (non-decreasing) curve, the accuracy in bins, or the
-        temperature of the softmax (only for the score "msr").
+        Calibration method. "platt" fits a logistic curve, "isotonic" fits a non-decreasing curve,
+        and "histogram" uses the accuracy in bins. "temperature" fits the temperature of the softmax
+        and is only valid for the score "msr".
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss in [0, 1]; by default the loss of the predictions, else "zero_one". A temperature is
-        fitted to the labels instead.
+        Loss in [0, 1]. The default is the loss of the predictions if they have one, and "zero_one"
+        otherwise. The method "temperature" ignores the loss and uses the labels.
     name : str, optional
-        Name of the calibrated score; by default "SCORE+METHOD".
+        Name of the calibrated score. The default is "SCORE+METHOD".
     **options
-        Options of the method: `smooth` for "platt"; `bins`, `binning` and `limits` for
-        "histogram".
+        Options of the method. The option of "platt" is `smooth`. The options of "histogram" are
+        `bins`, `binning` and `limits`.
 
     Returns
     -------
     CalibratedScore
-        All functions that accept a score accept it: ``evaluate(test, scores=[calibrated])``.
+        The calibrated score. All functions that accept a score also accept a calibrated score, such
+        as ``evaluate(test, scores=[calibrated])``.
 
     Raises
     ------
@@ -346,17 +351,18 @@ def calibrate(
         If the method or an option does not exist, or if `method` is "temperature" and the score
         is not "msr".
     DomainError
-        If a loss is outside [0, 1]. For a temperature: if a label has no class or has
+        If a loss is outside [0, 1]. For the method "temperature", if a label has no class or has
         probability 0.
     MissingInputError
         If the predictions do not have the inputs of the score.
 
     Notes
     -----
-    If the score is a probability, Platt scaling is fitted on its log-odds, so that a calibrated
-    score stays unchanged; otherwise it is fitted on the values of the score. Probabilities of
-    exactly 0 or 1 are replaced by the outermost other probabilities, and `note` reports this.
-    Cost: one sort; for a temperature 20 to 40 passes over the logits.
+    If the score is a probability, Platt scaling is fitted on its log-odds, so that a score that is
+    calibrated already stays unchanged. Otherwise, Platt scaling is fitted on the values of the
+    score. A probability of exactly 0 or 1 is replaced by the smallest or the largest other
+    probability, and `note` reports the replacement. The fit requires one sort of the samples. The
+    fit of a temperature requires 20 to 40 passes over the logits.
 
     Examples
     --------
@@ -372,7 +378,7 @@ def calibrate(
     if name is not None and (not isinstance(name, str) or not name):  # type: ignore[redundant-expr]
         raise InputError(f"`name` must be a text that is not empty; got {name!r}")
     predictions, loss = positive_weight_rows(predictions, loss)
-    # Of a result of `select_score`, only the selected state is kept, without its candidates.
+    # Only the selected state of a result of `select_score` is kept, without the other candidates.
     state = getattr(score, "state", None)
     score = state if isinstance(state, FittedScore) else score
     base_score = named_score(score, predictions)
@@ -394,6 +400,7 @@ def calibrate(
 
 
 def _check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Raise InputError if the calibration method does not have a given option."""
     valid_options = _OPTIONS[method]
     for name in options:
         if name not in valid_options:
@@ -405,13 +412,14 @@ def _check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def _input_kind(score: ConfidenceScore, method: str) -> InputKind:
-    """Select the quantity to calibrate: Platt uses log-odds, bins use probabilities."""
+    """Return the input of the method, such as log-odds for Platt scaling of a probability."""
     if score.probability is None or method == "isotonic":
         return "values"
     return "log_odds" if method == "platt" else "probability"
 
 
 def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
+    """Return the temperature of the softmax that maximizes the likelihood of the labels."""
     if not isinstance(score, str) or score != MSR.name or score in (predictions.confidence or {}):
         raise InputError(
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "
@@ -431,7 +439,7 @@ def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
 
 
 def _finite_limits(log_odds: FloatArray) -> tuple[tuple[float, float] | None, str]:
-    """Return the range of the finite log-odds and a note; (None, "") if all are finite or none."""
+    """Return the range of finite log-odds and a note; (None, "") if no log-odds are clipped."""
     is_finite = np.abs(log_odds) < CERTAIN
     infinite_share = 1.0 - float(is_finite.mean())
     if infinite_share == 0 or not is_finite.any():

@@ -1,4 +1,4 @@
-"""Check a calibration on samples that it was not fitted on (`calibration_check`)."""
+"""Check a calibration on samples that were not used in its fit (`calibration_check`)."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, FloatArray
 
 _BINS = 15
-#: Below these numbers the check carries a warning.
+#: Numbers of samples and of failures below which the check contains a warning.
 _FEW, _FEW_FAILURES = 1000, 20
 
 
@@ -39,11 +39,11 @@ class MetricChange:
     Attributes
     ----------
     metric, title : str
-        Name for code, and title for reports.
+        Name of the metric, and title of the metric in reports.
     before, after : float
-        Values as fractions; NaN if undefined for the `reason`.
+        Values as fractions. An undefined value is NaN, and `reason` then states why.
     reason : str
-        Reason why a value is NaN, or empty.
+        Reason why a value is NaN, or an empty string.
     """
 
     metric: str
@@ -66,20 +66,21 @@ class CalibrationCheck:
     failures : int
         Number of samples with a loss above zero.
     changes : tuple of MetricChange
-        ECE, ECE with equal-mass bins, MCE, Brier score and NLL of a correct prediction, and AUGRC;
-        for a temperature also Brier score and NLL of the classes. Lower is better for all.
+        The changes of ECE, ECE with equal-mass bins, MCE, Brier score and NLL of a correct
+        prediction, and AUGRC. For a temperature, the changes of Brier score and NLL of the classes
+        are also included. Lower values are better for all metrics.
     expected_ece : float
-        Expected ECE of these samples if the calibrated probabilities were exactly correct. A
-        smaller ECE is not evidence of a better calibration.
+        Expected ECE of these samples if the calibrated probabilities were exactly correct. An ECE
+        below this value is not evidence of a better calibration.
     reliability_before : ReliabilityCurve or None
-        None if the score was not a probability before.
+        Reliability curve of the base score, or None if the base score is not a probability.
     reliability_after : ReliabilityCurve
         Reliability curve of the calibrated score.
     consistent_low, consistent_high : ndarray of shape (bins,)
-        For each bin: the range that contains the accuracy with probability 95% if the mean
-        confidence of the bin is exactly correct; NaN for an empty bin.
+        For each bin, the range that contains the accuracy with probability 95% if the mean
+        confidence of the bin is exactly correct. The bounds of an empty bin are NaN.
     note : str
-        Remark on the reliability of the check, or empty.
+        Remark on the reliability of the check, or an empty string.
     """
 
     name: str
@@ -95,7 +96,7 @@ class CalibrationCheck:
 
     @property
     def ece(self) -> MetricChange:
-        """The expected calibration error before and after, the first entry of `changes`."""
+        """The expected calibration error before and after calibration."""
         return self.changes[0]
 
     def change(self, metric: str) -> MetricChange:
@@ -109,7 +110,7 @@ class CalibrationCheck:
         return changes[metric]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the values as a dataframe with one row per metric; NaN becomes null."""
+        """Return a dataframe with one row for each metric, in which NaN becomes null."""
         import polars as pl
 
         rows = [
@@ -128,7 +129,7 @@ class CalibrationCheck:
         return convert_frame(table, backend)
 
     def __str__(self) -> str:
-        """Return a summary as sentences."""
+        """Return a summary of the check in sentences."""
         ece = self.ece
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         summary = (
@@ -145,7 +146,7 @@ def calibration_check(
     loss: "str | CostMatrix | AnyArray | None" = None,
     binning: Binning = "equal_width",
 ) -> CalibrationCheck:
-    """Compare a score before and after calibration, on samples that it was not fitted on.
+    """Compare a score before and after calibration on samples that were not used in the fit.
 
     Answers: did the calibration improve the score on new data?
 
@@ -154,34 +155,35 @@ def calibration_check(
     calibrated : CalibratedScore
         Result of `calibrate`.
     predictions : Predictions
-        Samples that were not used in the fit, which is not checked. On the data of the fit, the
-        methods "isotonic" and "histogram" always have an ECE of 0.
+        Samples that were not used in the fit. The function does not verify this condition. On the
+        samples of the fit, the methods "isotonic" and "histogram" always have an ECE of 0.
     loss : str, CostMatrix or array of shape (n,), optional
-        As in `calibrate`.
+        Loss of a prediction, as in `calibrate`.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of the two reliability curves; there are 15.
+        Binning of the two reliability curves, which have 15 bins.
 
     Returns
     -------
     CalibrationCheck
-        Metrics and reliability curves, before and after.
+        The metrics and the reliability curves before and after calibration.
 
     Raises
     ------
     DomainError
         If a loss is outside [0, 1].
     MissingInputError
-        If the predictions lack what the score needs.
+        If the predictions do not have the inputs of the score.
     InputError
         If `binning` is unknown.
 
     Notes
     -----
-    The metrics of a correct prediction have names that end in ``_correct``. Their Brier score is
-    the weighted mean of (p - (1 - loss))^2, their NLL that of -(1 - loss) ln p - loss ln(1 - p).
-    ECE is not 0 on finite data even if the probabilities are correct. Its expected value is then
-    the sum over bins of sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. Cost: four
-    sorts.
+    The names of the metrics of a correct prediction end in ``_correct``. The Brier score of a
+    correct prediction is the weighted mean of (p - (1 - loss))^2. The NLL of a correct prediction
+    is the weighted mean of -(1 - loss) ln p - loss ln(1 - p). On finite data, the ECE is larger
+    than 0 even if the probabilities are correct. The expected ECE of correct probabilities is the
+    sum over bins of sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. The check
+    requires four sorts of the samples.
 
     References
     ----------
@@ -237,7 +239,7 @@ def calibration_check(
 
 
 def _expected_ece(groups: TieGroups) -> float:
-    """Return the expected ECE if all probabilities are exactly correct."""
+    """Return the ECE that is expected if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
@@ -245,7 +247,7 @@ def _expected_ece(groups: TieGroups) -> float:
 
 
 def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
-    """Return the 95% range of the accuracy of each bin if its confidence is correct."""
+    """Return the 95% range of the accuracy of each bin if the mean confidence is correct."""
     from scipy.stats import binom
 
     count, p = np.asarray(curve.count), np.clip(curve.confidence, 0.0, 1.0)
@@ -257,6 +259,7 @@ def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
 
 
 def _note(after: Scored, calibrated: CalibratedScore) -> str:
+    """Return a warning about small samples and the remark about the fit as one text."""
     sentences = []
     n, n_failures = after.groups.n_samples, after.n_failures
     if n < _FEW or n_failures < _FEW_FAILURES:
@@ -273,7 +276,7 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
 def _tempered(
     calibrated: CalibratedScore, predictions: Predictions, view: ClassView | None
 ) -> ClassView | None:
-    """Return the class view with the probabilities after temperature scaling."""
+    """Return the samples with class probabilities after temperature scaling."""
     state, scores = calibrated.calibration, predictions.class_scores
     if view is None or scores is None or not isinstance(state, Temperature):
         return view
@@ -284,7 +287,7 @@ def _tempered(
 def _metric_changes(
     before: Scored, after: Scored, calibrated: CalibratedScore
 ) -> tuple[MetricChange, ...]:
-    """Return the metrics that a calibration can change, and two scores of a correct prediction."""
+    """Return the values of each metric before and after calibration."""
     metrics = [
         metric
         for metric in METRICS.values()
@@ -331,12 +334,14 @@ def _brier_score(s: Scored) -> MetricValue:
 
 
 def _negative_log_likelihood(s: Scored) -> MetricValue:
+    """Return the mean negative log-likelihood of a correct prediction."""
     p, loss = s.probability_or_confidence.astype(np.float64), s.loss.astype(np.float64)
     n_impossible = int((((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))).sum())
     if n_impossible:
         reason = f"it is infinite: the outcomes of {n_impossible} samples had probability 0"
         return undefined(reason)
-    # The other samples with a probability of 0 or 1 are certain, so their term is 0.
+    # The outcomes of the remaining samples with a probability of 0 or 1 are certain, so their
+    # negative log-likelihood is 0.
     is_certain = (p == 0) | (p == 1)
     safe_p = np.where(is_certain, 0.5, p)
     terms = (1.0 - loss) * np.log(safe_p) + loss * np.log1p(-safe_p)

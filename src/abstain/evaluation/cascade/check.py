@@ -33,23 +33,23 @@ _NAN: Final = float("nan")
 
 @dataclass(frozen=True)
 class PathStage:
-    """What happens to samples at one stage of a cascade; see `CascadeChecks.path`.
+    """Counts and costs of the samples that reach one stage of a cascade.
 
     Attributes
     ----------
     name : str
         Name of the model, or "person".
     n_reached : float
-        Number of samples on which the stage is run.
+        Number of samples that reach the stage.
     n_answered : float
-        Number of samples that it answers; the others go to the next stage.
+        Number of samples that the stage answers. The other samples go to the next stage.
     n_wrong : float
-        Sum of the losses of its answers: the number of wrong answers for 0/1 losses; NaN if it is
-        unknown.
+        Sum of the losses of the answers, or NaN if the losses are unknown. For 0/1 losses, the sum
+        is the number of wrong answers.
     cost_per_sample, cost : float
-        Cost of running it on one sample, and on all samples that reach it.
+        Cost of the stage for one sample, and for all samples that reach the stage.
     error_cost : float
-        Cost of its wrong answers; NaN if it is unknown.
+        Cost of the wrong answers of the stage, or NaN if the losses are unknown.
     """
 
     name: str
@@ -63,7 +63,7 @@ class PathStage:
 
 @dataclass(frozen=True, eq=False)
 class CascadeChecks(NotebookDisplay):
-    """A cascade and its checks on other data sets.
+    """A cascade with the results of its checks on other data sets.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class CascadeChecks(NotebookDisplay):
     level : float
         Confidence level of the intervals.
     frontier : CascadeFrontier or None
-        All choices of thresholds on the calibration data, if these were passed.
+        All choices of thresholds on the calibration data, or None if these were not passed.
     notes : tuple of Note
-        Notes about the cascade and the data, warnings first.
+        Notes about the cascade and the data. Warnings come first.
     is_binary : bool
         Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
 
@@ -105,7 +105,7 @@ class CascadeChecks(NotebookDisplay):
     is_binary: bool = True
 
     def __repr__(self) -> str:
-        """Return the cascade and the numbers of data sets and warnings."""
+        """Return a text with the cascade and the numbers of data sets and warnings."""
         n_warnings = sum(note.level == "warning" for note in self.notes)
         counts = format_counts({"data set": len(self), "warning": n_warnings})
         return f"CascadeChecks({self.cascade!s}; {counts}; .frame() has the numbers)"
@@ -115,10 +115,10 @@ class CascadeChecks(NotebookDisplay):
         return len(self.checks)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return flat rows: the calibration data, then each data set.
+        """Return flat rows of the calibration data and then of each data set.
 
-        The row of the calibration data has no intervals, because the thresholds were chosen on
-        them.
+        The row of the calibration data has no intervals, because the thresholds were chosen on the
+        same data.
         """
         plan = self.cascade.plan
         targets = {
@@ -137,8 +137,8 @@ class CascadeChecks(NotebookDisplay):
     def path(self, check: RuleCheck | None = None, *, n: int = 1000) -> tuple[PathStage, ...]:
         """Return the path of n samples through the stages, with costs.
 
-        The shares are those of a check, or of the calibration data, for which the losses of the
-        stages are unknown.
+        The shares of answers are taken from the check. Without a check, they are taken from the
+        calibration data, and the losses of the stages are then unknown.
         """
         cascade, plan = self.cascade, self.cascade.plan
         shares, risks = cascade.answered, (_NAN,) * len(cascade.answered)
@@ -163,6 +163,7 @@ class CascadeChecks(NotebookDisplay):
         return tuple(path)
 
     def _calibration_row(self) -> dict[str, Any]:
+        """Return the row of the calibration data, which has no intervals."""
         cascade = self.cascade
         reviews = cascade.answered[-1]
         row: dict[str, Any] = {"name": CALIBRATION, "n": cascade.n}
@@ -191,7 +192,7 @@ def check_cascade(
     calibration: Mapping[str, Any] | None = None,
     notes: Sequence[str | Note] = (),
 ) -> CascadeChecks:
-    """Check a cascade on other data: risk, share of answers per stage, load of the person, cost.
+    """Check the risk, the share of answers of each stage, the load and the cost of a cascade.
 
     Answers: does the guarantee of the cascade hold on these data, is the load of the person within
     the capacity, and what does it cost?
@@ -199,24 +200,25 @@ def check_cascade(
     Parameters
     ----------
     cascade : Cascade
-        From `set_cascade` or a file.
+        The cascade, which is the result of `set_cascade` or was read from a file.
     data : mapping
-        For each stage: its predictions, a pair (confidence, loss), or confidences if there are no
-        labels; arrays have shape (n,), and all stages have the same samples. For several data sets:
-        a mapping from name to such mappings. The key "person" may contain the losses of the person;
-        by default the error rate with which the cascade was chosen is assumed.
+        A mapping from each stage to its predictions, to a pair (confidence, loss), or to
+        confidences without labels. Arrays have shape (n,), and all stages have the same samples.
+        Several data sets are passed as a mapping from their names to mappings of stages. The key
+        "person" may contain the losses of the person. The default for the person is the error rate
+        with which the cascade was chosen.
     scores : mapping from str to fitted score, optional
-        Fitted scores, by stage.
+        Mapping from stages to fitted scores.
     loss : str or CostMatrix, optional
-        As for `set_cascade`.
+        Loss of a prediction, as for `set_cascade`.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of arrays and confidence columns, if it may differ from that of the thresholds.
-        "score" compares them unchanged.
+        Scale of arrays and confidence columns. It is required if the scale may differ from the
+        scale of the thresholds. With "score", the confidences are not converted.
     level : float, default=0.95
         Confidence level of all intervals.
     calibration : mapping, optional
-        The calibration data of the cascade. They add the frontier of all choices of thresholds, and
-        a warning if a data set contains the same samples.
+        The calibration data of the cascade. If they are passed, the result contains the frontier of
+        all choices of thresholds, and a warning if a data set contains the same samples.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
 
@@ -244,9 +246,9 @@ def check_cascade(
 
     Notes
     -----
-    Intervals of shares and of 0/1 losses are exact. If risk and load are both guaranteed, each
-    interval has the level 1 - (1 - level)/2, so that the verdict has the level `level`. The
-    guarantee does not hold under a shift.
+    Intervals of shares and of 0/1 losses are exact. If both the risk and the load are guaranteed,
+    each interval has the level 1 - (1 - level)/2, so that the verdict has the level `level`. The
+    guarantee does not hold under a distribution shift.
 
     Examples
     --------
@@ -302,7 +304,7 @@ def check_cascade(
 
 
 def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the name and the stages of each data set; a single one has the name "data"."""
+    """Return the name and the stages of each data set; a single data set is named "data"."""
     if not isinstance(data, Mapping):
         raise InputError(
             f"`data` must map each stage to its predictions; got {type(data).__name__}"
@@ -314,13 +316,14 @@ def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier | None:
-    """Compute the frontier again from the calibration data; None if these are other samples."""
+    """Return the frontier on the calibration data, or None if the samples are not the same."""
     if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
     return compute_frontier(calibration.data, cascade.stages, cascade.plan)
 
 
 def _cascade_notes(cascade: Cascade) -> Iterator[Note]:
+    """Yield notes about the guarantee and the assumed error rate of the person."""
     if cascade.attainable:
         yield Note("guarantee", LIKE_CALIBRATION)
     if cascade.plan.person_error is not None:
@@ -336,6 +339,7 @@ def _cascade_notes(cascade: Cascade) -> Iterator[Note]:
 def _data_notes(
     data_sets: Mapping[str, AlignedStages], calibration: AlignedStages | None
 ) -> Iterator[Note]:
+    """Yield notes about directions of scores, repeated calibration data and missing labels."""
     if calibration is not None:
         yield from _direction("calibration", calibration)
     for name, aligned in data_sets.items():
@@ -360,7 +364,7 @@ def _has_same_confidences(first: AlignedStages, second: AlignedStages) -> bool:
 
 
 def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
-    """Warn of stages whose failures have higher confidences than their successes."""
+    """Yield a warning for each stage whose failures have higher confidences than its successes."""
     for stage in aligned.stages:
         if stage.loss is None:
             continue
@@ -371,6 +375,7 @@ def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
 
 
 def _load_notes(cascade: Cascade, checks: tuple[RuleCheck, ...]) -> Iterator[Note]:
+    """Yield a warning for each check in which the person receives too many samples."""
     for check in checks:
         load = check.load
         if load is None or load.verdict != "broken" or not cascade.attainable:

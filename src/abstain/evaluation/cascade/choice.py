@@ -59,16 +59,17 @@ def set_cascade(
         "person" may contain the losses of the person on these samples, or their error rate, by
         default 0.
     max_risk : float
-        The largest mean loss of all answers, including those of the person; between 0 and 1.
+        The largest mean loss of all answers, including answers of the person, between 0 and 1.
     delta : float, default=0.05
         The probability, over calibration sets, with which the guarantee may fail.
     capacity : float, optional
-        The largest share of the samples that may go to the person, in [0, 1]; 0 for a cascade
-        without a person. With `per_day`: the number of samples that the person can review in a day.
+        The largest share of the samples that may go to the person, in [0, 1]. The share is 0 for a
+        cascade without a person. With `per_day`, the capacity is the number of samples that the
+        person can review in a day.
     per_day : int, optional
         The maximum number of samples that arrive in a day.
     overflow : float, default=0.05
-        With `per_day`: the share of days on which there may be more reviews than `capacity`.
+        The share of days on which there may be more reviews than `capacity`. It requires `per_day`.
     costs : mapping from str to float, optional
         Cost of each stage per sample and of a review ("person"), in any unit; "error" is the cost
         of a loss of 1, by default 0. By default a review costs 1 and everything else 0, so the
@@ -114,21 +115,23 @@ def set_cascade(
     are within the capacity.
 
     The method is Pareto testing [2]_, a form of learn then test [1]_. The first part of the samples
-    determines the choices of thresholds that no other choice dominates in evidence and cost, and
-    their order from the safest to the cheapest. The second part tests them in this order at level
-    `delta` and stops at the first that fails. The p-value of a choice is the maximum of two
-    p-values: of the risk (exact binomial for 0/1 losses; Hoeffding-Bentkus for other losses and for
-    a person with an assumed error rate) and of the load (exact binomial). Of the choices that pass,
-    the cheapest one on all samples is selected. Candidate thresholds are confidences of the first
-    part, or evenly spaced quantiles of them if there are many: about 2^14 choices are evaluated for
-    any number of stages. Tied samples are answered by the same stage.
+    determines the choices of thresholds that no other choice dominates in evidence and cost. These
+    choices are ordered from the safest to the cheapest. The second part of the samples tests the
+    choices in this order at level `delta`, and the tests stop at the first choice that fails. The
+    p-value of a choice is the maximum of the p-value of the risk and the p-value of the load. The
+    test of the risk is exact binomial for 0/1 losses. For other losses and for a person with an
+    assumed error rate, the test of the risk is Hoeffding-Bentkus. The test of the load is exact
+    binomial. The function selects the choice with the lowest cost on all samples among the choices
+    that pass. Candidate thresholds are confidences of the first part, or evenly spaced quantiles of
+    these confidences if there are many. About 2^14 choices are evaluated for any number of stages.
+    Tied samples are answered by the same stage.
 
-    The guarantee is valid for independent samples from any one distribution and for a fixed seed;
-    selecting the best of several seeds invalidates it. The code of [2]_ also splits the samples
-    into halves but orders the choices by the risk. If no choice passes, it returns the full model;
-    here the cascade has no guarantee.
+    The guarantee is valid for independent samples from any single distribution and for a fixed
+    seed. A selection of the best of several seeds invalidates the guarantee. The code of [2]_ also
+    splits the samples into halves, but it orders the choices by the risk. If no choice passes, the
+    code of [2]_ returns the full model. In this function, the cascade then has no guarantee.
 
-    Cost: one pass over the samples, and one test for each choice on the frontier.
+    The function requires one pass over the samples, and one test for each choice on the frontier.
 
     References
     ----------
@@ -177,6 +180,7 @@ def set_cascade(
 def _capacity_options(
     capacity: float | None, per_day: int | None, overflow: float
 ) -> dict[str, Any]:
+    """Return the options that describe the capacity of the person, after a check."""
     capacity_option, per_day_option = format_option("capacity"), format_option("per_day")
     if per_day is None:
         share = 1.0 if capacity is None else capacity

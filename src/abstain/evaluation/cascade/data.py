@@ -1,4 +1,4 @@
-"""Predictions of several models for the same samples: aligned, with confidences and losses."""
+"""Align the confidences and losses of several models on the same samples."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from abstain.thresholds import scales
 from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
 from abstain.typing import AnyArray, Array, IntArray, Scale
 
-#: Input of one stage: predictions, a pair (confidence, loss), or confidences.
+#: Input of one stage, which is predictions, a pair (confidence, loss), or confidences.
 StageInput = Predictions | tuple[AnyArray, AnyArray] | AnyArray
 Loss = "str | CostMatrix | None"
 
-#: Maximum number of ids in a message.
+#: Maximum number of ids that an error message lists.
 _MAX_IDS: Final = 3
 
 
@@ -47,7 +47,7 @@ class StageScores:
         """Return the samples of these rows, in this order."""
         values, probability = self.score.values[rows], self.score.probability
         if probability is not None:
-            # The same array for both marks a score whose values are probabilities.
+            # If both attributes are the same array, the values of the score are probabilities.
             is_same_array = probability is self.score.values
             probability = values if is_same_array else probability[rows]
         score = replace(self.score, values=values, probability=probability)
@@ -61,7 +61,7 @@ class AlignedStages:
 
     stages: tuple[StageScores, ...]
     data: CascadeData
-    #: Assumed error rate of the person; None if the losses of the person are known.
+    #: Assumed error rate of the person, or None if the losses of the person are known.
     person_error: float | None
     #: Whether the samples were matched by their ids.
     matched_by_id: bool
@@ -77,7 +77,7 @@ class StageRequest:
     """The requested loss, and the score of each stage."""
 
     loss: Any = None
-    #: Requested scores, by stage.
+    #: Mapping from stages to requested scores.
     scores: Mapping[str, Any] | None = None
     #: Stages of an existing cascade.
     stages: tuple[CascadeStage, ...] = ()
@@ -87,7 +87,7 @@ class StageRequest:
     scale: Scale | None = None
 
     def score(self, name: str) -> Any:
-        """Return the requested score of a stage, else that of the cascade, else None."""
+        """Return the requested score of a stage, or else the score of the cascade, or else None."""
         requested = (self.scores or {}).get(name)
         expected = next((stage.score for stage in self.stages if stage.name == name), "")
         if requested is None:
@@ -100,7 +100,7 @@ class StageRequest:
 def align_stages(
     sources: Mapping[str, Any], request: StageRequest, *, where: str = ""
 ) -> AlignedStages:
-    """Score the data of each stage and match the samples of all stages."""
+    """Return the scored data of all stages with matched samples."""
     try:
         return _align(sources, request)
     except InputError as error:
@@ -110,6 +110,7 @@ def align_stages(
 
 
 def _align(sources: Mapping[str, Any], request: StageRequest) -> AlignedStages:
+    """Return the scored data of all stages, aligned on the samples of the first stage."""
     names = [stage.name for stage in request.stages] or [n for n in sources if n != PERSON]
     for name in request.scores or {}:
         checks.one_of(name, "scores", tuple(names))
@@ -193,7 +194,7 @@ def _sample_ids(predictions: Predictions) -> Array | None:
 
 
 def _match_samples(stages: list[StageScores]) -> tuple[list[StageScores], bool]:
-    """Put all stages into the order of the first one, and return whether ids were used."""
+    """Return all stages in the sample order of the first stage, and whether ids were used."""
     reference = stages[0]
     has_ids = len(stages) > 1 and all(stage.ids is not None for stage in stages)
     if has_ids:

@@ -1,4 +1,4 @@
-"""The engine of comparison: methods on the same samples, one data set after the other, then all."""
+"""Compare methods on the same samples, first on each data set and then over all data sets."""
 
 from abstain.evaluation.comparison.engine import compare as compare
 from abstain.evaluation.comparison.engine import compare_data as compare_data

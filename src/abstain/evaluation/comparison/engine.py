@@ -1,4 +1,4 @@
-"""Compare methods on the same samples (`compare`): estimates, paired differences, rankings."""
+"""Compare methods on the same samples by estimates, paired differences and ranks (`compare`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -32,7 +32,7 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
-#: Maximum number of methods. More methods take minutes and give too many pairs to read.
+#: Maximum number of methods. With more methods, a comparison takes minutes.
 _MAX_METHODS = 300
 
 
@@ -66,14 +66,15 @@ def compare(
     Parameters
     ----------
     predictions : Predictions, or mapping from split to Predictions
-        One data set, or several (the return value of `read_predictions`). All inputs of
-        `evaluate` also work: a path, a dataframe, named arrays, a tuple of labels and
-        probabilities.
+        One data set, or several data sets as `read_predictions` returns them. All inputs of
+        `evaluate` are also accepted, such as a path, a dataframe, named arrays, or a tuple of
+        labels and probabilities.
     scores : sequence of str or fitted scores, optional
-        The methods to compare: names of confidence columns or of registered scores, and fitted
-        scores from `abstain.confidence.fit`. By default all scores that the predictions allow.
+        The methods to compare. They are names of confidence columns, names of registered scores, or
+        fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
+        from the predictions.
     metrics : sequence of str, default=("augrc",)
-        Names of metrics, also with other numbers, such as ``coverage@2risk``.
+        Names of metrics. The number in a name can be changed, as in ``coverage@2risk``.
     level : float, default=0.95
         Confidence level of the intervals. A difference is significant if its adjusted p-value is
         below 1 - level.
@@ -81,47 +82,51 @@ def compare(
         Test that decides which differences are significant. Influence functions need no
         resampling. For metrics without an influence function, the paired bootstrap decides.
     bootstrap : int, default=0
-        Number of resamples, shared by all methods and runs. With 0, resamples are drawn only if
-        `test` or a metric requires them (1000 or more). Resamples add bootstrap rankings and the
-        paired bootstrap test of each pair.
+        Number of resamples, which all methods and runs share. With 0, at least 1000 resamples are
+        drawn if `test` or a metric requires resamples, and none otherwise. With resamples, the
+        result also contains bootstrap rankings and the paired bootstrap test of each pair.
     rng : int, Generator or None, default=0
         Seed of all random numbers.
     loss : str, CostMatrix or array of shape (n,), optional
-        As in `evaluate`.
+        Loss of a prediction, as in `evaluate`.
     runs : str, optional
-        The split column whose values are runs (seeds). Runs are averaged.
+        The split column whose values are runs, such as seeds. The function averages over the runs.
     methods : str, optional
         The split column whose values are methods (classifiers) instead of data sets.
     clustered : bool, default=False
         Whether the samples of one group are dependent.
     per_method_weights : bool, default=False
-        Whether the weights of a sample may differ between methods, such as weight 0 for the
-        samples that the classifier of the method misclassifies.
+        Whether the weight of a sample may differ between methods. For example, a method may have
+        weight 0 for the samples that its classifier misclassifies.
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
         Adjustment of the p-values for the number of pairs.
     margin : float, optional
-        Test that every method is at most this much worse than the `reference`, which is required.
+        Non-inferiority margin. If it is passed, the function tests that each method is at most this
+        much worse than the `reference`, which must be passed too.
     reference : str, optional
-        Method that all others are tested against. The p-values in `Comparison.summary` are then
-        adjusted for k - 1 comparisons instead of all k(k - 1)/2 pairs. This is valid only if the
-        reference was selected before seeing the values. By default, the reference of the summary is
-        the best method, and the p-values are adjusted for all pairs.
+        Method against which all other methods are tested. The p-values in `Comparison.summary` are
+        then adjusted for k - 1 comparisons instead of all k(k - 1)/2 pairs. This adjustment is only
+        valid if the reference was selected before the values were known. By default, the reference
+        of the summary is the best method, and the p-values are adjusted for all pairs.
     notes : sequence of str or Note, optional
         Notes to add to those of the comparison.
     bands : bool, default=True
         Whether to compute risk-coverage curves with confidence bands.
     published_test : bool, default=False
-        Whether to run the test of published comparisons as well: Wilcoxon's test on the
-        resamples. Its p-values decrease with the number of resamples, so it never decides and
-        its results have ``valid=False``. It serves to check published p-values.
+        Whether to also run Wilcoxon's test on the resamples, which published comparisons use. The
+        p-values of this test decrease with the number of resamples, so its results have
+        ``valid=False`` and are not used for conclusions. The test serves to reproduce published
+        p-values.
     ties : {"mean", "min"}, default="mean"
-        Rank of tied methods in `standings`: the mean of their ranks, or the lowest one, as in
-        published tables. Tests across data sets always use the mean.
+        Rank of tied methods in `standings`. "mean" is the mean of the ranks of the tied methods.
+        "min" is the lowest rank, as in published tables. Tests across data sets always use the
+        mean.
 
     Returns
     -------
     Comparison
-        Estimates, pairs, standings and more; `Comparison.frame` returns each as a table.
+        The tables of estimates, pairs, standings and further results. `Comparison.frame` returns
+        each table as a dataframe.
 
     Raises
     ------
@@ -136,11 +141,12 @@ def compare(
 
     Notes
     -----
-    All methods are evaluated on the same samples, so the difficulty that a sample has for all
-    methods cancels. Runs on the same samples are averaged sample by sample. The intervals then
-    refer to the same runs on new samples, not to new runs. With `per_method_weights`, a sample
-    affects each method in proportion to its share of the total weight of that method. Cost: one
-    sort for each method and run, and one product of the (n, methods) matrix of influences.
+    All methods are evaluated on the same samples, so differences in difficulty that are common to
+    all methods cancel. If several runs have the same samples, the influences are averaged over the
+    runs for each sample. The intervals then refer to the same runs on new samples, not to new runs.
+    With `per_method_weights`, the influence of a sample on a method is proportional to the share of
+    the sample in the total weight of the method. The comparison requires one sort for each method
+    and run, and one product of the (n, methods) matrix of influences.
 
     References
     ----------
@@ -188,7 +194,7 @@ def compare(
 
 
 def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
-    """Compare the methods on each data set, then over all data sets."""
+    """Return the comparison of the methods on each data set and over all data sets."""
     _check_comparable(runs, metrics, plan)
     comparisons = [
         compare_data([run for run in runs if run.data == data], metrics, plan)
@@ -205,7 +211,7 @@ def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Pl
 def compare_data(
     runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
 ) -> DataSetComparison:
-    """Compare the methods on the runs of one data set."""
+    """Return the comparison of the methods on the runs of one data set."""
     rows = RowWeights.from_runs(runs)
     values = [compute_values(metric, runs, rows) for metric in metrics]
     n_resamples = plan.n_resamples(
@@ -242,7 +248,7 @@ def join_tables(
     methods: Iterable[str],
     notes: Iterable[Note],
 ) -> Comparison:
-    """Join the tables of each data set and those over all data sets into one record."""
+    """Return one record with the tables of each data set and the tables over all data sets."""
     runs = (run.run for comparison in comparisons for run in comparison.sampled[0].runs)
     tables: dict[str, Any] = {}
     for table in fields(ComparisonTables):
@@ -264,7 +270,7 @@ def join_tables(
 
 
 def _check_comparable(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
-    """Raise InputError for too many methods, metrics that do not apply, or a bad reference."""
+    """Raise InputError for too many methods, an inapplicable metric, or an unknown reference."""
     methods = tuple(runs[0].scored)
     if len(methods) > _MAX_METHODS:
         n_pairs = len(methods) * (len(methods) - 1) // 2

@@ -1,4 +1,4 @@
-"""Estimates of each method on one data set, their risk-coverage bands, and non-inferiority."""
+"""Compute estimates, risk-coverage bands and non-inferiority tests on one data set."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from abstain.metrics.small_samples import expected_variance, max_degrees_of_free
 
 
 def estimates(method_values: MethodValues, plan: Plan) -> Iterator[Estimate]:
-    """Yield the estimates of every run and method, and the means over several runs."""
+    """Yield the estimate of every run and method, and of the mean over several runs."""
     skip_intervals = plan.skip_slow and method_values.has_values_only
     for r, i in product(range(len(method_values.runs)), range(len(method_values.methods))):
         if skip_intervals:
@@ -48,7 +48,7 @@ def estimates(method_values: MethodValues, plan: Plan) -> Iterator[Estimate]:
 
 
 def mean_estimate(method_values: MethodValues, i: int, plan: Plan, run: str = MEAN) -> Estimate:
-    """Return the mean over the runs of one method, with an interval if there can be one."""
+    """Return the mean over the runs of one method, with an interval if it can be computed."""
     skip_interval = plan.skip_slow and method_values.has_values_only
     if method_values.is_defined and not skip_interval:
         interval = _interval_of_mean(method_values, i, plan)
@@ -58,7 +58,7 @@ def mean_estimate(method_values: MethodValues, i: int, plan: Plan, run: str = ME
 
 
 def _missing_interval(method_values: MethodValues, plan: Plan) -> Interval:
-    """Return an empty interval with the reason."""
+    """Return an interval without bounds, with the reason why the interval is missing."""
     reasons = "; ".join(method_values.reasons)
     return no_interval(plan.level, reasons or method_values.metric.reason_without_interval)
 
@@ -66,7 +66,7 @@ def _missing_interval(method_values: MethodValues, plan: Plan) -> Interval:
 def _build_estimate(
     method_values: MethodValues, i: int, interval: Interval, run: int | str
 ) -> Estimate:
-    """Build the record of one run (an index), or of the mean over all runs (a name)."""
+    """Return the estimate of one run (an index) or of the mean over all runs (a name)."""
     method = method_values.methods[i]
     if isinstance(run, str):
         run_index, run_name, value = None, run, method_values.mean[i]
@@ -148,7 +148,7 @@ def _interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interv
 
 
 def _mean_interval(intervals: Sequence[Interval]) -> Interval:
-    """Return the mean of the intervals of the runs, which assumes fully correlated errors."""
+    """Return the mean of the intervals of the runs, which assumes perfectly correlated errors."""
     bounds = np.mean([(interval.low, interval.high) for interval in intervals], axis=0)
     method = f"mean over {len(intervals)} runs of the bounds of: {intervals[0].method}"
     notes = "; ".join(dict.fromkeys(interval.note for interval in intervals if interval.note))
@@ -158,9 +158,9 @@ def _mean_interval(intervals: Sequence[Interval]) -> Interval:
 def _model_variance(
     method_values: MethodValues, i: int, n_independent: int
 ) -> ModelVariance | None:
-    """Return the variance that a model predicts for the mean over the runs of one method.
+    """Return the model-based variance of the mean over the runs of one method.
 
-    It is the variance of one run if the runs share their samples, and smaller otherwise.
+    If the runs share their samples, the variance is that of one run. Otherwise, it is smaller.
     """
     models = []
     for r, run in enumerate(method_values.runs):
@@ -177,6 +177,7 @@ def _model_variance(
 
 
 def _bootstrap_interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interval:
+    """Return the bootstrap interval of the mean over the runs of one method."""
     replicates, value = method_values.mean_replicates[i], float(method_values.mean[i])
     metric = method_values.metric
     if not has_variation(replicates, value):
@@ -200,12 +201,12 @@ def method_bands(run: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
         compute_band, kind="selective", level=plan.level, cluster=run.cluster, rng=plan.seed
     )
     for method, s in run.scored.items():
-        # A copy contains only the samples, without the cached inputs of other metrics.
+        # The copy contains the samples, but not the cached inputs of other metrics.
         yield MethodBand(run.data, method, partial(band_with_options, replace(s)))
 
 
 def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:
-    """Test each method against the reference; yields nothing without a margin."""
+    """Yield the non-inferiority test of each method, or nothing without a margin."""
     if plan.margin is None or plan.reference is None or not method_values.is_defined:
         return
     methods = method_values.methods
@@ -234,7 +235,7 @@ def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonIn
 def _test_non_inferiority(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
-    """Test that method i is at most the margin worse than method j."""
+    """Return the test that method i is worse than method j by at most the margin."""
     metric, margin = method_values.metric, plan.margin or 0.0
     reason = method_values.unreliable_reason(i, j)
     if reason:

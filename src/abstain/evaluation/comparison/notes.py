@@ -1,4 +1,4 @@
-"""Notes about a comparison."""
+"""Write notes about the reliability of a comparison."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from abstain.inference.paired import REPLICATES_WARNING
 from abstain.inference.small_samples import MIN_CLUSTERS, MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
 from abstain.metrics import Metric
 
-#: Of more methods than this a finding gives the number instead of the names.
+#: A note about more methods than this states the number of methods instead of the names.
 _NAMED = 5
 
 
@@ -72,7 +72,7 @@ def _capitalized_title(metric: Metric) -> str:
 
 
 def _wrong_directions(runs: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Warn once for each method and data set whose failures have higher confidences."""
+    """Yield one warning for each method and data set whose failures have higher confidences."""
     reported = set()
     for run in runs:
         for method, s in run.scored.items():
@@ -85,6 +85,7 @@ def _wrong_directions(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _few_failures(values: Sequence[MethodValues]) -> Iterator[Note]:
+    """Yield a warning for each metric that is estimated from too few failures."""
     for v in values:
         is_heavy_tailed = v.metric.measurement.heavy_tailed
         n_required = MIN_FAILURES_HEAVY_TAILED if is_heavy_tailed else MIN_FAILURES
@@ -99,6 +100,7 @@ def _few_failures(values: Sequence[MethodValues]) -> Iterator[Note]:
 
 
 def _undefined_values(values: Sequence[MethodValues]) -> Iterator[Note]:
+    """Yield a warning for each metric that is undefined for at least one method."""
     for v in values:
         if not v.is_defined:
             reason = "; ".join(v.reasons) or "it is infinite"
@@ -110,6 +112,7 @@ def _undefined_values(values: Sequence[MethodValues]) -> Iterator[Note]:
 
 
 def _missing_intervals(values: Sequence[MethodValues]) -> Iterator[Note]:
+    """Yield a warning for each metric that has no interval for some methods."""
     for v in values:
         reasons = dict(zip(v.methods, v.unreliable_reasons, strict=False))
         methods = [method for method, reason in reasons.items() if reason]
@@ -123,7 +126,7 @@ def _missing_intervals(values: Sequence[MethodValues]) -> Iterator[Note]:
 
 
 def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
-    """Warn if no p-value can be significant with so few draws, however large the difference."""
+    """Yield a warning if the number of draws is too small for any p-value to be significant."""
     n_methods = len(comparisons[0].sampled[0].methods)
     n_tests = plan.n_deciding_tests(n_methods)
     n_resamples = math.ceil(4 * n_tests / plan.alpha / 100) * 100
@@ -132,7 +135,7 @@ def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator
         "permutation": "Compare fewer methods, or decide by another test.",
     }
     for comparison in comparisons:
-        # A permutation test counts both tails at once, the bootstrap each tail separately.
+        # A permutation test counts both tails together. The bootstrap counts each tail separately.
         min_p_values = {
             "bootstrap": 2 * n_tests / (comparison.resamples + 1),
             "permutation": n_tests / (plan.n_draws("permutation", n_methods) + 1),
@@ -159,6 +162,7 @@ def _deciding_tests(values: Sequence[MethodValues], plan: Plan) -> Iterator[Note
 
 
 def _matched_samples(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    """Yield a note that states how the samples of the methods were matched."""
     criteria = {run.matched_by for run in runs}
     if "order" in criteria:
         message = (
@@ -171,6 +175,7 @@ def _matched_samples(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    """Yield a note for each data set on which methods have different weights."""
     for data in dict.fromkeys(run.data for run in runs):
         runs_of_data = [run for run in runs if run.data == data]
         if any(run.has_weights_by_method for run in runs_of_data):
@@ -188,6 +193,7 @@ def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    """Yield a note with the number of clusters, or a warning if clusters are few."""
     counts = [n for run in runs if (n := run.min_clusters) is not None]
     if not counts:
         return
@@ -200,6 +206,7 @@ def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _several_runs(comparisons: Sequence[DataSetComparison]) -> Iterator[Note]:
+    """Yield notes about how several runs are combined, and about shared samples."""
     runs_by_data = [comparison.sampled[0].runs for comparison in comparisons]
     n_runs = len({run.run for runs in runs_by_data for run in runs})
     if n_runs == 1:
@@ -226,7 +233,7 @@ def _several_runs(comparisons: Sequence[DataSetComparison]) -> Iterator[Note]:
 
 
 def _share_some_samples(runs: Sequence[ScoredRun]) -> bool:
-    """Return whether runs on different samples share some samples or clusters."""
+    """Return whether runs on different samples have some samples or clusters in common."""
     codes = independence_codes(runs)
     if codes is None or have_same_samples(runs):
         return False

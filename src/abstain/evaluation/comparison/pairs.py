@@ -1,4 +1,4 @@
-"""Paired differences of all methods on one data set, by each test."""
+"""Test the paired differences between all methods on one data set."""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations, permutations
@@ -28,14 +28,14 @@ from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array
 
-#: The test of published comparisons.
+#: Name of the test that published comparisons use.
 ON_REPLICATES = "Wilcoxon on bootstrap replicates"
 
-#: Note of the pairs of the permutation test.
+#: Note on each pair that is tested by the permutation test.
 _NO_INTERVAL_NOTE = "the permutation test has no interval; see another test of this pair"
 
 
-#: Columns of a pair that influence functions and the bootstrap compute.
+#: Columns of a pair that only influence functions and the bootstrap can compute.
 _COLUMNS = (
     "p_value",
     "low",
@@ -47,12 +47,12 @@ _COLUMNS = (
     "superiority",
 )
 
-#: The columns of one pair by one test: its p-value, its note, and `_COLUMNS` if the test has them.
+#: Result of one test of one pair, with the p-value, the note, and the available `_COLUMNS`.
 _PairTest: TypeAlias = dict[str, Any]
 
 
 def pairs(method_values: MethodValues, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield all pairs by every available test, beginning with the test that decides."""
+    """Yield all pairs by every available test; the deciding test comes first."""
     if not method_values.is_defined:
         return
     tests: dict[str, Callable[[MethodValues, Plan], list[_PairTest]]] = {}
@@ -76,7 +76,7 @@ def _build_pairs(
     name: str,
     test: Callable[[MethodValues, Plan], list[_PairTest]],
 ) -> Iterator[PairedDifference]:
-    """Test all pairs, and adjust the p-values for the number of pairs."""
+    """Yield the tests of all pairs, with p-values that are adjusted for the number of pairs."""
     results = test(method_values, plan)
     adjusted = adjust([result["p_value"] for result in results], method=plan.adjustment).tolist()
     methods, mean = method_values.methods, method_values.mean.tolist()
@@ -103,7 +103,7 @@ def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
 
 # ------------------------------------------------------------------------------------ influence
 def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = True) -> Differences:
-    """Return the differences of the means of all pairs of methods, from influences."""
+    """Return the differences between the means of all pairs, tested by influence functions."""
     measurement = method_values.metric.measurement
     has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None
     shares = (
@@ -137,6 +137,7 @@ def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = Tr
 
 
 def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
+    """Return the tests of all pairs by influence functions."""
     has_ratios = not plan.skip_slow or method_values.replicates is not None
     differences = differences_of(method_values, plan, ratios=has_ratios)
     columns = zip(*(getattr(differences, name).tolist() for name in _COLUMNS), strict=True)
@@ -152,6 +153,7 @@ def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTes
 
 
 def _test_by_bootstrap(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
+    """Return the tests of all pairs by the paired bootstrap."""
     differences = bootstrap_differences(
         method_values.mean_replicates,
         method_values.mean,
@@ -160,7 +162,7 @@ def _test_by_bootstrap(method_values: MethodValues, plan: Plan) -> list[_PairTes
     )
     results: list[_PairTest] = []
     for difference, pair in zip(differences, _index_pairs(method_values), strict=True):
-        # A non-zero difference that is the same in all resamples, up to rounding.
+        # A non-zero difference may be the same in all resamples up to rounding errors.
         tolerance = 1e-12 * float(np.abs(method_values.mean[list(pair)]).max())
         if difference.standard_error <= tolerance < abs(difference.difference):
             result: _PairTest = dict.fromkeys(_COLUMNS, float("nan"))
@@ -174,7 +176,7 @@ def _test_by_bootstrap(method_values: MethodValues, plan: Plan) -> list[_PairTes
 
 
 def _test_on_replicates(method_values: MethodValues, plan: Plan) -> Iterator[PairedDifference]:
-    """Run the test of published comparisons, one-sided in both directions of each pair."""
+    """Yield Wilcoxon's one-sided tests on the resamples in both directions of each pair."""
     methods, mean = method_values.methods, method_values.mean.tolist()
     p_values = wilcoxon_on_replicates(
         method_values.mean_replicates,
@@ -203,6 +205,7 @@ def _test_on_replicates(method_values: MethodValues, plan: Plan) -> Iterator[Pai
 
 # ------------------------------------------------------------------------------------ permutation
 def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
+    """Return the tests of all pairs by random permutations of the two scores."""
     metric, runs = method_values.metric, method_values.runs
     samples = list(runs[0].scored.values())
     needs_only_losses = all(need.name.endswith("LOSS") for need in metric.measurement.needs)
@@ -227,7 +230,7 @@ def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairT
     for s, other in combinations(samples, 2):
         first, second = (s.confidence, s.loss), (other.confidence, other.loss)
         if metric.measurement.rank_weight is augrc_weight:
-            # The weight of a rank is the rank, so no permutation has to be sorted.
+            # The AUGRC weights each sample by its rank, so permutations need no further sort.
             result = permutation_test_by_ranks(lambda rank: rank, first, second, **options)
         else:
             result = permutation_test(compute_metric, first, second, **options)

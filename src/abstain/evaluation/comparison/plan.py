@@ -1,4 +1,4 @@
-"""The checked options of a comparison."""
+"""Check the options of a comparison."""
 
 from dataclasses import dataclass
 from math import ceil, inf
@@ -12,7 +12,7 @@ from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 
-#: The values of the argument `test` of `compare`, with the names of the tests in the results.
+#: Mapping from values of the argument `test` of `compare` to the names of the tests in the results.
 TEST_NAMES = {
     "influence": "influence function",
     "bootstrap": "paired bootstrap",
@@ -20,37 +20,37 @@ TEST_NAMES = {
 }
 #: Default numbers of resamples and of permutations, if a test needs them.
 _RESAMPLES, _PERMUTATIONS = 1000, 2000
-#: Maximum of the numbers that are chosen automatically.
+#: Maximum number of resamples or permutations that is chosen automatically.
 _MAX_DRAWS = 50_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The checked options of a comparison."""
+    """Validated options of a comparison."""
 
     #: Confidence level of the intervals.
     level: float
-    #: A key of `TEST_NAMES`.
+    #: The requested test, which is a key of `TEST_NAMES`.
     test: str = "influence"
     #: Adjustment of the p-values for the number of pairs.
     adjustment: Adjustment = "holm"
-    #: Number of resamples that the caller requested; 0 for none.
+    #: Number of resamples that the caller requested, or 0.
     resamples: int = 0
     #: Seed of resamples, permutations and normal draws.
     seed: int = 0
     #: Margin of the test of non-inferiority.
     margin: float | None = None
-    #: Method that all others are tested against, specified before seeing the values.
+    #: Method against which all others are tested, specified before the values were known.
     reference: str | None = None
     #: Whether to compute risk-coverage curves with bands.
     bands: bool = True
-    #: Whether to run the test of the literature on the resamples, which never decides.
+    #: Whether to run Wilcoxon's test on the resamples, which is not used for conclusions.
     published_test: bool = False
-    #: Whether to skip the slow parts of a comparison of many methods: the curves, the ratios of
-    #: pairs without resamples, and the resamples of metrics without an influence function. Such
-    #: metrics then have values and ranks, but no intervals.
+    #: Whether to skip the slow parts of a comparison of many methods. The skipped parts are the
+    #: curves, the ratios of pairs without resamples, and the resamples of metrics without an
+    #: influence function. Metrics without resamples have values and ranks, but no intervals.
     skip_slow: bool = False
-    #: Displayed rank of tied methods. Tests always use their mean rank.
+    #: Displayed rank of tied methods. Tests always use the mean rank of tied methods.
     ties: Ties = "mean"
 
     @classmethod
@@ -69,7 +69,7 @@ class Plan:
         skip_slow: bool = False,
         ties: str = "mean",
     ) -> "Plan":
-        """Check the options of a caller."""
+        """Return validated options from the arguments of a caller."""
         resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
         if resamples == 1:
             raise InputError(
@@ -97,15 +97,15 @@ class Plan:
 
     @property
     def alpha(self) -> float:
-        """The significance level of adjusted p-values."""
+        """The significance level with which adjusted p-values are compared."""
         return 1.0 - self.level
 
     def n_tests(self, n_methods: int) -> int:
-        """Return the number of pairs that the p-values are adjusted for."""
+        """Return the number of pairs for which the p-values are adjusted."""
         return n_methods * (n_methods - 1) // 2 if self.adjustment != "none" else 1
 
     def n_deciding_tests(self, n_methods: int) -> int:
-        """Return the number of tests of the conclusions: those against a specified reference."""
+        """Return the number of tests on which the conclusions about the methods are based."""
         if self.reference is None or self.adjustment == "none":
             return self.n_tests(n_methods)
         return n_methods - 1
@@ -113,15 +113,15 @@ class Plan:
     def n_draws(self, test: str, n_methods: int) -> int:
         """Return the number of draws with which the smallest adjusted p-value can be significant.
 
-        The maximum is 50,000. The note `few_draws` reports a comparison that needs more.
+        The maximum is 50,000. If a comparison requires more draws, the note `few_draws` says so.
         """
-        # A permutation test counts both tails at once, the bootstrap each tail separately.
+        # A permutation test counts both tails together. The bootstrap counts each tail separately.
         minimum, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)
         n_required = ceil(factor * self.n_tests(n_methods) / self.alpha - 1e-9)
         return max(minimum, min(_MAX_DRAWS, n_required))
 
     def n_resamples(self, n_methods: int, *, has_metric_without_influence: bool) -> int:
-        """Return the number of resamples to draw."""
+        """Return the number of bootstrap resamples to draw."""
         if self.skip_slow:
             return self.resamples if n_methods > 1 else 0
         if self.resamples:

@@ -1,4 +1,4 @@
-"""Ranks of the methods, on one data set and over several, with tests over several data sets."""
+"""Rank the methods on one data set and over several data sets, with tests over data sets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ _INFLUENCE, _BOOTSTRAP = "influence functions", "bootstrap"
 #: Number of draws from the joint normal distribution of several metrics.
 _DRAWS = 4000
 
-#: Numbers with a smaller relative difference only differ by rounding.
+#: Numbers whose relative difference is smaller than this number only differ by rounding.
 _ROUNDING = 1e-12
 
 
@@ -88,6 +88,7 @@ def _standings(
     mean_ranks: FloatArray,
     source: str,
 ) -> Iterator[Standing]:
+    """Yield the standing of each method from the probabilities of its ranks."""
     lower = method_values.metric.lower_is_better
     displayed_ranks = ranks(method_values.mean, lower_is_better=lower, ties=plan.ties)
     summary = rank_summary(probabilities, level=plan.level)
@@ -107,6 +108,7 @@ def _standings(
 
 
 def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
+    """Yield standings by value for metrics without influences and resamples."""
     indices = method_values.evaluated_indices
     if not indices:
         return
@@ -124,8 +126,9 @@ def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Ite
 def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] | None:
     """Return draws from the sampling distribution of each metric, shape (k, draws).
 
-    These are the resamples, if there are any, else draws from the joint normal distribution of all
-    metrics; None if there is neither. Draws with the same index belong all_shares.
+    The draws are the bootstrap resamples if these exist. Otherwise, they are draws from the joint
+    normal distribution of all metrics. The function returns None if neither is available. Draws
+    with the same index belong together.
     """
     if all(v.has_varying_replicates for v in values):
         return [v.mean_replicates for v in values]
@@ -139,12 +142,12 @@ def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] 
     mean = np.concatenate([v.mean for v in values])
     rng = np.random.default_rng(plan.seed)
     draws = rng.multivariate_normal(mean, covariance, _DRAWS, method="eigh", check_valid="ignore")
-    # A method that is listed twice must tie in every draw, without the rounding of the square root.
+    # A method that is listed twice must tie in every draw, in spite of rounding errors.
     return list(draws[:, _first_equal_indices(mean, covariance)].T.reshape(len(values), -1, _DRAWS))
 
 
 def _first_equal_indices(mean: FloatArray, covariance: FloatArray) -> IntArray:
-    """Return for each number the index of the first number that equals it in every draw."""
+    """Return, for each method, the index of the first method with equal values in every draw."""
     variance, size = np.diag(covariance), np.abs(mean)
     variance_sum = variance[:, None] + variance
     is_equal = variance_sum - 2 * covariance <= _ROUNDING * variance_sum
@@ -183,18 +186,18 @@ def stabilities(values: Sequence[MethodValues], plan: Plan) -> Iterator[Stabilit
 # ------------------------------------------------------------------------- several data sets
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """One metric on all data sets. Each block, a data set or a run, ranks the methods once."""
+    """The values of one metric in all blocks, where each data set or run is one block."""
 
     sampled: tuple[MethodValues, ...]
 
     @property
     def metric(self) -> Metric:
-        """The metric."""
+        """The metric whose values are ranked."""
         return self.sampled[0].metric
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods, the same on every data set."""
+        """The names of the methods, which are the same on every data set."""
         return self.sampled[0].methods
 
     @property
@@ -205,12 +208,12 @@ class Blocks:
 
     @property
     def kind(self) -> str:
-        """The kind of the blocks."""
+        """The kind of the blocks, which are data sets or runs."""
         return "data sets" if len(self.sampled) > 1 else "runs"
 
     @property
     def table(self) -> FloatArray:
-        """The values, shape (blocks, k): the mean over the runs of each data set, or the runs."""
+        """The values of each data set (means over its runs) or each run, shape (blocks, k)."""
         if len(self.sampled) > 1:
             return np.array([values.mean for values in self.sampled])
         return self.sampled[0].values
@@ -222,7 +225,7 @@ class Blocks:
 
 
 def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> ComparisonTables:
-    """Compute the tables over all data sets; empty for one run of one data set."""
+    """Return the tables over all data sets, which are empty for one run of one data set."""
     rankable = [blocks for blocks in blocks_by_metric if blocks.is_rankable]
     pairs_by_metric = [tuple(_wilcoxon_pairs(blocks, plan)) for blocks in rankable]
     return ComparisonTables(
@@ -242,7 +245,7 @@ def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> 
 
 
 def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield the pairs by Wilcoxon's test over the blocks, which are independent."""
+    """Yield the pairs by Wilcoxon's test over the blocks, which are assumed independent."""
     table = blocks.table
     index_pairs = list(combinations(range(len(blocks.methods)), 2))
     tests = [wilcoxon(table[:, i], table[:, j]) for i, j in index_pairs]
@@ -253,7 +256,7 @@ def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
         differences = table[:, i] - table[:, j]
         first, second = blocks.methods[i], blocks.methods[j]
         wins = float(np.mean(sign * differences < 0) + np.mean(differences == 0) / 2)
-        # The test compares ranks. One large difference may change the sign of the mean.
+        # The test compares ranks, so the sign of the mean may differ after one large difference.
         rank_difference = _rank_difference(test)
         is_opposite = p < plan.alpha and rank_difference * differences.mean() < 0
         yield PairedDifference(
@@ -279,7 +282,7 @@ def _rank_difference(test: WilcoxonResult) -> float:
 
 
 def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> Iterator[SummaryRow]:
-    """Yield the summary of each method over all blocks, the best mean first."""
+    """Yield the summary of each method over all blocks; the method with the best mean is first."""
     methods, lower = blocks.methods, blocks.metric.lower_is_better
     table = blocks.table
     estimates = [
@@ -321,7 +324,7 @@ _OPPOSITE_SIGNS = (
 
 
 def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
-    """Return a note if no result can be significant: the smallest p-value is 2 / 2^n_blocks."""
+    """Return a note if even the smallest possible p-value, 2 / 2^n_blocks, is not significant."""
     n_blocks = blocks.table.shape[0]
     is_adjusted = n_tests > 1 and plan.adjustment != "none"
     min_p_value = min(1.0, 2.0 ** (1 - n_blocks) * (n_tests if is_adjusted else 1))
@@ -335,14 +338,14 @@ def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
 
 
 def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
-    """Yield the rank of each method over all data sets, by two orders of the aggregation."""
+    """Yield the ranks over all data sets, with ranking before and after the aggregation."""
     if len(blocks.sampled) == 1:
-        # The standings of one data set already average over its runs.
+        # The standings of one data set are already averages over the runs of the data set.
         return
     draws = [draw_values([values], plan) for values in blocks.sampled]
     if any(values is None for values in draws):
         return
-    # All data sets use the same seed, so their draws are shuffled.
+    # All data sets use the same seed, so the draws are shuffled to make data sets independent.
     rng = np.random.default_rng(plan.seed)
     shuffled = np.stack([v[0][:, rng.permutation(v[0].shape[1])] for v in draws if v is not None])
     are_resamples = all(values.has_varying_replicates for values in blocks.sampled)
@@ -373,6 +376,7 @@ def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
 
 
 def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
+    """Return the mean ranks with Friedman's test and Nemenyi's critical difference."""
     result = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
     k = len(blocks.methods)
     distance = critical_difference(k, result.n_blocks, alpha=plan.alpha)
@@ -403,6 +407,7 @@ def _agreements(rankable: Sequence[Blocks]) -> Iterator[Agreement]:
 
 
 def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
+    """Yield the interquartile mean of each method over all runs and data sets."""
     runs = blocks.runs
     results = interquartile_means(runs, level=plan.level, rng=plan.seed)
     for method, result in zip(blocks.methods, results, strict=True):
@@ -418,6 +423,7 @@ def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
 
 
 def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
+    """Yield the probability that one method improves on another, for each pair."""
     lower = blocks.metric.lower_is_better
     results = pairwise_improvements(
         blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed
@@ -429,6 +435,7 @@ def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
 
 
 def _profiles(blocks: Blocks, plan: Plan) -> Iterator[Profile]:
+    """Yield the performance profile of each method over all runs and data sets."""
     runs = blocks.runs
     profiles = performance_profiles(
         runs,

@@ -1,4 +1,4 @@
-"""The result of a comparison, and the selection of its rows (`Comparison`)."""
+"""Define the result of a comparison and the selection of its rows (`Comparison`)."""
 
 import math
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ _CURVES = 8
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonTables:
-    """Rows of all tables, of one data set or of all data sets together."""
+    """The rows of all tables, for one data set or for all data sets together."""
 
     estimates: tuple[Estimate, ...] = ()
     pairs: tuple[PairedDifference, ...] = ()
@@ -74,44 +74,47 @@ class Comparison(ComparisonTables, NotebookDisplay):
     metrics, methods : tuple of str
         Names of the metrics and methods, in the order of the input.
     data : tuple of Split
-        The data sets; ``((),)`` if there is one.
+        The data sets, or ``((),)`` if there is a single data set.
     runs : tuple of str
-        The runs; ``("",)`` if there is one.
+        The runs, or ``("",)`` if there is a single run.
     level : float
         Confidence level of all intervals. A difference is significant if its adjusted p-value is
         below 1 - level.
     estimates : tuple of Estimate
-        One for each metric, data set, run and method, and the means over several runs.
+        One estimate for each metric, data set, run and method, and for each mean over several runs.
     pairs : tuple of PairedDifference
-        One for each metric, data set, pair of methods and test.
+        One paired difference for each metric, data set, pair of methods and test.
     standings : tuple of Standing
-        One for each metric, data set and method, and for all data sets together.
+        One standing for each metric, data set and method, and for all data sets together.
     summary : tuple of SummaryRow
-        One for each metric, data set and method, and for all data sets together, the best first:
-        difference from the reference, rank interval and conclusion.
+        One row for each metric, data set and method, and for all data sets together. A row contains
+        the difference from the reference, the interval of the rank and the conclusion. The methods
+        are sorted from the best.
     mean_ranks : tuple of MeanRanks
-        One for each metric if there are several data sets or runs.
+        One entry for each metric if there are several data sets or runs.
     agreements : tuple of Agreement
-        One for each pair of metrics and data set.
+        One entry for each pair of metrics and each data set.
     stability : tuple of Stability
-        Only with a bootstrap.
+        Agreement between the rankings of pairs of resamples. It requires the bootstrap.
     bands : tuple of MethodBand
-        One for each data set and method, of the first run; computed on first access.
+        One entry for each data set and method, for the first run. Bands are computed on first
+        access.
     notes : tuple of Note
-        Warnings and notes, warnings first.
+        Notes about the comparison. Warnings come first.
     test : str
-        The test that decides, one of those in `pairs`.
+        The test that decides which differences are significant.
     bootstrap : int
-        Number of resamples; 0 for none.
+        Number of resamples, or 0 if no resamples were drawn.
     seed : int or None
         Seed of the resamples.
     reference : str
-        The reference method that was specified; empty without one.
+        The specified reference method, or an empty string.
     non_inferiority : tuple of NonInferiorityRow
-        Only with a margin: one for each metric, data set and method except the reference.
+        One row for each metric, data set and method except the reference. It is empty without a
+        margin.
     aggregates, improvements, profiles : tuple of records
-        Only with several runs or data sets: interquartile means, probabilities that one method
-        improves on another, and performance profiles.
+        Interquartile means, probabilities that one method improves on another, and performance
+        profiles. They require several runs or data sets.
     """
 
     metrics: tuple[str, ...]
@@ -125,7 +128,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     seed: int | None = None
     reference: str = ""
 
-    #: The tables of `frame`, each a field of this record.
+    #: Names of the tables that `frame` returns. Each table is a field of this class.
     TABLES: ClassVar[tuple[str, ...]] = (
         "estimates",
         "pairs",
@@ -140,7 +143,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     )
 
     def __repr__(self) -> str:
-        """Return the numbers of methods, data sets, runs, metrics and warnings."""
+        """Return a text with the numbers of methods, data sets, runs, metrics and warnings."""
         counts = {
             "method": len(self.methods),
             "data set": len(self.data),
@@ -151,7 +154,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return f"Comparison({format_counts(counts)}; .frame() has the numbers)"
 
     def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
-        """Return one table as flat rows: "estimates", "pairs", "summary" and so on."""
+        """Return the rows of one table, such as "estimates", "pairs" or "summary"."""
         if table not in self.TABLES:
             names = ", ".join(map(repr, self.TABLES))
             raise InputError(
@@ -166,7 +169,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     # ------------------------------------------------------------------- validation of arguments
     def metric_or_first(self, metric: str | None, argument: str = "metric") -> str:
-        """Return a metric of the comparison, by default the first one."""
+        """Return a validated metric name; None selects the first metric."""
         if metric is None:
             return self.metrics[0]
         if metric not in self.metrics:
@@ -175,7 +178,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return metric
 
     def data_or_only(self, data: Split | None) -> Split:
-        """Return a data set of the comparison; None selects the only one."""
+        """Return a validated data set; None selects the only data set."""
         if data is None and len(self.data) == 1:
             return self.data[0]
         if data not in self.data or data is None:
@@ -186,13 +189,13 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return data
 
     def data_or_all(self, data: Split | None) -> Split | None:
-        """Return a data set; None selects all data sets if there are several."""
+        """Return a validated data set; None selects all data sets if there are several."""
         return None if data is None and len(self.data) > 1 else self.data_or_only(data)
 
     # ----------------------------------------------------------------------- properties for display
     @property
     def displayed_run(self) -> str:
-        """The run whose estimates are displayed: the only one, or the mean over all runs."""
+        """The run whose estimates are displayed, which is the only run or the mean over runs."""
         return self.runs[0] if len(self.runs) == 1 else MEAN
 
     @property
@@ -202,16 +205,16 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def joint_level(self) -> float:
-        """Probability that the conclusions and all ranks are correct, with a specified reference.
+        """Joint level of the conclusions and all ranks with a specified reference.
 
-        Two families of tests, those against the reference and those of all pairs, each contain an
-        error with a probability of at most 1 - level.
+        The tests against the reference contain an error with a probability of at most 1 - level.
+        The same holds for the tests of all pairs.
         """
         return round(max(2 * self.level - 1, 0.0), 10)
 
     @property
     def block_kind(self) -> str:
-        """The blocks that rank the methods once: data sets, or runs if there is one data set."""
+        """The kind of blocks that rank the methods, which are data sets or runs."""
         return "data sets" if len(self.data) > 1 else "runs"
 
     @property
@@ -223,7 +226,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def methods_with_curves(self) -> tuple[str, ...]:
-        """The methods whose curves are displayed: the best ones, in the order of `methods`."""
+        """The best methods, whose curves are displayed, in the order of `methods`."""
         standings = self.standings_of(self.metrics[0], self.data[0])
         selected = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
         return tuple(m for m in self.methods if m in selected)
@@ -245,30 +248,30 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return grouped
 
     def deciding_test(self, metric: str, data: Split | None) -> str:
-        """Return the test that decides: that of the comparison, or else the first valid test.
+        """Return the test of the comparison, or else the first valid test.
 
-        Empty if there is no valid test.
+        The result is an empty string if there is no valid test.
         """
         tests = self._pairs_by_test.get((metric, data), {})
         valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
-        # "influence" selects the test "influence function", "bootstrap" selects "paired bootstrap".
+        # The names of tests contain the option, as "paired bootstrap" contains "bootstrap".
         matching = (test for test in valid if self.test and self.test in test)
         return next(matching, valid[0] if valid else "")
 
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
-        """Return the tests of one metric on one data set, beginning with the one that decides."""
+        """Return the tests of one metric on one data set; the deciding test comes first."""
         first = self.deciding_test(metric, data)
         return sorted(self._pairs_by_test.get((metric, data), {}), key=lambda test: test != first)
 
     def pairs_of(
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
-        """Return the pairs of one metric on one data set, by default of the test that decides."""
+        """Return the pairs of one metric on one data set, by default by the deciding test."""
         selected_test = self.deciding_test(metric, data) if test is None else test
         return list(self._pairs_by_test.get((metric, data), {}).get(selected_test, ()))
 
     def relations_to_best(self, metric: str, data: Split) -> dict[str, RelationToBest]:
-        """Return the relation of each method to the best one, by the test that decides."""
+        """Return the relation of each method to the best method by the deciding test."""
         return compute_relations_to_best(
             self.estimates_of(metric, data), self.pairs_of(metric, data)
         )
@@ -276,7 +279,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
     def standings_of(
         self, metric: str, data: Split | None, source: str | None = None
     ) -> list[Standing]:
-        """Return the standings of one source, by default the first, sorted by rank."""
+        """Return the standings from one source (by default the first), sorted by rank."""
         standings = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
         if standings and source is None:
             source = standings[0].source
@@ -284,11 +287,11 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return sorted(selected, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
 
     def summary_of(self, metric: str, data: Split | None) -> list[SummaryRow]:
-        """Return the summary of each method by one metric on one data set, the best first."""
+        """Return the summary of each method for one metric on one data set; the best is first."""
         return [row for row in self.summary if (row.metric, row.data) == (metric, data)]
 
     def mean_ranks_of(self, metric: str) -> MeanRanks | None:
-        """Return the mean ranks over all data sets or runs, if there are any."""
+        """Return the mean ranks over all data sets or runs; None if these were not computed."""
         return next((a for a in self.mean_ranks if a.metric == metric), None)
 
     @property
@@ -299,11 +302,11 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     @property
     def p_value_label(self) -> str:
-        """Label of the p-values that decide: "adjusted p", or "p" if they are not adjusted."""
+        """Label of the p-values, which is "p" without an adjustment and "adjusted p" with one."""
         return "adjusted p" if self.is_adjusted else "p"
 
     def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
-        """Return the tests and adjustments of the pairs of each data set as text."""
+        """Return a text with the tests and adjustments of the pairs on each data set."""
         names = self.metrics if metrics is None else metrics
         pair_lists = (self.pairs_of(metric, data) for metric in names for data in self.data)
         return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in pair_lists if pairs))
@@ -313,7 +316,7 @@ def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
     """Return a record as a flat row that begins with the split columns."""
     row: dict[str, Any] = {}
     if "data" in record.__dataclass_fields__:
-        # Rows about all data sets have the value `_ALL` in every split column.
+        # A row about all data sets has the value `_ALL` in every split column.
         row |= dict.fromkeys(columns, _ALL) if record.data is None else dict(record.data)
     values = ((f.name, getattr(record, f.name)) for f in fields(record) if f.name != "data")
     return row | {name: _flat(value) for name, value in values}

@@ -1,4 +1,4 @@
-"""Runs of a comparison: methods scored on the same samples, by data set and run."""
+"""Score the methods of a comparison on the same samples for each data set and run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,22 +23,22 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """The methods on one data set in one run, with the same samples in the same order."""
+    """The scores of all methods in one run on one data set, in the same order of the samples."""
 
     data: Split
-    #: The run, or empty.
+    #: Name of the run, or an empty string if there is a single run.
     run: str
-    #: In the order of the methods.
+    #: The scored samples of each method, in the order of the methods.
     scored: Mapping[str, Scored]
-    #: Shape (n,). Names that identify the samples.
+    #: Names that identify the samples, shape (n,).
     sample_names: Array | None
     labels: Array | None
-    #: Shape (n,). Codes of the clusters of dependent samples, if clusters are used.
+    #: Codes of the clusters of dependent samples, shape (n,), if clusters are used.
     cluster: IntArray | None
-    #: Shape (n,). Names of the clusters.
+    #: Names of the clusters, shape (n,).
     group: Array | None
-    #: How the samples of several classifiers were matched: by "name" or by "order"; empty for one
-    #: classifier.
+    #: Whether the samples of several classifiers were matched by "name" or by "order". The value is
+    #: an empty string for one classifier.
     matched_by: str = ""
     #: The methods whose scores are columns of the data.
     column_methods: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class ScoredRun:
 
     @cached_property
     def weight(self) -> FloatArray | None:
-        """The weights, shape (n,) where they are the same for all methods, else (n, k)."""
+        """The weights, shape (n,) if they are the same for all methods, and (n, k) otherwise."""
         weights = [s.weight for s in self.scored.values()]
         columns = [np.ones(self.n) if weight is None else weight for weight in weights]
         if all(np.array_equal(columns[0], weight) for weight in columns[1:]):
@@ -64,7 +64,7 @@ class ScoredRun:
 
     @property
     def min_clusters(self) -> int | None:
-        """Number of clusters with weight, of the method with the fewest; None without clusters."""
+        """Smallest number of clusters with positive weight of any method; None without clusters."""
         if self.cluster is None:
             return None
         if self.weight is None or not self.has_weights_by_method:
@@ -82,9 +82,9 @@ class ScoredRun:
     def has_same_samples(self, other: "ScoredRun") -> bool:
         """Return whether another run has the same samples in the same order.
 
-        Also true if neither names nor labels show a difference: to treat different samples as the
-        same is harmless, but to treat the same samples as different makes standard errors of the
-        means too small.
+        The result is also True if neither names nor labels show a difference. To treat different
+        samples as the same is harmless. To treat the same samples as different would make the
+        standard errors of the means too small.
         """
         if self.n != other.n or _have_different_names(self.sample_names, other.sample_names):
             return False
@@ -94,7 +94,8 @@ class ScoredRun:
 def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
     """Return the code of the independent unit of each row, over all runs of one data set.
 
-    A cluster, or a sample, has the same code in every run. None if all rows are independent.
+    A cluster or a sample has the same code in every run. The result is None if all rows are
+    independent.
     """
     first = units[0]
     if len(units) == 1:
@@ -132,7 +133,7 @@ def score_runs(
     scores: RequestedScores = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> tuple[ScoredRun, ...]:
-    """Group the splits by data set and run, and score every method on the same samples.
+    """Return the scored methods of each data set and run, all on the same samples.
 
     `runs` and `methods` are the columns whose values are runs and methods (classifiers). The other
     arguments are those of `compare`.
@@ -170,7 +171,7 @@ def score_runs(
 
 
 def _parse_split(split: Split, runs: str | None, methods: str | None) -> tuple[Split, str, str]:
-    """Split a key into data set, run and model."""
+    """Return the data set, the run and the model that the key of a split contains."""
     values = dict(split)
     for role, column in (("runs", runs), ("methods", methods)):
         if column is not None and column not in values:
@@ -200,7 +201,7 @@ def _score_run(
     *,
     clustered: bool,
 ) -> ScoredRun:
-    """Score the methods of one run on the same samples."""
+    """Return the scores of the methods of one run on the same samples."""
     first = next(iter(models.values()))
     scored: dict[str, Scored] = {}
     column_methods = set()
@@ -238,7 +239,7 @@ def _score_run(
 
 
 def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
-    """Check that all runs have the same methods and all data sets the same runs."""
+    """Return the runs after a check that methods and runs are the same on all data sets."""
     methods = list(units[0].scored)
     for unit in units:
         if unmatched := sorted(set(methods) ^ set(unit.scored)):
@@ -270,7 +271,7 @@ def _are_different(a: Array | None, b: Array | None) -> bool:
 def _have_different_names(a: Array | None, b: Array | None) -> bool:
     """Return whether the names show that the samples differ.
 
-    Disjoint sets of integers do not, because they are row numbers of one file.
+    Disjoint sets of integers do not show a difference, because they may be row numbers of one file.
     """
     if a is None or b is None or np.array_equal(a, b):
         return False
@@ -284,13 +285,13 @@ def _sample_names(predictions: Predictions) -> Array | None:
 
 
 def _sort_like(reference: Predictions, predictions: Predictions) -> Predictions:
-    """Sort samples into the order of a reference if both have the same names."""
+    """Return the samples in the order of a reference if the names of the samples are the same."""
     rows = _rows_in_order_of(reference, predictions)
     return predictions if rows is None else predictions.subset(rows)
 
 
 def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntArray | None:
-    """Return the rows in the order of a reference; None if they need not be sorted."""
+    """Return the rows in the order of a reference, or None if no sort is necessary."""
     reference_names, names = _sample_names(reference), _sample_names(predictions)
     if predictions is reference or reference_names is None or names is None:
         return None
@@ -301,7 +302,7 @@ def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntAr
         return None
     rows = np.empty(names.size, np.int64)
     rows[np.argsort(reference_names)] = np.argsort(names)
-    # Row numbers of two files may be equal although the samples differ.
+    # Row numbers of two files may be equal although the files contain different samples.
     if reference.labels is not None and predictions.labels is not None:
         labels = np.asarray(predictions.labels)[rows]
         return rows if np.array_equal(np.asarray(reference.labels), labels) else None
@@ -309,9 +310,10 @@ def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntAr
 
 
 def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> IntArray | None:
-    """Return the rows that are the samples of a reference, in its order; None for other samples.
+    """Return the rows in the order of a reference, or None if the samples differ.
 
-    Equal labels or equal names identify the samples; equal numbers of samples do not.
+    The samples are the same if their labels or their names are equal. Equal numbers of samples are
+    not sufficient.
     """
     rows = _rows_in_order_of(reference, predictions)
     aligned = predictions if rows is None else predictions.subset(rows)
@@ -334,7 +336,7 @@ def _align(
 ) -> dict[str, Predictions]:
     """Return samples in the order of the first model; raise InputError if the samples differ.
 
-    The weights must also be the same, unless `per_method_weights` is true.
+    The weights must also be the same unless `per_method_weights` is True.
     """
     first = next(iter(models.values()))
     aligned = {model: _sort_like(first, p) for model, p in models.items()}
@@ -361,7 +363,7 @@ def _align(
 
 
 def _describe_difference(first: Predictions, predictions: Predictions) -> str:
-    """Return the difference between the samples of two methods as text, or an empty string."""
+    """Return a text that describes how the samples of two methods differ, or an empty string."""
     if predictions.n != first.n:
         return f"got {predictions.n:,} and {first.n:,} samples"
     first_names, names = _sample_names(first), _sample_names(predictions)

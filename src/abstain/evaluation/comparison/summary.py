@@ -1,4 +1,4 @@
-"""Summary of a comparison: difference of each method from the reference, rank, conclusion."""
+"""Summarize each method by its difference from the reference, its rank and a conclusion."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ _NO_INTERVAL = (_NAN, _NAN)
 
 @dataclass(frozen=True)
 class ReferenceTest:
-    """Test of one method against the reference, before the adjustment for several tests.
+    """A test of one method against the reference before the adjustment for several tests.
 
-    `is_better` is the direction of the difference. `interval` returns the interval of the
-    difference for a level of the test and its result.
+    `is_better` states whether the method is better than the reference. `interval` returns the
+    interval of the difference for the level and the result of the test.
     """
 
     p_value: float
@@ -44,7 +44,7 @@ def summarize(
     pairs: Sequence[PairedDifference],
     plan: Plan,
 ) -> Iterator[SummaryRow]:
-    """Yield the summary of each method on one data set, the best first."""
+    """Yield the summary of each method on one data set; the best method comes first."""
     run = MEAN if len(method_values.runs) > 1 else method_values.runs[0].run
     ranked = sort_best_first(e for e in estimates if e.run == run)
     if not ranked:
@@ -59,7 +59,7 @@ def summarize(
 def _test_of_pair(
     method_values: MethodValues, pair: PairedDifference, method: str, *, plan: Plan
 ) -> ReferenceTest:
-    """Return the test of a pair as the test of one of its methods against the other."""
+    """Return the test of a pair as a test of one method against the other method."""
     reference = pair.second if method == pair.first else pair.first
     difference = pair.difference if method == pair.first else -pair.difference
     return ReferenceTest(
@@ -77,7 +77,7 @@ def _interval_of_difference(
     alpha: float,
     is_rejected: bool,
 ) -> tuple[float, float]:
-    """Return the interval of first minus second that belongs to the deciding test at a level."""
+    """Return the interval of the difference of a pair by the deciding test at a level."""
     test = method_values.deciding_test(plan.test)
     selected = method_values.select(methods)
     if test == "influence":
@@ -98,15 +98,16 @@ def summary_rows(
 ) -> Iterator[SummaryRow]:
     """Yield the summary of each method.
 
-    A reference that was specified in advance is tested against the other methods only. Otherwise
-    the reference is the best method, and the p-values are adjusted for all pairs.
+    If the reference was specified in advance, the p-values are adjusted for the tests against the
+    reference. Otherwise, the reference is the best method, and the p-values are adjusted for all
+    pairs.
     """
     pair_by_method = {
         pair.second if pair.first == reference else pair.first: pair
         for pair in pairs
         if reference in {pair.first, pair.second}
     }
-    # The p-values of the family, to which those of the reference belong.
+    # The adjustment uses all p-values of the family of tests.
     family = list(pair_by_method.values()) if plan.reference else list(pairs)
     p_values = [pair.p_value for pair in family]
     adjusted = adjust(p_values, method=plan.adjustment).tolist()
@@ -144,7 +145,7 @@ def summary_rows(
 def _with_test(
     row: SummaryRow, test: ReferenceTest, adjusted: float, alpha: float, plan: Plan
 ) -> SummaryRow:
-    """Add the test against the reference to a row."""
+    """Return a row with the test against the reference added."""
     if math.isnan(adjusted):
         return replace(row, note=test.note or row.note)
     is_rejected = adjusted < plan.alpha and row.difference != 0
@@ -166,7 +167,7 @@ def _with_test(
 def _with_rank_bounds(
     rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
 ) -> Iterator[SummaryRow]:
-    """Add the ranks that the significant differences do not exclude.
+    """Return the rows with the ranks that are consistent with the significant differences.
 
     A method with b significantly better and w significantly worse competitors has a rank between
     1 + b and k - w.
@@ -181,7 +182,7 @@ def _with_rank_bounds(
     significant = [
         (pair.better, pair.second if pair.better == pair.first else pair.first)
         for pair in pairs
-        # The tests against a specified reference replace those of all pairs.
+        # The tests against a specified reference replace the tests of all pairs.
         if pair.better and not (is_specified and reference in {pair.first, pair.second})
     ]
     significant += [(r.method, reference) for r in rows if r.conclusion == "significantly better"]

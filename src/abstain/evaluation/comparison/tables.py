@@ -1,4 +1,4 @@
-"""Rows of the tables of a comparison."""
+"""Define the rows of the tables of a comparison."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from typing import Literal
 from abstain.curves.bands import RiskCoverageBand, as_generalized
 from abstain.typing import Split
 
-#: Name of the run of an estimate that is the mean over several runs.
+#: Value of `run` in an estimate that is the mean over several runs.
 MEAN = "mean"
 
 #: Relation of a method to the best method by the same metric on the same data set.
@@ -20,29 +20,31 @@ _ADJUSTED = {"holm": "adjusted by Holm", "bonferroni": "adjusted by Bonferroni"}
 
 @dataclass(frozen=True)
 class Estimate:
-    """One metric of one method on one data set, with its interval.
+    """The value of one metric for one method on one data set, with its interval.
 
     Attributes
     ----------
     metric, method : str
-        Names of the metric, and of the score or confidence column.
+        Name of the metric, and name of the score or confidence column.
     data : tuple of (column, value)
-        The data set; empty if there is only one.
+        The data set, or an empty tuple if there is a single data set.
     run : str
-        The run (seed, fold); "mean" for the mean over several runs, empty if there is one.
+        The run, such as a seed or a fold. It is "mean" for the mean over several runs, and an empty
+        string if there is a single run.
     value, low, high, standard_error : float
-        Fractions; NaN if undefined for the reason in `note`.
+        The value, the bounds of the interval, and the standard error, as fractions. Undefined
+        numbers are NaN, and `note` states the reason.
     level : float
         Confidence level of the interval.
     interval : str
-        Method of the interval.
+        Method by which the interval was computed.
     n, failures : int
-        Number of samples, and of samples with a loss above zero. For a mean: the minimum over the
-        runs.
+        Number of samples, and number of samples with a loss above zero. For a mean over runs, each
+        number is the minimum over the runs.
     lower_is_better : bool
-        Direction of the metric.
+        Whether lower values of the metric are better.
     note : str
-        Warning about the interval, or empty.
+        Warning about the interval, or an empty string.
     """
 
     metric: str
@@ -62,7 +64,7 @@ class Estimate:
 
 
 def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Sort estimates from best to worst; undefined values come last and ties keep their order."""
+    """Return the estimates sorted from best to worst; undefined values come last."""
 
     def key(estimate: Estimate) -> tuple[bool, float]:
         value = estimate.value if estimate.lower_is_better else -estimate.value
@@ -72,8 +74,8 @@ def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def best_methods(estimates: Iterable[Estimate]) -> list[str]:
-    """Return the methods with the best value; empty if all values are equal or undefined."""
-    # Values are rounded, because equal values may differ in their last digits.
+    """Return the methods with the best value, or none if all values are equal or undefined."""
+    # Values are rounded, because equal values may differ by rounding errors.
     values = {
         e.method: float(f"{e.value:.12g}")
         for e in sort_best_first(estimates)
@@ -87,36 +89,40 @@ def best_methods(estimates: Iterable[Estimate]) -> list[str]:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Difference between two methods on the same samples; NaN for unavailable numbers.
+    """The difference between two methods on the same samples; unavailable numbers are NaN.
 
     Attributes
     ----------
     metric : str
         Name of the metric.
     data : tuple of (column, value), or None
-        The data set; None for all data sets (or runs) together.
+        The data set, or None for all data sets or runs together.
     first, second : str
-        The methods; `difference` is first minus second.
+        Names of the two methods.
     difference, low, high, standard_error : float
-        In units of the metric.
+        The value of the first method minus the value of the second method, the bounds of the
+        interval, and the standard error, in units of the metric.
     ratio, ratio_low, ratio_high : float
-        First divided by second; NaN if a value is zero or negative.
+        The value of the first method divided by the value of the second method, and the bounds of
+        the interval. The ratio is NaN if a value is zero or negative.
     p_value, adjusted : float
-        Two-sided p-values before and after the adjustment for the number of pairs. One-sided (first
-        is better) for Wilcoxon's test on bootstrap replicates.
+        Two-sided p-values before and after the adjustment for the number of pairs. For Wilcoxon's
+        test on bootstrap replicates, the p-values are one-sided, and the alternative is that the
+        first method is better.
     adjustment : str
         "holm", "bonferroni" or "none".
     test : str
         "influence function", "paired bootstrap", "permutation", "Wilcoxon across data sets",
         "Wilcoxon across runs" or "Wilcoxon on bootstrap replicates".
     superiority : float
-        Probability that the first method is better on new data of this size; ties count half.
+        Probability that the first method is better on new data of this size. Ties count half.
     better : str
-        The significantly better method, or empty.
+        The significantly better method, or an empty string.
     valid : bool
-        False for tests that are only computed because published comparisons use them.
+        Whether the test is valid. Invalid tests are only computed because published comparisons use
+        them.
     note : str
-        Warning about the test, or empty.
+        Warning about the test, or an empty string.
     """
 
     metric: str
@@ -141,12 +147,12 @@ class PairedDifference:
 
     @property
     def test_description(self) -> str:
-        """The test and the adjustment as text."""
+        """A text with the name of the test and the adjustment."""
         return f"{self.test}, {_ADJUSTED.get(self.adjustment, 'not adjusted')}"
 
 
 def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
-    """Return the pair of each method with the best one, preferably with the best one first."""
+    """Return, for each method, its pair with the best method, which comes first if possible."""
     pairs_by_method: dict[str, PairedDifference] = {}
     for pair in pairs:
         if pair.first == best:
@@ -159,7 +165,7 @@ def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, P
 def compute_relations_to_best(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
 ) -> dict[str, RelationToBest]:
-    """Return the relation of each method to the best one; only this function decides on ties."""
+    """Return the relation of each method to the best method, including ties."""
     all_estimates = list(estimates)
     best = best_methods(all_estimates)
     pairs_by_method = pairs_with_best(pairs, best[0]) if best else {}
@@ -178,7 +184,7 @@ def compute_relations_to_best(
     return relations
 
 
-#: Conclusion of the test of a method against the reference.
+#: Conclusion from the test of a method against the reference.
 Conclusion = Literal[
     "reference",
     "significantly better",
@@ -190,41 +196,43 @@ Conclusion = Literal[
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One method: its value, its difference from the reference, its rank and the conclusion.
+    """The value, the difference from the reference, the rank and the conclusion of one method.
 
     Attributes
     ----------
     metric, method : str
-        Names of the metric, and of the score or confidence column.
+        Name of the metric, and name of the score or confidence column.
     data : tuple of (column, value), or None
-        The data set; None for all data sets (or runs) together, where values are means.
+        The data set. It is None for all data sets or runs together, and the values are then means.
     reference : str
-        The method that `compare` was given as `reference`; without one, the best method.
+        The argument `reference` of `compare`, or the best method if no reference was passed.
     value, low, high, level : float
         The estimate, and the bounds and level of its interval.
     difference : float
         Value of the method minus value of the reference.
     difference_low, difference_high, difference_level : float
-        Interval of the difference at the level at which the test of this row is decided, such as
-        1 - 0.05/64 for the smallest of 64 p-values. It excludes 0 if and only if the difference is
-        significant. NaN if the test has no interval. These intervals are not simultaneous.
+        Interval of the difference at the level that corresponds to the adjusted test, such as
+        1 - 0.05/64 for the smallest of 64 p-values. The interval excludes 0 if and only if the
+        difference is significant. The bounds are NaN if the test has no interval. The intervals of
+        several rows do not hold jointly.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for `n_tests`.
     n_tests : int
-        Number of comparisons that the p-value is adjusted for: k - 1 with a specified reference,
-        all k(k - 1)/2 pairs without one.
+        Number of comparisons for which the p-value is adjusted. The number is k - 1 with a
+        specified reference, and k(k - 1)/2 otherwise.
     rank_low, rank_high : float
-        Ranks that the significant differences do not exclude: 1 + the number of significantly
-        better methods, and k minus the number of significantly worse ones.
+        Bounds of the ranks that are consistent with the significant differences. The lower bound is
+        1 + the number of significantly better methods. The upper bound is k minus the number of
+        significantly worse methods.
     conclusion : str
         "significantly better", "not significantly different" or "significantly worse" than the
         reference, "reference", or "not tested".
     test : str
         The test, as in `PairedDifference`.
     lower_is_better : bool
-        Direction of the metric.
+        Whether lower values of the metric are better.
     note : str
-        Warning about the interval, or the reason of a missing test; may be empty.
+        Warning about the interval, reason for a missing test, or an empty string.
     """
 
     metric: str
@@ -252,23 +260,24 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Standing:
-    """The rank of one method; NaN for unknown numbers.
+    """The rank of one method, in which unknown numbers are NaN.
 
     Attributes
     ----------
     metric, method : str
-        Names of the metric, and of the score or confidence column.
+        Name of the metric, and name of the score or confidence column.
     data : tuple of (column, value), or None
-        The data set; None for all data sets together.
+        The data set, or None for all data sets together.
     value : float
-        Value of the metric; NaN for all data sets together.
+        Value of the metric, or NaN for all data sets together.
     rank : float
-        1 is best; ties share the mean of their ranks, or with ``ties="min"`` the lowest.
+        Rank of the method, where 1 is the best rank. Tied methods have the mean of their ranks, or
+        the lowest of their ranks with ``ties="min"``.
     mean_rank, rank_low, rank_high : float
         Mean and central range of the rank over new data of this size, at the level of the
-        comparison. They assume that these values are the true ones.
+        comparison. The numbers assume that the estimated values are the true values.
     rank_probabilities : tuple of float
-        Probability of each rank, beginning with rank 1.
+        Probability of each rank, starting with rank 1.
     source : str
         "influence functions", "bootstrap, rank then aggregate" or "bootstrap, aggregate then rank".
     """
@@ -288,26 +297,26 @@ class Standing:
 # ------------------------------------------------------------------------- several data sets
 @dataclass(frozen=True)
 class MeanRanks:
-    """Mean ranks over several data sets (or runs), with Friedman's and Nemenyi's tests.
+    """Mean ranks over several data sets or runs, with Friedman's and Nemenyi's tests.
 
     Attributes
     ----------
     metric : str
         Name of the metric.
     blocks : int
-        Number of data sets or runs that each rank the methods once.
+        Number of data sets or runs. The methods are ranked once in each data set or run.
     methods : tuple of str
-        Sorted by mean rank, the best first.
+        The methods sorted by mean rank, starting with the best.
     mean_ranks : tuple of float
-        In the order of `methods`.
+        The mean ranks in the order of `methods`.
     statistic, p_value : float
         Friedman's chi-square with correction for ties, and its p-value.
     critical_difference : float
-        Methods with a smaller difference of mean ranks are not significantly different.
+        Methods whose mean ranks differ by less than this number do not differ significantly.
     cliques : tuple of tuple of str
         The largest groups of methods without significant differences.
     level : float
-        1 - alpha.
+        Confidence level, which is 1 - alpha.
     note : str
         Warning about the test, or empty.
     """
@@ -331,14 +340,15 @@ class Agreement:
     Attributes
     ----------
     data : tuple of (column, value), or None
-        The data set; None for the mean ranks over all.
+        The data set, or None for the mean ranks over all data sets.
     first, second : str
-        The metrics.
+        Names of the metrics.
     tau : float
-        Kendall's tau-b of the two rankings: 1 for the same order, -1 for the reverse order.
+        Kendall's tau-b of the two rankings. It is 1 for the same order and -1 for the reverse
+        order.
     low, high : float
-        Central range over resamples, or over draws from the joint normal distribution; NaN if not
-        computed.
+        Central range of tau over resamples or over draws from the joint normal distribution. The
+        bounds are NaN if they were not computed.
     """
 
     data: Split | None
@@ -362,7 +372,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class NonInferiorityRow:
-    """Test that a method is at most a margin worse than a reference.
+    """A test that a method is worse than a reference by at most a margin.
 
     Attributes
     ----------
@@ -373,11 +383,11 @@ class NonInferiorityRow:
     margin : float
         The largest acceptable disadvantage, in units of the metric.
     worse_by, bound : float
-        Disadvantage of the method (negative if it is better), and its one-sided upper confidence
-        bound.
+        Disadvantage of the method, and its one-sided upper confidence bound. The disadvantage is
+        negative if the method is better than the reference.
     p_value, adjusted : float
-        p-values of the hypothesis that the disadvantage is at least the margin; NaN without
-        variation.
+        p-values of the hypothesis that the disadvantage is at least the margin. They are NaN if the
+        difference has no variation.
     non_inferior : bool
         Whether the adjusted p-value is below 1 - level.
     note : str
@@ -401,7 +411,7 @@ class NonInferiorityRow:
 class AggregateRow:
     """Interquartile mean of a metric over all runs and data sets, with its interval.
 
-    The bounds are NaN if there is one run per data set; `note` contains warnings.
+    The bounds are NaN if there is one run per data set. Warnings are in `note`.
     """
 
     metric: str
@@ -415,9 +425,9 @@ class AggregateRow:
 
 @dataclass(frozen=True)
 class Improvement:
-    """Probability that a run of the first method is better than one of the second, ties half.
+    """Probability that a run of the first method is better than a run of the second method.
 
-    The bounds are NaN if there is one run per data set; `note` contains warnings.
+    The bounds are NaN if there is one run per data set. Warnings are in `note`.
     """
 
     metric: str
@@ -438,7 +448,7 @@ class Profile:
     metric, method : str
         Names of the metric and the method.
     threshold, share, low, high : tuple of float
-        One entry for each point of the profile; the band is pointwise.
+        Tuples with one entry for each point of the profile. The confidence band is pointwise.
     """
 
     metric: str
@@ -453,12 +463,12 @@ class Profile:
 class MethodBand:
     """Risk-coverage curves of one method on one data set, with confidence bands.
 
-    Bands are computed on first access, because their computation is slow.
+    Bands are computed on first access, because the computation is slow.
     """
 
     data: Split
     method: str
-    #: Computes the band of the selective risk.
+    #: Function that computes the band of the selective risk.
     compute: Callable[[], RiskCoverageBand]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Values of one metric for all methods on one data set, and their sampling variation."""
+"""Compute the values and the sampling variation of one metric for all methods on one data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,16 +28,16 @@ from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights of the rows of all runs, and which rows are independent."""
+    """Weights of the rows of all runs, and codes that identify dependent rows."""
 
-    #: Shape (rows,); or (rows, k) with one column per method if weights differ between methods.
+    #: Weights, shape (rows,), or shape (rows, k) if the weights differ between methods.
     weight: FloatArray | None
-    #: Code of the independent unit of each row, shape (rows,); None if all rows are independent.
+    #: Code of the independent unit of each row, shape (rows,), or None if rows are independent.
     cluster: IntArray | None
 
     @classmethod
     def from_runs(cls, runs: Sequence[ScoredRun]) -> "RowWeights":
-        """Concatenate the weights of the runs, scaled to the same total weight per run."""
+        """Return the concatenated weights of the runs, scaled to the same total for each run."""
         if len(runs) == 1:
             return cls(runs[0].weight, runs[0].cluster)
         weights = [
@@ -54,7 +54,7 @@ class RowWeights:
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
-        """Whether each unit has weight for each method, shape (units, k); None if equal."""
+        """Mask of units with weight, shape (units, k); None if it is the same for all methods."""
         if self.weight is None or self.weight.ndim == 1:
             return None
         return unit_has_weight(self.weight, self.cluster)
@@ -69,28 +69,29 @@ class MethodValues:
 
     metric: Metric
     runs: tuple[ScoredRun, ...]
-    #: Shape (runs, k). NaN if the metric is undefined.
+    #: Values of the metric, shape (runs, k). An undefined value is NaN.
     values: FloatArray
     rows: RowWeights
-    #: Reasons of the values that are NaN.
+    #: Reasons why values are NaN.
     reasons: tuple[str, ...] = ()
-    #: Contribution of each unit to the error of the means over the runs, shape (units, k); None
-    #: without an influence function.
+    #: Contribution of each unit to the error of the means over the runs, shape (units, k). It is
+    #: None if the metric has no influence function.
     shares: FloatArray | None = None
-    #: Bootstrap replicates, shape (runs, k, resamples), if there are any.
+    #: Bootstrap replicates, shape (runs, k, resamples), or None without resamples.
     replicates: FloatArray | None = None
-    #: `shares` for thresholds that are fixed between large tie groups, shape (units, k); None if
-    #: no threshold jumps between such groups.
+    #: The same contributions as `shares` for thresholds that are fixed between large tie groups,
+    #: shape (units, k). It is None if no threshold jumps between large tie groups.
     shares_at_fixed_threshold: FloatArray | None = None
-    #: Changes of the means by such jumps, shape (k, 2, steps); see `abstain.inference.intervals`.
+    #: Changes of the means when thresholds jump between large tie groups, shape (k, 2, steps). See
+    #: `abstain.inference.intervals`.
     jump_effects: FloatArray | None = None
-    #: For each method: the reason why it has no interval and no test, or an empty string. Empty
-    #: if all methods have them.
+    #: For each method, the reason why the method has no interval and no test, or an empty string.
+    #: The tuple is empty if all methods have intervals and tests.
     unreliable_reasons: tuple[str, ...] = ()
 
     @property
     def data(self) -> Split:
-        """The data set."""
+        """The split that identifies the data set."""
         return self.runs[0].data
 
     @property
@@ -99,7 +100,7 @@ class MethodValues:
         return tuple(self.runs[0].scored)
 
     def select(self, methods: Sequence[str]) -> "MethodValues":
-        """Return some of the methods, in this order."""
+        """Return the values of the given methods in the given order."""
         if list(self.methods) == list(methods):
             return self
         columns = [self.methods.index(name) for name in methods]
@@ -129,16 +130,16 @@ class MethodValues:
 
     @cached_property
     def mean(self) -> FloatArray:
-        """The mean over the runs, shape (k,)."""
+        """The mean of each method over the runs, shape (k,)."""
         return np.asarray(self.values.mean(axis=0))
 
     @property
     def is_unreliable(self) -> BoolArray:
-        """Mask of the methods without interval and test, shape (k,)."""
+        """Mask of the methods that have no interval and no test, shape (k,)."""
         return np.array([bool(self.unreliable_reason(i)) for i in range(len(self.methods))])
 
     def unreliable_reason(self, *methods: int) -> str:
-        """Return the reason why one of these methods has no interval and no test, or ""."""
+        """Return why one of the given methods has no interval and no test, or ""."""
         if not self.unreliable_reasons:
             return ""
         return next(filter(None, (self.unreliable_reasons[i] for i in methods)), "")
@@ -154,7 +155,7 @@ class MethodValues:
         return self.shares is None and self.replicates is None
 
     def deciding_test(self, test: str) -> str:
-        """Return the test that decides: the bootstrap if the metric has no influence function."""
+        """Return the deciding test, which is the bootstrap if there is no influence function."""
         has_no_influence = self.is_defined and self.shares is None
         return "bootstrap" if test == "influence" and has_no_influence else test
 
@@ -168,26 +169,27 @@ class MethodValues:
         return min(n for n, _ in counts), min(n_failures for _, n_failures in counts)
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the smallest number of failures that determine the metric, over runs and methods.
+        """Return the smallest number of failures on which the metric depends.
 
-        Without `methods`, all methods are used. None if failures do not determine the metric.
+        The minimum is over the runs and the given methods, by default all methods. The result is
+        None if the metric does not depend on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
         return min_failures(self.metric, [run.scored[name] for run in self.runs for name in names])
 
     def n_failures(self, *methods: int) -> int | None:
-        """Return `fewest_failures` as a number."""
+        """Return the number of failures in `fewest_failures`."""
         count = self.fewest_failures(*methods)
         return None if count is None else count.n_failures
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """The range of differences between two methods."""
+        """The smallest and the largest possible difference between two methods."""
         return difference_range(self.metric, [s for run in self.runs for s in run.scored.values()])
 
     @cached_property
     def covariance(self) -> FloatArray | None:
-        """The covariance (k, k) of the means, from influences or else from replicates."""
+        """The covariance of the means from influences or else from replicates, shape (k, k)."""
         if self.shares is not None:
             return covariance_from_contributions(self.shares)
         if self.replicates is None:
@@ -195,13 +197,13 @@ class MethodValues:
         return np.atleast_2d(np.cov(self.mean_replicates))
 
     def cluster_codes(self, influences: FloatArray) -> IntArray | None:
-        """Return a code for each row of influences if rows are clusters, else None."""
+        """Return a code for each row of influences if rows are clusters, and None otherwise."""
         if self.runs[0].cluster is None:
             return None
         return np.arange(influences.shape[0])
 
     def n_clusters(self, *methods: int) -> int | None:
-        """Return the number of clusters in which any method has weight; None without clusters."""
+        """Return the number of clusters with weight for any given method; None without clusters."""
         if self._n_clusters is None or self.rows.unit_has_weight is None:
             return self._n_clusters
         return int(np.count_nonzero(self.rows.unit_has_weight[:, methods].any(axis=1)))
@@ -213,7 +215,7 @@ class MethodValues:
 
     @cached_property
     def n_units_per_pair(self) -> IntArray:
-        """Number of units in which a method of each pair has weight, ordered as `combinations`."""
+        """Number of units with weight for each pair of methods, in the order of `combinations`."""
         first, second = pair_indices(len(self.methods))
         has_weight = self.rows.unit_has_weight
         if has_weight is None:
@@ -227,9 +229,10 @@ class MethodValues:
         )
 
     def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influence of each unit on some means: its share times the number of units.
+        """Return the influence of each unit on the means of the given methods.
 
-        Units in which no method has weight are left out.
+        The influence is the share of the unit times the number of units. The result excludes units
+        in which none of these methods has weight.
         """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
@@ -240,7 +243,7 @@ class MethodValues:
         return np.asarray(shares * shares.shape[0])
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return `influences_of` for fixed thresholds, and the effects of their jumps, if any."""
+        """Return the influences for fixed thresholds, and the effects of threshold jumps."""
         if self.shares_at_fixed_threshold is None or self.jump_effects is None:
             return self.influences_of(*methods), None
         at_fixed_threshold = replace(self, shares=self.shares_at_fixed_threshold)
@@ -248,7 +251,7 @@ class MethodValues:
 
     @cached_property
     def mean_replicates(self) -> FloatArray:
-        """Replicates of the means, shape (k, resamples); NaN for unreliable methods."""
+        """Replicates of the means, shape (k, resamples), which are NaN for unreliable methods."""
         return np.where(self.is_unreliable[:, None], np.nan, self.existing_replicates.mean(axis=0))
 
     @cached_property
@@ -274,7 +277,7 @@ class MethodValues:
 
 
 def compute_values(metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights) -> MethodValues:
-    """Compute a metric for every run and method, and its influences if it has any."""
+    """Return a metric for every run and method, with its influences if these exist."""
     results = [[metric.compute(s) for s in run.scored.values()] for run in runs]
     values = np.array([[float(result.value) for result in row] for row in results])
     reasons = dict.fromkeys(result.reason for row in results for result in row if result.reason)
@@ -299,7 +302,7 @@ def compute_values(metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights) 
 
 
 def _mark_unreliable(method_values: MethodValues) -> MethodValues:
-    """Add the reasons of methods without intervals, and replace their shares by NaN."""
+    """Return the values with NaN as the shares of methods that have no interval."""
     find_reason = method_values.metric.measurement.unreliable_reason
     reasons = []
     for name in method_values.methods:
@@ -319,7 +322,7 @@ def _mark_unreliable(method_values: MethodValues) -> MethodValues:
 def _remove_rounding(
     influences: FloatArray, values: FloatArray, run: ScoredRun, size: float
 ) -> FloatArray:
-    """Make values and influences equal, in place, if they only differ by rounding."""
+    """Make values and influences equal in place if they only differ by rounding."""
     tolerance = rounding_error(influences.shape[0], size)
     influences[:, np.abs(influences).max(axis=0) <= tolerance] = 0.0
     equalize_rounding(tolerance, values, influences, run.weight)
@@ -327,14 +330,14 @@ def _remove_rounding(
 
 
 def _concatenate(tables: Sequence[FloatArray]) -> FloatArray:
-    """Concatenate the rows of the runs, without a copy if there is one run."""
+    """Return the concatenated rows of the runs, without a copy if there is one run."""
     return np.concatenate(tables) if len(tables) > 1 else tables[0]
 
 
 def _add_fixed_threshold_shares(
     method_values: MethodValues, tables: Sequence[FloatArray], size: float
 ) -> MethodValues:
-    """Add shares for fixed thresholds and the effects of jumps between large tie groups."""
+    """Return the values with shares for fixed thresholds and the effects of threshold jumps."""
     metric, runs = method_values.metric, method_values.runs
     results = [
         fixed_threshold_influences(metric, list(run.scored.values()), run.cluster) for run in runs
@@ -351,7 +354,7 @@ def _add_fixed_threshold_shares(
             effects.append(effects_of_run)
     rows = method_values.rows
     shares = unit_contributions(_concatenate(tables_at_fixed_threshold), rows.weight, rows.cluster)
-    # The mean over all runs; runs whose thresholds do not jump have no effect.
+    # The effects are means over all runs. A run whose thresholds do not jump has no effect.
     jump_effects = np.sum(effects, axis=0) / len(runs)
     return replace(method_values, shares_at_fixed_threshold=shares, jump_effects=jump_effects)
 
@@ -362,10 +365,10 @@ def equalize_rounding(
     influences: FloatArray | None = None,
     weight: FloatArray | None = None,
 ) -> None:
-    """Make values of methods equal, in place, if they only differ by rounding.
+    """Make values of methods equal in place if they only differ by rounding.
 
-    Influences, scaled by the weights (n, k) of the methods, must agree as well. Otherwise tests
-    and ranks would treat a systematic rounding error as a difference.
+    The influences, scaled by the weights (n, k) of the methods, must agree as well. Without this
+    function, tests and ranks would treat a systematic rounding error as a difference.
     """
     scale: FloatArray | None = None
     if weight is not None and weight.ndim > 1:
@@ -378,7 +381,7 @@ def equalize_rounding(
         if not is_close:
             continue
         first, second = influences[:, i], influences[:, j]
-        # With different weights, influences may differ although their shares are equal.
+        # If methods have different weights, influences may differ although the shares are equal.
         have_equal_weights = True
         if scale is not None:
             first, second = first * scale[:, i], second * scale[:, j]
@@ -392,9 +395,9 @@ def equalize_rounding(
 def resample_values(
     metrics: Sequence[Metric], runs: Sequence[ScoredRun], n_resamples: int, seed: int
 ) -> FloatArray:
-    """Resample all metrics, runs and methods; shape (metrics, runs, k, resamples).
+    """Return resampled values of all metrics, shape (metrics, runs, k, resamples).
 
-    Runs on the same samples share their resamples; other runs are resampled independently.
+    Runs on the same samples share their resamples. Other runs are resampled independently.
     """
     if n_resamples < 2:
         raise InputError(
@@ -424,7 +427,7 @@ def resample_values(
 
 
 def _replicates(samples: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
-    """Resample scores of the same samples, shape (metrics, scores, resamples)."""
+    """Return resampled metrics of several scores, shape (metrics, scores, resamples)."""
     general_metrics = [metric for metric in metrics if metric.measurement.replicates is None]
     general_tables = iter(replicates(samples, general_metrics, draws) if general_metrics else ())
     tables = []

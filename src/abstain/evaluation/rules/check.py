@@ -50,46 +50,49 @@ def check_rule(
     positive: object = None,
     notes: Sequence[str | Note] = (),
 ) -> RuleChecks:
-    """Check a decision rule on other data: coverage, risk, and the excess over the target.
+    """Compute the coverage, the risk and the excess over the target of a rule on other data.
 
     Answers: does the target of the rule hold on these data, and if not, how far is it exceeded?
 
     Parameters
     ----------
     rule : DecisionRule
-        From `set_threshold`, a function of `abstain.thresholds`, or a file.
+        The rule, which is the result of `set_threshold` or of a function of `abstain.thresholds`,
+        or was read from a file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order of the output, for example by the severity of a shift. All
-        inputs of `evaluate` also work: a path, a dataframe, a tuple of labels and probabilities.
-        An array of shape (n,) contains confidences of unlabeled samples. For these, as for
-        predictions with ``unlabeled=True``, only the coverage is checked. If `calibration` is also
-        passed, the risk is estimated (`abstain.shift.unlabeled_risk`). An empty mapping checks
-        nothing.
+        inputs of `evaluate` are also accepted, such as a path, a dataframe, or a tuple of labels
+        and probabilities. An array of shape (n,) contains confidences of unlabeled samples. For
+        unlabeled samples, including predictions with ``unlabeled=True``, only the coverage is
+        checked. If `calibration` is also passed, the risk of unlabeled samples is estimated (see
+        `abstain.shift.unlabeled_risk`). If the mapping is empty, no data set is checked.
     score : str or fitted score, optional
-        By default the score of the rule. A fitted score must be passed.
+        The confidence score. The default is the score of the rule. A fitted score must always be
+        passed.
     loss : str, CostMatrix or array of shape (n,), optional
-        As for `set_threshold`; an array only for a single data set.
+        Loss of a prediction, as for `set_threshold`. An array requires a single data set.
     level : float, default=0.95
         Confidence level of all intervals.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of confidence columns and arrays, as for `DecisionRule.apply`.
     calibration : Predictions, or an input of `evaluate`, optional
-        The calibration data of the rule. They add the risk-coverage curve of the calibration data
-        and a warning if a data set contains the same samples.
+        The calibration data of the rule. If they are passed, the result contains their
+        risk-coverage curve, and a warning if a data set contains the same samples.
     positive : class name, optional
-        The positive class of sensitivity, specificity, false negatives and false positives. By
-        default the second of two classes; with more classes these numbers require it.
+        The positive class for sensitivity, specificity, false negatives and false positives. The
+        default is the second of two classes. With more than two classes, there is no default and
+        these numbers are only computed if the positive class is passed.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
 
     Returns
     -------
     RuleChecks
-        The rule and a `RuleCheck` for each data set, and for each group if the predictions have a
-        `group`; see `rows` and `frame`. The verdict of a data set is "holds" only if it is for all
-        groups. If the rule has one threshold per group, each group is compared with its own
-        threshold and target; if it has several limits, each limit is checked separately.
-        `disparities` compares the groups.
+        The rule with a `RuleCheck` for each data set. If the predictions have a `group`, there is
+        also a `RuleCheck` for each group. The verdict of a data set is "holds" only if the verdict
+        of every group is "holds". If the rule has one threshold per group, each group is compared
+        with the threshold and the target of this group. If the rule has several limits, each limit
+        is checked separately. The method `disparities` compares the groups.
 
     Raises
     ------
@@ -104,11 +107,11 @@ def check_rule(
 
     Notes
     -----
-    Each data set is checked separately. Even if the target is met exactly on all data sets, one in
-    forty intervals of level 95% lies above it by chance. The verdicts of a data set and its groups
-    hold jointly at the level; see `abstain.thresholds.check_groups`. If data sets are ordered by
-    the severity of a shift, the excess shows at which severity the target fails; [1]_ evaluates
-    scores on such shifts.
+    Each data set is checked separately. Even if the risk is exactly equal to the target on all data
+    sets, one in forty intervals of level 95% lies above the target by chance. The verdicts of a
+    data set and its groups hold jointly at the level (see `abstain.thresholds.check_groups`). If
+    the data sets are ordered by the severity of a shift, the excess shows at which severity the
+    target is exceeded. Shifts of increasing severity are used to evaluate scores in [1]_.
 
     References
     ----------
@@ -184,7 +187,7 @@ def _score_data_set(
     loss: "str | CostMatrix | AnyArray | None",
     positive_class: str,
 ) -> RuleData:
-    """Return a data set with its groups and classes."""
+    """Return the confidences and losses of a data set, with its groups and classes."""
     split, name, source = named_source
     samples, losses = positive_weight_rows(source, loss, where=name)
     data = score_data(samples, score, losses, name=name, split=split)
@@ -194,7 +197,7 @@ def _score_data_set(
 def _prepare_calibration(
     rule: DecisionRule, data: RuleData, source: object, scale: Scale | None
 ) -> RuleData:
-    """Return the calibration data on the scale of the rule, with their groups."""
+    """Return the calibration data with their groups, and with confidences on the rule's scale."""
     data = convert_to_rule_scale(rule, data, scale)
     has_groups = bool(rule.per) and isinstance(source, Predictions)
     return add_rule_groups(rule, data, source) if has_groups else data
@@ -203,9 +206,9 @@ def _prepare_calibration(
 def _calibration_curves(
     rule: DecisionRule, calibration: RuleData | None
 ) -> tuple[RiskCoverageCurve | None, tuple[tuple[str, RiskCoverageCurve], ...]]:
-    """Return the curve of the calibration data, or one for each group of a rule.
+    """Return the curve of the calibration data, or one curve for each group of the rule.
 
-    A rule with several thresholds is not a point of one curve.
+    A rule with several thresholds does not correspond to a point on a single curve.
     """
     if calibration is None or calibration.s is None:
         return None, ()
@@ -251,8 +254,8 @@ def _check_same_origin(data_sets: list[RuleData], rule: DecisionRule) -> None:
 def _check_data_set(
     rule: DecisionRule, data: RuleData, level: float, scale: Scale | None
 ) -> tuple[RuleCheck, ...]:
-    """Return the check of a data set, followed by those of its groups."""
-    # If the scale of the rule is unknown, the numbers are compared as they are; a note warns.
+    """Return the check of a data set, followed by the checks of its groups."""
+    # If the scale of the rule is unknown, the confidences are not converted, and a note warns.
     use_values = data.score is None or (rule.scale == "unknown" and not data.is_column)
     confidence: AnyArray = data.values if use_values else data.score
     options: dict[str, Any] = {
@@ -266,7 +269,7 @@ def _check_data_set(
             return check_limits(rule, confidence, data.loss, data.limit_masks, **options)
         if data.group is None:
             return (check(rule, confidence, data.loss, **options),)
-        # If the groups are those of the rule, each group is checked with its own threshold.
+        # If the rule has a threshold for each of these groups, each group uses its own threshold.
         threshold_group = None if data.threshold_group is data.group else data.threshold_group
         return check_groups(
             rule, confidence, data.loss, data.group, rule_group=threshold_group, **options
@@ -276,7 +279,7 @@ def _check_data_set(
 
 
 def _threshold_probability(rule: DecisionRule, data_sets: list[RuleData]) -> float | None:
-    """Return the threshold as a probability; None if its scale has no probability."""
+    """Return the threshold as a probability, or None if the threshold cannot be converted."""
     if rule.scale == "log-odds":
         return rule.threshold_on("probability")
     is_in_log_odds = any(data.is_in_log_odds for data in data_sets)
@@ -288,10 +291,11 @@ def _threshold_probability(rule: DecisionRule, data_sets: list[RuleData]) -> flo
 def _estimate_risks(
     rule: DecisionRule, data_sets: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
-    """Estimate the selective risk of each unlabeled data set; None for the others.
+    """Return the estimated selective risk of each unlabeled data set, and None for the others.
 
-    Requires one threshold on the scale of the confidences, and calibration data with 0/1 losses.
-    Their weights may be density ratios, if the guarantee is for other data.
+    The estimate requires one threshold on the scale of the confidences, and calibration data with
+    0/1 losses. The weights of the calibration data may be density ratios if the guarantee of the
+    rule is for another population.
     """
     no_estimates = (None,) * len(data_sets)
     samples = None if calibration is None else calibration.s
@@ -317,7 +321,7 @@ def _estimate_risks(
 def _estimate_notes(
     data_sets: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
 ) -> Iterator[Note]:
-    """Return a note with the estimates of each unlabeled data set."""
+    """Return a note with the estimated risk of each unlabeled data set."""
     for data, estimate in zip(data_sets, estimates, strict=True):
         if estimate is None or estimate.accepted == 0:
             continue

@@ -1,4 +1,4 @@
-"""The condition under which a decision rule answers, as text with few digits."""
+"""Describe, with few digits, the condition under which a decision rule answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ _MIN_DECIMALS: Final = 3
 
 @dataclass(frozen=True)
 class AnswerCondition:
-    """The condition under which a rule answers the samples of a group.
+    """The condition under which a rule answers a sample of a group.
 
-    The displayed threshold has as few digits as possible, and accepts exactly the same calibration
-    samples and samples of the checked data sets as the exact threshold.
+    The displayed threshold has as few digits as possible. On the calibration data and the checked
+    data sets, it accepts exactly the same samples as the exact threshold.
 
     Attributes
     ----------
     group : str
-        Name of the group; "" for a rule with one threshold.
+        Name of the group, or "" for a rule with one threshold.
     symbol : str
-        "p" for a probability, otherwise the name of the score.
+        "p" if the threshold is a probability, and the name of the score otherwise.
     threshold : str
-        The threshold; "" if there is none.
+        The threshold as text, or "" if there is no threshold.
     opposite : str
-        With two classes, the largest probability of the positive class at which the other class is
-        answered; otherwise "".
+        The largest probability of the positive class at which the rule answers the other class. It
+        is "" unless there are two classes.
     """
 
     group: str
@@ -45,7 +45,7 @@ class AnswerCondition:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The alternatives, such as "p ≥ 0.920" and "p ≤ 0.080"; empty without a threshold."""
+        """The alternatives, such as "p ≥ 0.920" and "p ≤ 0.080", or none without a threshold."""
         if not self.threshold:
             return ()
         above = f"{self.symbol} \u2265 {self.threshold}"
@@ -53,16 +53,16 @@ class AnswerCondition:
 
     @property
     def text(self) -> str:
-        """The condition; "no threshold" if there is none."""
+        """The condition as text, or "no threshold" if the group has no threshold."""
         return " or ".join(self.parts) or "no threshold"
 
 
 def answer_conditions(
     rule: DecisionRule, data_sets: Sequence[RuleData], *, n_classes: int = 0
 ) -> tuple[AnswerCondition, ...]:
-    """Return the condition of each group of a rule, or of its only threshold.
+    """Return the answer condition of each threshold of a rule.
 
-    `data_sets` are the calibration data and the checked data, on the scale of the rule.
+    `data_sets` contains the calibration data and the checked data on the scale of the rule.
     """
     is_probability = rule.scale == "log-odds" or (
         rule.scale == "unknown" and any(data.is_in_log_odds for data in data_sets)
@@ -73,7 +73,7 @@ def answer_conditions(
         if rule.per
         else [("", rule.threshold)]
     )
-    # The confidence in two classes is the larger of p and 1 - p.
+    # With two classes, the confidence is the larger of p and 1 - p.
     has_opposite = is_probability and n_classes == 2 and rule.score == BASELINE
     conditions = []
     for group, threshold in thresholds:
@@ -90,7 +90,7 @@ def answer_conditions(
             accepted = data.values[in_group & is_accepted].min(initial=accepted)
         text = _threshold_text(threshold, rejected, accepted, is_probability=is_probability)
         if not text:
-            # The probability is too close to 1 for a decimal.
+            # The probability is too close to 1 to be displayed as a decimal number.
             symbol = f"log-odds of {rule.score or 'confidence'}" if is_probability else symbol
             conditions.append(AnswerCondition(group, symbol, f"{threshold:.17g}"))
             continue
@@ -102,6 +102,7 @@ def answer_conditions(
 def _threshold_text(
     threshold: float, rejected: float, accepted: float, *, is_probability: bool
 ) -> str:
+    """Return the shortest text of a threshold that separates the same samples."""
     if not is_probability:
         if np.isinf(rejected) and np.isinf(accepted):
             return f"{threshold:.9g}"

@@ -1,4 +1,4 @@
-"""The data sets of a decision rule: confidences, losses, groups and names."""
+"""Prepare the confidences, losses, groups and names of the data sets of a decision rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,43 +31,44 @@ MAX_LOG_ODDS: Final = 745.0
 class RuleData:
     """One data set on which a decision rule is chosen or checked."""
 
-    #: The split; empty if the data set is not defined by columns.
+    #: The split, or an empty tuple if the data set is not defined by split columns.
     split: Split
-    #: Name in tables and notes.
+    #: Name of the data set in tables and notes.
     name: str
     #: Confidences, shape (n,).
     values: Array
-    #: Losses, shape (n,); None without labels.
+    #: Losses, shape (n,), or None if the data set has no labels.
     loss: Array | None
     #: Frequency weights, shape (n,).
     weight: FloatArray | None
-    #: The confidence score before any conversion; None for an array of confidences.
+    #: The confidence score before any conversion, or None for an array of confidences.
     score: ConfidenceScore | None = None
-    #: Group of each sample, shape (n,), for checks by group.
+    #: Group of each sample in the checks by group, shape (n,).
     group: Array | None = None
-    #: Group whose threshold applies to each sample, shape (n,), for rules with several thresholds.
+    #: Group whose threshold applies to each sample, shape (n,), if the rule has several thresholds.
     threshold_group: Array | None = None
-    #: For each limit of the rule: a mask of the samples to which it applies.
+    #: For each limit of the rule, a mask of the samples to which the limit applies.
     limit_masks: Mapping[str, BoolArray] | None = None
-    #: Whether the true class is the positive class, or another known class, shape (n,).
+    #: Masks of the samples whose true class is the positive class, and of the samples whose true
+    #: class is another known class, shape (n,).
     is_positive: BoolArray | None = None
     is_negative: BoolArray | None = None
-    #: Whether the predicted class is the positive class, shape (n,).
+    #: Mask of the samples whose predicted class is the positive class, shape (n,).
     is_predicted_positive: BoolArray | None = None
 
     @property
     def is_column(self) -> bool | None:
-        """Whether the confidences are a column of the data; None if unknown."""
+        """Whether the confidences are a column of the data; None for an array of confidences."""
         return None if self.score is None else self.score.is_user_column
 
     @property
     def is_in_log_odds(self) -> bool:
-        """Whether the confidences are log-odds of a computed score."""
+        """Whether the confidences are the log-odds of a computed score."""
         return self.score is not None and not self.is_column and self.score.scale == "log-odds"
 
     @cached_property
     def s(self) -> Scored | None:
-        """The input of metrics and curves; None without losses."""
+        """The samples as an input of metrics and curves; None if there are no losses."""
         return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
@@ -79,7 +80,7 @@ def score_data(
     name: str = "",
     split: Split = (),
 ) -> RuleData:
-    """Compute the confidences and losses of a data set; an array is an unlabeled data set."""
+    """Return the confidences and losses of a data set; an array has no losses."""
     if not isinstance(source, Predictions):
         values = checks.confidence(source, f"predictions[{name!r}]" if name else "predictions")
         return RuleData(split, name, values, None, None)
@@ -96,7 +97,7 @@ def score_data(
 
 
 def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleData:
-    """Add the group of each threshold, or the mask of each limit, of a rule with parts."""
+    """Return the data with the threshold group of each sample, or with the masks of the limits."""
     if not rule.parts:
         return data
     if not isinstance(source, Predictions):
@@ -113,16 +114,16 @@ def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleD
         threshold_group = rule.groups_of(source)
     except MissingInputError as error:
         raise MissingInputError(f"{data.name}: {error}") from error
-    # A rule per predicted class can be checked by the groups of the predictions.
+    # A rule with one threshold per predicted class can still be checked by group.
     has_other_groups = rule.per == PREDICTION and data.group is not None
     group = data.group if has_other_groups else threshold_group
     return replace(data, threshold_group=threshold_group, group=group)
 
 
 def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:
-    """Convert confidences between log-odds and probabilities to the scale of the rule.
+    """Return the data with log-odds or probabilities converted to the scale of the rule.
 
-    `scale` is the scale of confidence columns and arrays; computed scores have a known scale.
+    `scale` is the scale of confidence columns and arrays. The scale of a computed score is known.
     """
     is_computed = data.score is not None and not data.is_column
     data_scale = data.score.scale if is_computed and data.score is not None else scale
@@ -137,7 +138,7 @@ def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | Non
 
 
 def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
-    """Set the scale of a confidence column; raise InputError if the values do not allow it."""
+    """Return a confidence column with its scale; raise InputError for values off the scale."""
     if scale is None:
         return score
     checks.one_of(scale, "scale", SCALES)
@@ -153,10 +154,10 @@ def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
 def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
-    """Compute one confidence score, by default the only one that the predictions allow.
+    """Return the requested confidence score, by default the only score that can be computed.
 
-    The error message lists the possible scores if there are several and none was requested, or if
-    the predictions do not have the inputs of the requested score.
+    If several scores are possible and no score was requested, an error message lists the possible
+    scores. The same message appears if the predictions lack the inputs of the requested score.
     """
     if score is None:
         score = _only_score(predictions)
@@ -171,6 +172,7 @@ def compute_confidence(
 
 
 def _only_score(predictions: Predictions) -> str:
+    """Return the name of the default score, or raise InputError if there is no unique default."""
     columns: tuple[str, ...] = tuple(predictions.confidence or {})
     if len(columns) == 1:
         return columns[0]
@@ -196,9 +198,10 @@ def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore
 
 
 def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
-    """Return (split, name, data) of each data set; a single data set has the name "data".
+    """Return the split, the name and the data of each data set.
 
-    The names are the values of the split columns, or columns and values if values repeat.
+    A single data set has the name "data". Otherwise, the name consists of the values of the split
+    columns. If the same values belong to several data sets, the name also contains the columns.
     """
     if not isinstance(source, Mapping):
         return [((), "data", source)]
@@ -211,7 +214,7 @@ def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
 
 
 def read_data_sets(source: object) -> list[tuple[Split, str, object]]:
-    """Read files, and return (split, name, data) of each data set as `name_data_sets` does."""
+    """Read files and return the split, the name and the data of each data set."""
     if not isinstance(source, Mapping):
         return name_data_sets(read_source(source)[0])
     return name_data_sets(
@@ -235,7 +238,7 @@ def read_calibration_set(source: object) -> object:
 
 
 def _single_data_set(key: object, data: object) -> object:
-    """Return the only data set of an entry; raise InputError if there are several."""
+    """Return the data set of an entry; raise InputError if the entry has several data sets."""
     if not isinstance(data, Mapping):
         return data
     if len(data) != 1:
@@ -247,6 +250,7 @@ def _single_data_set(key: object, data: object) -> object:
 
 
 def _check_key(key: object) -> str | Split:
+    """Return a key that is a name or a split, or raise InputError for any other key."""
     if isinstance(key, str):
         return key
     if isinstance(key, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in key):

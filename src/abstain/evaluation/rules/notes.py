@@ -1,4 +1,4 @@
-"""Notes about a decision rule and the data sets on which it is checked."""
+"""Write notes about a decision rule and the data sets on which the rule is checked."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
@@ -16,11 +16,11 @@ LIKE_CALIBRATION: Final = (
     "The guarantee holds for new data from the distribution of the calibration data. It does not "
     "hold under a shift."
 )
-#: Minimum number of samples with which equal counts suggest that two data sets are the same.
+#: Two data sets with equal counts are only considered the same if they have this many samples.
 _MIN_SAMPLES = 30
-#: Maximum number of groups that a sentence names.
+#: Maximum number of groups that a note lists by name.
 _MAX_NAMES = 8
-#: Maximum number of groups without a threshold whose reasons a sentence gives.
+#: Maximum number of groups without a threshold for which a note states the reason.
 _MAX_REASONS = 3
 
 
@@ -31,10 +31,10 @@ def rule_notes(
     calibration: RuleData | None,
     explained_groups: Collection[str] = (),
 ) -> list[Note]:
-    """Return the notes about a rule and each data set on which it was checked.
+    """Return the notes about a rule and about each data set on which the rule was checked.
 
-    `checks` contains, for each data set, its check and then the checks of its groups. The reasons
-    of `explained_groups` are given elsewhere.
+    For each data set, `checks` contains the check of the data set and then the checks of its
+    groups. The notes omit the reasons of `explained_groups`, which the caller explains.
     """
     notes = [
         *_guarantee_notes(rule),
@@ -59,7 +59,7 @@ def rule_notes(
 
 
 def _within(name: str, notes: Iterable[Note]) -> Iterator[Note]:
-    """Put the name of the data set into the text, because it may not be the name of a split."""
+    """Yield notes that begin with the name of the data set, which may differ from the split."""
     return (note.within(name) for note in notes)
 
 
@@ -72,6 +72,7 @@ def _direction(data: RuleData) -> Iterator[Note]:
 
 
 def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
+    """Yield notes that state the guarantee of a rule, or that there is none."""
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
@@ -93,6 +94,7 @@ def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _guarantee_population(rule: DecisionRule) -> str:
+    """Return a text that names the population for which the guarantee holds."""
     if not rule.population:
         return LIKE_CALIBRATION
     groups = ""
@@ -111,7 +113,7 @@ def _guarantee_population(rule: DecisionRule) -> str:
 def _groups_without_threshold(
     rule: DecisionRule, explained_groups: Collection[str]
 ) -> Iterator[Note]:
-    """Name the groups without a guarantee, whose samples are all rejected."""
+    """Yield a note that names the groups without a threshold, whose samples are all rejected."""
     if not rule.per or not rule.attainable:
         return
     parts = [part for part in rule.parts if not part.rule.attainable]
@@ -134,6 +136,7 @@ def _groups_without_threshold(
 
 
 def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
+    """Yield notes about groups without calibration data and limits without samples."""
     unseen = {} if data.threshold_group is None else rule.count_unknown_groups(data.threshold_group)
     if unseen:
         plural = "s" if len(unseen) > 1 else ""
@@ -154,6 +157,7 @@ def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
 
 
 def _unknown_scale(rule: DecisionRule, data_sets: Sequence[RuleData]) -> Iterator[Note]:
+    """Yield a warning if the rule may have been chosen on another scale."""
     is_computed = any(data.is_in_log_odds for data in data_sets)
     if rule.scale == "unknown" and rule.attainable and is_computed:
         yield Note.warning(
@@ -168,6 +172,7 @@ def _unknown_scale(rule: DecisionRule, data_sets: Sequence[RuleData]) -> Iterato
 def _same_data(
     rule: DecisionRule, data: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Note]:
+    """Yield a warning if a checked data set seems to be the calibration data."""
     if calibration is not None:
         is_same = have_same_values(data.values, calibration.values)
     else:
@@ -191,6 +196,7 @@ def have_same_values(first: Array, second: Array) -> bool:
 
 
 def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
+    """Yield notes about groups with a broken target or too few answers to decide."""
     broken = [group.group for group in groups if group.verdict == "broken"]
     undecided = [group.group for group in groups if group.verdict == "cannot tell"]
     undecided += [group.group for group in groups if group.verdict == "nothing accepted"]
@@ -222,6 +228,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _constant_decision(rule: DecisionRule, data: RuleData, check: RuleCheck) -> Iterator[Note]:
+    """Yield a warning if all samples are accepted or rejected, probably by a wrong scale."""
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:

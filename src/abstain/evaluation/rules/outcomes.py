@@ -1,4 +1,4 @@
-"""Errors of a decision rule among its answers and among all samples (`AnswerOutcomes`)."""
+"""Count the errors of a decision rule among its answers and all samples (`AnswerOutcomes`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,10 @@ from abstain.typing import Array, BoolArray
 
 @dataclass(frozen=True)
 class Share:
-    """A share of samples: numerator, denominator, and the value with its exact interval.
+    """A share of samples as numerator, denominator, and value with an exact interval.
 
-    With weights, the value is a weighted share. Without samples it is NaN.
+    If the samples have weights, the value is a weighted share. If the denominator is 0, the value
+    is NaN.
     """
 
     count: int
@@ -37,18 +38,18 @@ class Share:
 
 @dataclass(frozen=True)
 class ClassOutcomes:
-    """Errors for a positive class; see `AnswerOutcomes`.
+    """Errors of a rule with respect to a positive class.
 
     Attributes
     ----------
     sensitivity : Share
-        Of the answered samples of the positive class, those with the positive answer.
+        Share of the answered samples of the positive class that are answered as positive.
     specificity : Share
-        Of the answered samples of other classes, those with another answer.
+        Share of the answered samples of other classes that are answered as another class.
     false_negatives : Share
-        Of all samples of the positive class, those that are answered as another class.
+        Share of all samples of the positive class that are answered as another class.
     false_positives : Share
-        Of all samples of other classes, those that are answered as the positive class.
+        Share of all samples of other classes that are answered as the positive class.
     """
 
     sensitivity: Share
@@ -61,20 +62,22 @@ class ClassOutcomes:
 class AnswerOutcomes:
     """Errors of a rule on one data set or group with 0/1 losses.
 
-    The intervals are exact and hold separately, in contrast to those of `RuleCheck`.
+    The intervals are exact. Each interval has the level separately, whereas the intervals of
+    `RuleCheck` hold jointly.
 
     Attributes
     ----------
     answered : Share
-        Of all samples, those that the rule answers.
+        Share of all samples that the rule answers.
     wrong : Share
-        Of the answers, the wrong ones.
+        Share of the answers that are wrong.
     wrong_of_all : Share
-        Of all samples, those that are answered wrongly; an abstention is not an error.
+        Share of all samples that the rule answers wrongly. An abstention is not an error.
     wrong_without_abstention : Share
-        Of all samples, those that are wrong if all are answered.
+        Share of all samples that would be wrong if the rule answered all samples.
     classes : ClassOutcomes or None
-        Errors for the positive class; None without one, or without labels and predicted classes.
+        Errors for the positive class. It is None if there is no positive class, or if the data lack
+        labels or predicted classes.
     """
 
     answered: Share
@@ -85,9 +88,9 @@ class AnswerOutcomes:
 
 
 def resolve_positive_class(sources: Sequence[object], positive: object) -> str:
-    """Return the name of the positive class; "" if there is none.
+    """Return the name of the positive class, or "" if there is no positive class.
 
-    By default, it is the second of two classes.
+    The default is the second of two classes.
     """
     labeled = [p for p in sources if isinstance(p, Predictions) and _has_classes(p)]
     if positive is None:
@@ -114,7 +117,7 @@ def _has_classes(predictions: Predictions) -> bool:
 
 
 def add_positive_class(data: RuleData, source: object, positive: str) -> RuleData:
-    """Add masks of the true and the predicted positive class to a data set."""
+    """Return a data set with masks of the true and the predicted positive class."""
     if not (positive and isinstance(source, Predictions) and _has_classes(source)):
         return data
     names = class_name_texts(source)
@@ -131,9 +134,9 @@ def add_positive_class(data: RuleData, source: object, positive: str) -> RuleDat
 def answer_outcomes(
     rule: DecisionRule, data: RuleData, checks: Sequence[RuleCheck], level: float
 ) -> tuple[AnswerOutcomes | None, ...]:
-    """Return the outcomes on a data set and its groups, in the order of its checks.
+    """Return the outcomes on a data set and then on its groups, in the order of the checks.
 
-    They are None without labels, and for losses other than 0 and 1.
+    An outcome is None if the data have no labels, or if a loss is neither 0 nor 1.
     """
     if data.loss is None or data.s is None or not data.s.is_binary:
         return (None,) * len(checks)
@@ -144,7 +147,7 @@ def answer_outcomes(
 
 
 def _rows_of(data: RuleData, group: str) -> BoolArray:
-    """Return a mask of the samples of a group or a limit; all samples for the total."""
+    """Return a mask of the samples of a group or a limit, or of all samples for the total."""
     if not group:
         return np.ones(data.values.size, dtype=np.bool_)
     if data.limit_masks is not None:
@@ -156,6 +159,7 @@ def _rows_of(data: RuleData, group: str) -> BoolArray:
 def _outcomes(
     data: RuleData, losses: AcceptedLosses, is_wrong: Array, rows: BoolArray
 ) -> AnswerOutcomes:
+    """Return the errors of a rule on the samples of a data set or a group."""
     accepted = losses.accepted
 
     def share(subset: BoolArray, x: Array) -> Share:
@@ -183,7 +187,7 @@ def _outcomes(
 
 
 def _share(losses: AcceptedLosses, rows: BoolArray, x: Array) -> Share:
-    """Return the share of some samples for which `x` is True."""
+    """Return the share of the samples in `rows` for which `x` is True."""
     total = int(np.count_nonzero(rows))
     if total == 0:
         return Share(0, 0, float("nan"), no_interval(losses.level, "there are no such samples"))

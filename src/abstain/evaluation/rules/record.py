@@ -1,4 +1,4 @@
-"""The result of checking a decision rule on several data sets (`RuleChecks`)."""
+"""Define the result of the check of a decision rule on several data sets (`RuleChecks`)."""
 
 import math
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from abstain.shift import UnlabeledRisk
 from abstain.thresholds import DecisionRule, Disparity, RuleCheck, disparities
 from abstain.typing import Split
 
-#: Name and verdict of the row of the calibration data.
+#: Name and verdict of the calibration data in a table of checks.
 CALIBRATION: Final = "calibration"
 CALIBRATION_VERDICT: Final = "chosen here"
 
 _NAN = float("nan")
-#: The columns of a row that also have a column with `_low` and one with `_high`.
+#: Columns whose interval bounds are in two more columns, with the suffixes `_low` and `_high`.
 _WITH_INTERVAL = ("coverage", "selective_risk", "generalized_risk", "excess")
 
-#: Columns with the largest difference and ratio between groups of a data set. The risk is the
-#: risk of the target of the rule.
+#: Columns with the largest difference and ratio between the groups of a data set. The risk is the
+#: kind of risk that the target of the rule limits.
 DISPARITY_COLUMNS: Final = (
     "rejection_difference",
     "rejection_ratio",
@@ -33,7 +33,7 @@ DISPARITY_COLUMNS: Final = (
     "risk_ratio",
 )
 
-#: The columns of a table of checks, after the columns that split the data.
+#: Columns of a table of checks, after the split columns.
 CHECK_COLUMNS: Final = (
     "name",
     "subgroup",
@@ -59,7 +59,7 @@ CHECK_COLUMNS: Final = (
 )
 
 
-#: For each column of a table of checks: the attribute of `UnlabeledRisk` that it contains.
+#: Mapping from columns of a table of checks to the attributes of `UnlabeledRisk` in the columns.
 ESTIMATES: Final = {
     "estimated_risk_mean_confidence": "mean_confidence",
     "estimated_risk_thresholded_confidence": "thresholded_confidence",
@@ -69,43 +69,46 @@ ESTIMATES: Final = {
 
 @dataclass(frozen=True, eq=False)
 class RuleChecks(NotebookDisplay):
-    """A decision rule and its checks on other data sets.
+    """A decision rule with the results of its checks on other data sets.
 
     Attributes
     ----------
     rule : DecisionRule
-        The rule, with the numbers on its calibration data.
+        The rule, with its coverage and risk on the calibration data.
     checks : tuple of RuleCheck
-        One check for each data set, in the order of the input. Without labels, the risks and the
-        excess are NaN.
+        One check for each data set, in the order of the input. If a data set has no labels, the
+        risks and the excess are NaN.
     splits : tuple of tuple of (column, value)
-        The split of each data set; empty if the data sets are not defined by columns.
+        The split of each data set. The split is empty if the data sets are not defined by columns.
     level : float
-        Confidence level of the intervals, which is joint for a data set and its groups.
+        Confidence level of the intervals. The intervals of a data set and its groups hold jointly
+        at this level.
     groups : tuple of tuple of RuleCheck
-        The checks of the groups of each data set, sorted by name; empty without groups.
+        The checks of the groups of each data set, sorted by the names of the groups. The inner
+        tuple is empty if the data set has no groups.
     curve : RiskCoverageCurve or None
-        Curve of the calibration data, if they were passed: generalized for a rule on the
-        generalized risk, else selective.
+        Risk-coverage curve of the calibration data, or None if these were not passed. The curve
+        shows the generalized risk if the rule limits it, and the selective risk otherwise.
     notes : tuple of Note
-        Notes about the rule and the data, warnings first.
+        Notes about the rule and the data. Warnings come first.
     is_binary : bool
         Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
     threshold_probability : float or None
-        The threshold as a probability of a correct prediction, if it is known to be log-odds.
+        The threshold, converted to a probability of a correct prediction. It is None if the
+        threshold is not known to be in log-odds.
     estimates : tuple of UnlabeledRisk or None
-        Estimated risk of each unlabeled data set, if it can be estimated.
+        Estimated risk of each unlabeled data set. An entry is None if the risk cannot be estimated.
     group_curves : tuple of (str, RiskCoverageCurve)
-        For a rule with several thresholds, the curve of each group of the calibration data.
+        The curve of each group of the calibration data, for a rule with several thresholds.
     conditions : tuple of AnswerCondition
-        The condition under which the rule answers, for each threshold, as text with few digits.
+        The condition under which the rule answers a sample, for each threshold.
     positive : str
-        The positive class; "" if there is none.
+        Name of the positive class, or "" if there is no positive class.
     outcomes : tuple of tuple of AnswerOutcomes or None
-        For each data set, its errors and then those of its groups, among the answers and among all
-        samples. None without labels, and for losses other than 0 and 1.
+        The errors on each data set and then on its groups, as shares of the answers and of all
+        samples. An entry is None if there are no labels, or if a loss is neither 0 nor 1.
     remedies : tuple of Remedies
-        For each group of the calibration data without a threshold, what would give one.
+        The remedies for each group of the calibration data that has no threshold.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class RuleChecks(NotebookDisplay):
     remedies: tuple[Remedies, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the rule and the numbers of data sets and warnings."""
+        """Return a text with the rule and the numbers of data sets and warnings."""
         n_warnings = sum(note.level == "warning" for note in self.notes)
         counts = format_counts({"data set": len(self), "warning": n_warnings})
         return f"RuleChecks({self.rule!s}; {counts}; .frame() has the numbers)"
@@ -153,30 +156,32 @@ class RuleChecks(NotebookDisplay):
         return (self.checks[index], *groups)
 
     def results_of(self, index: int) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-        """Return the check and the outcomes of a data set, followed by those of its groups."""
+        """Return pairs of check and outcomes for a data set and then for each of its groups."""
         checks = self._checks_of(index)
         outcomes = self.outcomes[index] if self.outcomes else (None,) * len(checks)
         return list(zip(checks, outcomes, strict=True))
 
     def all_outcomes(self) -> list[AnswerOutcomes]:
-        """Return the outcomes of all data sets and groups that have them."""
+        """Return the outcomes of all data sets and groups that have outcomes."""
         return [outcome for group in self.outcomes for outcome in group if outcome]
 
     def condition_of(self, group: str) -> AnswerCondition | None:
-        """Return the condition of a group; None if the rule has no such group."""
+        """Return the answer condition of a group, or None if the rule has no such group."""
         return next((c for c in self.conditions if c.group == group), None)
 
     def disparities(self) -> list[Disparity]:
         """Return the disparities between the groups of each data set; empty without groups.
 
-        A disparity is the largest difference and ratio between two groups, with intervals: of the
-        rejection rate, and of the risk of the rule (by default the selective risk).
+        A disparity is the largest difference and the largest ratio between two groups, with
+        intervals. The method compares the rejection rate and the risk that the rule limits, which
+        is the selective risk by default.
         """
         return [
             disparity for index in range(len(self)) for disparity in self._disparities_of(index)
         ]
 
     def _disparities_of(self, index: int) -> list[Disparity]:
+        """Return the disparities of the rejection rate and the risk between groups."""
         groups = self._checks_of(index)[1:]
         has_limits = bool(self.rule.parts) and not self.rule.per
         if has_limits:
@@ -187,13 +192,13 @@ class RuleChecks(NotebookDisplay):
         return [d for d in disparities(groups) if d.quantity in quantities]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return flat rows: the calibration data, if any, then each data set and its groups.
+        """Return flat rows of the calibration data, the data sets and their groups.
 
-        The row of a group has the `name` of its data set, its group as `subgroup`, and the `role`
-        "group". `together` is the number of rows for which the intervals hold jointly. The row of
-        the calibration data has no intervals, because the threshold was chosen on these data and
-        the numbers are optimistic. If risks of unlabeled data were estimated, the rows also have
-        the columns of the estimates (`abstain.shift.unlabeled_risk`).
+        In the row of a group, `name` is the name of the data set, `subgroup` is the group, and
+        `role` is "group". The column `together` is the number of rows for which the intervals hold
+        jointly. The row of the calibration data has no intervals. The threshold was chosen on these
+        data, so their risks are optimistic. If the risks of unlabeled data were estimated, the rows
+        also contain the estimates (see `abstain.shift.unlabeled_risk`).
         """
         split_columns = dict.fromkeys(column for split in self.splits for column, _ in split)
         empty_split = dict.fromkeys(split_columns, "")
@@ -217,6 +222,7 @@ class RuleChecks(NotebookDisplay):
         return frame_from_rows(self.rows(), backend)
 
     def _rule_columns(self, rule: DecisionRule) -> dict[str, Any]:
+        """Return the columns of a row that describe the rule."""
         return {
             "score": rule.score,
             "method": rule.method,
@@ -232,6 +238,7 @@ class RuleChecks(NotebookDisplay):
         }
 
     def _check_row(self, check: RuleCheck, disparity: list[Disparity]) -> dict[str, Any]:
+        """Return the row of a check, with the columns of the rule and of the disparities."""
         columns = {
             **check.row(),
             "role": "group" if check.group else "check",
@@ -243,10 +250,10 @@ class RuleChecks(NotebookDisplay):
         return {name: columns[name] for name in CHECK_COLUMNS}
 
     def calibration_values(self) -> dict[str, Any] | None:
-        """Return the numbers of the rule on its calibration data, or None if they are unknown.
+        """Return the columns of the rule on its calibration data, or None if they are unknown.
 
-        The keys are columns of a row: n, accepted, coverage, the risks and the excess. If the rule
-        has no risk and the curve of the calibration data is available, the risk is read from it.
+        The columns are n, accepted, coverage, the risks and the excess. If the rule does not
+        contain its risk, the method takes the risk from the curve of the calibration data.
         """
         rule, point = self.rule, self._point_on_curve()
         if rule.n == 0 and point is None:
@@ -266,7 +273,7 @@ class RuleChecks(NotebookDisplay):
         return {**values, "excess": _excess(rule, values)}
 
     def _point_on_curve(self) -> dict[str, Any] | None:
-        """Return the working point of the rule on the curve of the calibration data."""
+        """Return the operating point of the rule on the curve of the calibration data."""
         curve, threshold = self.curve, self.rule.threshold
         if curve is None:
             return None
@@ -284,6 +291,7 @@ class RuleChecks(NotebookDisplay):
         }
 
     def _calibration_row(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of the calibration data, which has no intervals."""
         interval_columns = [f"{name}{end}" for name in _WITH_INTERVAL for end in ("_low", "_high")]
         columns = {
             "name": CALIBRATION,
@@ -301,7 +309,7 @@ class RuleChecks(NotebookDisplay):
 
 
 def _disparity_columns(disparities_of_data: list[Disparity]) -> dict[str, float]:
-    """Return the columns of `DISPARITY_COLUMNS` with their intervals; NaN without groups."""
+    """Return the disparity columns with their intervals, which are NaN without groups."""
     columns = {f"{name}{end}": _NAN for name in DISPARITY_COLUMNS for end in ("", "_low", "_high")}
     for disparity in disparities_of_data:
         prefix = "rejection" if disparity.quantity == "rejection rate" else "risk"
@@ -315,7 +323,7 @@ def _disparity_columns(disparities_of_data: list[Disparity]) -> dict[str, float]
 
 
 def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
-    """Return by how much the target is missed, as `RuleCheck.excess` does."""
+    """Return the excess over the target with the same definition as `RuleCheck.excess`."""
     if rule.target is None or not rule.quantity:
         return _NAN
     if rule.quantity == "cost":
@@ -329,7 +337,7 @@ def _nan_if_none(value: float | None) -> float:
 
 
 def estimate_columns(estimate: UnlabeledRisk | None) -> dict[str, float]:
-    """Return the estimates as columns of a row; NaN if there are none."""
+    """Return the estimates as columns of a row, which are NaN if there are no estimates."""
     if estimate is None:
         return dict.fromkeys(ESTIMATES, float("nan"))
     return {column: float(getattr(estimate, name)) for column, name in ESTIMATES.items()}

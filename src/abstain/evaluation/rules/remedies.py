@@ -1,4 +1,4 @@
-"""What would give a threshold to a group without one: more samples, or another rule."""
+"""Find sample sizes and other rules with which a group without a threshold would have one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from abstain.typing import BoolArray
 
 #: Largest number of groups for which remedies are computed.
 _MAX_GROUPS: Final = 8
-#: Steps and largest multiple of the limit that is tried.
+#: Step between the limits that are tried, and largest tried multiple of the requested limit.
 _LIMIT_STEP, _MAX_LIMIT_MULTIPLE = 0.01, 2.0
 
 
@@ -34,21 +34,21 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Remedies:
-    """What would give a threshold to a group of the calibration data without one.
+    """Changes that would give a threshold to a group of the calibration data without one.
 
     Attributes
     ----------
     group : str
-        Name of the group; "" for a rule with one threshold.
+        Name of the group, or "" for a rule with one threshold.
     rule : DecisionRule
-        Its rule without a threshold.
+        The rule of the group, which has no threshold.
     tests : tuple of StartTest
         The tests of the rule on these data.
     n_required : int or None
-        With so many samples, the rule has the test `next_test`, which the available data would
-        pass, or its first test at all; None if no such number exists within ten times the samples.
+        Number of samples with which the rule includes the test `next_test`. It is None if this
+        number is larger than ten times the number of samples.
     next_test : StartTest or None
-        That test.
+        A test that the available data would pass. If no test would be passed, it is the first test.
     attempts : tuple of Attempt
         Other rules that have a threshold on these data.
     """
@@ -62,17 +62,17 @@ class Remedies:
 
     @property
     def n_more(self) -> int | None:
-        """Number of further samples for `next_test`."""
+        """Number of additional samples that `next_test` requires."""
         return None if self.n_required is None else self.n_required - self.rule.n
 
 
 def find_remedies(
     rule: DecisionRule, calibration: RuleData | None, *, n_classes: int
 ) -> tuple[Remedies, ...]:
-    """Return the remedies of each group without a threshold.
+    """Return the remedies for each group without a threshold.
 
-    They are known for the rules with walks and their default options, for 0/1 losses without
-    weights.
+    Remedies are only available for the rules in `WALKING_RULES` with their default options. The
+    losses must be 0 or 1, and the samples must not have weights.
     """
     s = None if calibration is None else calibration.s
     if (
@@ -102,10 +102,11 @@ def find_remedies(
 def _remedies_of_group(
     name: str, rule: DecisionRule, s: Scored, rows: BoolArray, n_classes: int
 ) -> Remedies | None:
+    """Return the remedies for one group, or None if the rule has other than default options."""
     samples = Scored(s.confidence[rows], s.loss[rows])
     target, delta = rule.target or 0.0, rule.delta or 0.0
     if _refit(rule, samples, target, delta).reason != rule.reason:
-        # The options of the rule, such as its starts, are not the default.
+        # The options of the rule, such as its starts, are not the default options.
         return None
     n_required = find_n_required(rule, samples)
     next_test = None
@@ -132,7 +133,7 @@ def _refit(
 
 
 def _attempts(name: str, rule: DecisionRule, samples: Scored, n_classes: int) -> Iterator[Attempt]:
-    """Yield other rules with a threshold, each with half of delta."""
+    """Yield other rules that have a threshold, each fitted with half of delta."""
     target, delta = rule.target or 0.0, (rule.delta or 0.0) / 2
     candidates = [
         _refit(rule, samples, target, delta, method)

@@ -1,4 +1,4 @@
-"""Subsets of samples that a threshold or a limit applies to: groups, predicted and true classes."""
+"""Find the groups or classes of samples to which a threshold or a limit applies."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -23,7 +23,7 @@ _TRUE_CLASS_RULE: Final = (
 
 
 def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
-    """Return the name of the grouping and the group of each sample; reject true classes."""
+    """Return the name of a grouping and the group of each sample; true classes are rejected."""
     if not isinstance(per, str):
         name, groups = GROUP, group_texts(per, "per")
     elif per == PREDICTION:
@@ -46,7 +46,7 @@ def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str
 
 
 def _are_true_classes(groups: Array, predictions: Predictions) -> bool:
-    """Return whether the groups equal the true classes, and not also the predicted classes."""
+    """Return whether groups equal the true classes and differ from the predicted classes."""
     if predictions.labels is None or len(set(groups.tolist())) < 2:
         return False
     if not (groups == group_texts(predictions.labels)).all():
@@ -57,7 +57,7 @@ def _are_true_classes(groups: Array, predictions: Predictions) -> bool:
 def _true_class_names(predictions: Predictions) -> Array:
     codes = predictions.label_codes
     names = class_name_texts(predictions)
-    # An unknown class (code -1) gets an empty name, to which no limit applies.
+    # An unknown class (code -1) gets an empty name, and no limit applies to the empty name.
     return np.where(codes >= 0, names[codes], "")
 
 
@@ -70,7 +70,7 @@ def _group_names(predictions: Predictions) -> Array:
     return group_texts(predictions.group)
 
 
-#: Functions that return the subset name of each sample, by the kind of the limit.
+#: For each kind of limit, the function that returns the subset name of each sample.
 _SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
     GROUP: _group_names,
     PREDICTION: predicted_class_names,
@@ -81,17 +81,18 @@ _SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
 def resolve_limits(
     max_risks: Mapping[str, float], predictions: Predictions, risk: str
 ) -> list[Limit]:
-    """Return the requested limits; a kind without a name becomes one limit for each name."""
+    """Return the limits, where a kind without a name is expanded to one limit for each name."""
     limits: dict[str, Limit] = {}
     for requested_name, max_risk in max_risks.items():
         for name, mask in _expand_limit(requested_name, predictions).items():
-            # The limit of one name, such as "label:cat", takes precedence over that of its kind.
+            # A limit with a name, such as "label:cat", takes precedence over the limit "label".
             if name not in limits or ":" in requested_name:
                 limits[name] = Limit(name, max_risk, mask, risk)  # type: ignore[arg-type]
     return list(limits.values())
 
 
 def _expand_limit(name: str, predictions: Predictions) -> dict[str, BoolArray | None]:
+    """Return the mask of each limit that a name or a kind of limit stands for."""
     if name == OVERALL:
         return {name: None}
     kind, separator, value = name.partition(":")
@@ -113,7 +114,7 @@ def _expand_limit(name: str, predictions: Predictions) -> dict[str, BoolArray | 
 
 
 def limit_masks(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
-    """Return a mask of the samples of each limit that these predictions can evaluate."""
+    """Return the mask of each limit whose samples these predictions can identify."""
     masks: dict[str, BoolArray] = {}
     for name in names:
         kind, separator, value = name.partition(":")

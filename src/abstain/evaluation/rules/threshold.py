@@ -47,42 +47,46 @@ def set_threshold(
     Parameters
     ----------
     predictions : Predictions
-        The calibration data: neither the training samples of the model or of a fitted score, nor
-        the samples that check the rule later. A mapping, as `read_predictions` returns it, must
-        contain one data set. All inputs of `evaluate` also work: a path, a dataframe, named arrays,
-        a tuple of labels and probabilities.
+        The calibration data. They must not contain training samples of the model or of a fitted
+        score, or samples on which the rule is checked later. A mapping, as `read_predictions`
+        returns it, must contain a single data set. All inputs of `evaluate` are also accepted, such
+        as a path, a dataframe, named arrays, or a tuple of labels and probabilities.
     score : str or fitted score, optional
-        A confidence column, a registered score, or a fitted score from `abstain.confidence.fit`. By
-        default the only confidence column, or "msr" if there are only class scores.
+        A confidence column, a registered score, or a fitted score from `abstain.confidence.fit`.
+        The default is the only confidence column, or "msr" if there are only class scores.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss of a prediction; by default the loss of the predictions, or the 0/1 loss.
+        Loss of a prediction. The default is the loss of the predictions if they have one, and the
+        0/1 loss otherwise.
     method : str, optional
-        A name in `abstain.thresholds.RULES`. By default "sgr" for `max_risk`,
+        A name in `abstain.thresholds.RULES`. The default is "sgr" for `max_risk`,
         "learn_then_test" for `max_risk` with `ratio`, "coverage_guarantee" for `coverage` and
         "cost" for `abstention_cost`.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of a confidence column. By default "probability" if all values are in [0, 1], else
-        "score". The scale of a computed score is known.
+        Scale of a confidence column. The default is "probability" if all values are in [0, 1], and
+        "score" otherwise. The scale of a computed score is known.
     per : {"group", "prediction"} or array of shape (n,), optional
-        One threshold for each group of the predictions, for each predicted class, or for each value
-        of this array, with the guarantee in each group: see `abstain.thresholds.fit_groups`.
+        The grouping for a rule with one threshold for each group. "group" uses the groups of the
+        predictions, "prediction" uses the predicted classes, and an array contains the group of
+        each sample. The guarantee holds in each group (see `abstain.thresholds.fit_groups`).
     joint : bool, default=False
-        With `per`: whether the guarantees hold jointly with probability 1 - delta instead of
-        separately.
+        Whether the guarantees of all groups hold jointly with probability 1 - delta. If False, each
+        guarantee holds separately. The argument requires `per`.
     limits : mapping from str to float, optional
-        One threshold with several limits on the risk, which hold jointly with probability
-        1 - delta. A key is "overall"; each "group", "prediction" or "label" (the true class: its
-        false negatives); or one of these, such as "label:cat". `max_risk` is the limit "overall",
-        and ``risk="generalized"`` selects the risk. See `abstain.thresholds.several_risks`.
+        Several limits on the risk for a rule with one threshold. The limits hold jointly with
+        probability 1 - delta. The key "overall" limits the risk of all samples. The keys "group",
+        "prediction" and "label" limit the risk of each group, predicted class or true class. A key
+        such as "label:cat" limits the risk of a single class. The risk of a true class counts its
+        false negatives. `max_risk` is the limit "overall", and ``risk="generalized"`` selects the
+        generalized risk. See `abstain.thresholds.several_risks`.
     **options
-        Options of the rule, such as ``max_risk=0.05``; the default of ``delta`` is 0.05.
+        Options of the rule, such as ``max_risk=0.05``. The default of ``delta`` is 0.05.
 
     Returns
     -------
     DecisionRule
         The threshold and its guarantee, with the name and the scale of the score. If the target is
-        unattainable, the rule contains the reason. With `per` or `limits` the rule has parts. A
-        group that is too small for a guarantee has no threshold, so its samples are rejected.
+        unattainable, the rule contains the reason. With `per` or `limits`, the rule has parts. If a
+        group is too small for a guarantee, it has no threshold and its samples are rejected.
 
     Raises
     ------
@@ -144,7 +148,7 @@ def set_threshold(
         )
     else:
         rule = fit_rule(method, data.values, data.loss, **rule_options)
-    # The thresholds of other rules are confidences, so they already are on the scale of the score.
+    # The thresholds of other rules are confidences, so they are already on the scale of the score.
     if rule.scale == "probability":
         rule = _convert_from_probability(rule, scored)
     return rule.for_score(scored.name, scale=scored.scale)
@@ -153,7 +157,7 @@ def set_threshold(
 def _resolve_method(
     method: str | None, per: object, limits: object, options: Mapping[str, Any], *, joint: bool
 ) -> str:
-    """Return the name of the rule: the requested one, or the default of the target."""
+    """Return the name of the requested rule, or of the default rule for the target."""
     joint_option, per_option = format_option("joint"), format_option("per")
     limits_option = format_option("limits")
     if joint and per is None:
@@ -175,7 +179,7 @@ def _resolve_method(
 
 
 def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
-    """Remove `max_risk` from the options and return the limits with it as the overall limit."""
+    """Return the limits with `max_risk`, which is removed from the options, as overall limit."""
     overall = options.pop("max_risk", None)
     if overall is None:
         return dict(limits)
@@ -190,7 +194,7 @@ def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) ->
 def _fit_limits(
     data: RuleData, limits: dict[str, float], predictions: Predictions, options: dict[str, Any]
 ) -> DecisionRule:
-    """Choose one threshold that satisfies several limits."""
+    """Return a rule with one threshold that satisfies several limits."""
     check_no_weights(options.pop("weight", None), method="several risks")
     resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
     unsupported = sorted(options.keys() - {"delta", "starts", "ratio"})
@@ -204,7 +208,7 @@ def _fit_limits(
 
 
 def _convert_from_probability(rule: DecisionRule, score: ConfidenceScore) -> DecisionRule:
-    """Convert a threshold on probabilities to the scale of the score."""
+    """Return a rule whose threshold is converted from a probability to the scale of the score."""
     if score.scale == "score":
         raise InputError(
             f"{RULES[rule.method].title} needs confidences that are probabilities; those of "

@@ -1,7 +1,8 @@
-"""Checkpoints of stream counts, from which an interrupted run resumes.
+"""Save stream counts in a checkpoint, from which an interrupted run resumes.
 
-A checkpoint is one file, written atomically. Its name contains a hash of the scanned files and the
-options. If these change, the name changes too, and the count starts from zero.
+A checkpoint is one file that is written atomically. The file name contains a hash of the scanned
+files and the options. If a file or an option changes, the name changes and the count starts from
+zero.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ from abstain.streaming.runs import SortedRun
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
-#: Version of the format. Version 1 stored no checksums of the run files.
+#: Version of the file format. Version 1 did not store checksums of the run files.
 _VERSION = 2
 #: Fields of `SortedRuns` that are stored in addition to its files.
 _RUN_FIELDS = ("n", "total", "weighted", "binary", "precision")
@@ -48,7 +49,7 @@ _JSON_ENTRY = "plain"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """File that stores the counts of one scan under one set of options."""
+    """A file that stores the counts of one scan with one set of options."""
 
     path: Path
 
@@ -71,12 +72,12 @@ class Checkpoint:
 
     @property
     def rows_folder(self) -> Path:
-        """Folder for rows with graded losses or weights."""
+        """The folder for rows with graded losses or weights."""
         return self.path.with_name(f"{self.path.stem}-rows")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock out other runs of the same scan: concurrent runs delete each other's files."""
+        """Prevent concurrent runs of the same scan, which would delete each other's files."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
             f"another folder for {format_option('resume')}"
@@ -87,8 +88,9 @@ class Checkpoint:
     def load(self, memory: int) -> StreamCounts:
         """Return the stored counts, or empty counts if the file does not exist.
 
-        Delete the rows written after the checkpoint, because the run reads them again. Also delete
-        the unfinished files of a killed run. `lock` prevents other runs from writing here.
+        The method deletes the rows that were written after the checkpoint, because the run reads
+        these rows again. It also deletes unfinished files of a killed run. `lock` prevents other
+        runs from writing to the folder.
         """
         counts = self._load(memory)
         stored_paths = {run.path for state in _states(counts) for run in state.runs}
@@ -98,6 +100,7 @@ class Checkpoint:
         return counts
 
     def _load(self, memory: int) -> StreamCounts:
+        """Return the stored counts, or raise FileFormatError if the file is damaged."""
         if not self.path.exists():
             return StreamCounts()
         try:
@@ -108,7 +111,7 @@ class Checkpoint:
             ) from error
 
     def save(self, counts: StreamCounts) -> None:
-        """Write the counts to the file; all rows must already be on disk."""
+        """Write the counts to the file, after all rows have been written to disk."""
         arrays = _Arrays({})
         metadata = arrays.stream(counts)
         entries: dict[str, Any] = {_JSON_ENTRY: np.array(json.dumps(metadata)), **arrays.entries}
@@ -117,7 +120,7 @@ class Checkpoint:
 
 
 def _loss(question: CountingOptions) -> dict[str, Any]:
-    """Return the loss in a form that JSON can store; an empty dict for the default loss."""
+    """Return the loss as JSON fields, or an empty dict for the default loss."""
     loss = question.loss
     if isinstance(loss, CostMatrix):
         return {"loss": [np.asarray(loss.costs).tolist(), loss.unknown]}
@@ -136,12 +139,12 @@ def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
 # ------------------------------------------------------------------------------------ writing
 @dataclass(frozen=True)
 class _Arrays:
-    """Collects the arrays of counts in `entries`; the methods return the other values."""
+    """Collector of the arrays of counts, whose methods return the values other than arrays."""
 
     entries: dict[str, Array]
 
     def stream(self, counts: StreamCounts) -> dict[str, Any]:
-        """Collect the arrays of all splits."""
+        """Collect the arrays of all splits, and return the other values."""
         return {
             "pieces": counts.n_pieces,
             "rows": counts.n_rows,
@@ -153,7 +156,7 @@ class _Arrays:
         }
 
     def split(self, counts: SplitCounts) -> dict[str, Any]:
-        """Collect the arrays of one split."""
+        """Collect the arrays of one split, and return the other values."""
         return {
             "n": counts.n,
             "unknown": counts.n_unknown_class,
@@ -164,7 +167,7 @@ class _Arrays:
         }
 
     def score(self, counts: ScoreCounts) -> dict[str, Any]:
-        """Collect the arrays of one score."""
+        """Collect the arrays of one score, and return the other values."""
         return {
             "state": self.state(counts.state),
             "chance": None if counts.by_probability is None else self.state(counts.by_probability),
@@ -177,7 +180,7 @@ class _Arrays:
         }
 
     def state(self, state: SampleState) -> list[int] | dict[str, Any]:
-        """Collect the arrays of a state; for a state on disk, return the names of its files."""
+        """Collect the arrays of a state, or return the file names of a state on disk."""
         if isinstance(state, SortedRuns):
             runs = [[run.path.name, run.n_rows, run.sha256] for run in state.runs]
             return {"runs": runs, **{name: getattr(state, name) for name in _RUN_FIELDS}}
@@ -185,11 +188,11 @@ class _Arrays:
         return [*tallies, state.n, state.precision]
 
     def named(self, named: CountsByName) -> list[list[Any]]:
-        """Collect the arrays of classes or groups."""
+        """Collect the arrays of classes or groups, and return the other values."""
         return [[name, counts.n, self.tally(counts.failures)] for name, counts in named.items()]
 
     def tally(self, tally: ValueCounts) -> int:
-        """Collect the arrays of a tally and return its number."""
+        """Collect the arrays of a tally, and return the number of the tally."""
         finalized, number = tally.finalized, len(self.entries) // 2
         self.entries[f"{number}.value"] = finalized.value
         self.entries[f"{number}.count"] = finalized.count
@@ -198,7 +201,7 @@ class _Arrays:
 
 # ------------------------------------------------------------------------------------ reading
 def _rows(stored: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
-    """Return the stored runs; raise an error if a file has changed."""
+    """Return the stored sorted runs; raise an error if a file has changed."""
     runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in stored["runs"])
     for run in runs:
         run.open()
@@ -211,13 +214,14 @@ def _samples(stored: list[Any]) -> tuple[KeyedSample, ...]:
 
 def _read_note(stored: str | dict[str, Any]) -> Note:
     if isinstance(stored, str):
-        # Versions before 0.2 stored the text.
+        # Versions before 0.2 stored a text instead of fields.
         return Note(READING, stored)
     rows = None if stored["rows"] is None else RowCount(**stored["rows"])
     return Note(**stored | {"split": tuple(map(tuple, stored["split"])), "rows": rows})
 
 
 def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
+    """Return the counts that an archive contains."""
     metadata = json.loads(str(archive[_JSON_ENTRY]))
     arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
 

@@ -18,36 +18,37 @@ from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
 from abstain.tables.scan.chunks import FileChunk
 
-#: Number of processes that are started without a cluster.
+#: Number of processes that are started if there is no cluster.
 _N_PROCESSES = 2
 
-#: Largest number of tasks; with more tasks, the scheduler would limit the speed.
+#: Maximum number of tasks. With more tasks, the scheduler would limit the speed.
 _MAX_TASKS = 1024
 
-#: Number of worker deaths during one task after which it fails.
+#: A task fails after this number of worker deaths.
 _MAX_DEATHS = 5
 
 
 def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: str) -> StreamCounts:
-    """Count all batches with dask workers.
+    """Return the counts of all batches, which dask workers read.
 
-    Files are counted on a running cluster or by two processes of this machine. A dask dataframe is
-    counted by the cluster at `address`, else by the client or the scheduler of the caller, else by
-    threads, because processes would run a script without a main guard again. If a worker dies,
-    another one repeats its tasks. Counts are merged in pairs in the order of the pieces, so the
-    result is bitwise equal to that of one process.
+    Files are counted by a running cluster or by two processes on this machine. A dask dataframe is
+    counted by the cluster at `address` if an address is passed. Otherwise, the client or the
+    scheduler of the caller counts the dataframe, and threads are the default. Processes are not the
+    default, because they would execute a script without a main guard again. If a worker dies,
+    another worker repeats its tasks. The counts are merged in pairs in the order of the pieces, so
+    the result is bitwise equal to the result of a single process.
     """
     work = _Work(scan if scan.frame is None else replace(scan, frame=None), options)
     client_in_use = None if scan.frame is None or address else _client_in_use()
     if scan.frame is not None and not address and client_in_use is None:
         return _count_with_configured_scheduler(scan.frame, work)
     with _client(client_in_use, address) as client:
-        # Dask would reuse the results of an earlier run for pure tasks.
+        # If tasks were marked as pure, dask would reuse the results of an earlier run.
         task_options = {"pure": False, "retries": _MAX_DEATHS}
         if scan.frame is None:
             counts = [client.submit(work, task, **task_options) for task in _group_pieces(scan)]
         else:
-            # Partitions are counted by the workers that hold them.
+            # Each partition is counted by the worker that holds the partition.
             partitions = client.compute(scan.frame.to_delayed(), retries=_MAX_DEATHS)
             counts = [
                 client.submit(work.partition, partition, i, **task_options)
@@ -59,7 +60,7 @@ def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: st
 
 
 def _client_in_use() -> Any:
-    """Return the client of the caller; None if there is none."""
+    """Return the dask client of the caller, or None if the caller has no client."""
     if not is_installed("distributed"):
         return None
     with suppress(ValueError):
@@ -68,7 +69,7 @@ def _client_in_use() -> Any:
 
 
 def _count_with_configured_scheduler(frame: Any, work: "_Work") -> StreamCounts:
-    """Count the partitions with the scheduler that dask is configured with, threads by default."""
+    """Return the counts of the partitions by the configured scheduler, by default threads."""
     delayed: Any = import_module("dask").delayed
     count, merge = delayed(work.partition, pure=False), delayed(_merge_two, pure=False)
     counts = [count(partition, i) for i, partition in enumerate(frame.to_delayed())]
@@ -86,14 +87,14 @@ def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
 
 
 def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
-    """Divide the pieces into at most `_MAX_TASKS` lists of consecutive pieces."""
+    """Return at most `_MAX_TASKS` lists of consecutive pieces."""
     pieces = list(scan.chunks())
     size = -(-len(pieces) // _MAX_TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
 def _merge_in_pairs(counts: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
-    """Merge neighboring counts until one is left. The counts are futures or delayed values."""
+    """Return the total of counts, which are futures or delayed values, by pairwise merges."""
     while len(counts) > 1:
         pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
         counts = [merge(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
@@ -101,7 +102,7 @@ def _merge_in_pairs(counts: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
 
 
 def _gather(client: Any, future: Any) -> StreamCounts:
-    """Wait for the total counts."""
+    """Return the total counts after a wait for their computation."""
     dask = import_distributed()
     try:
         counts: StreamCounts = client.gather(future)
@@ -122,7 +123,7 @@ class _Work:
         self.scan, self.options = scan, options
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
-        """Return the counts of pieces."""
+        """Return the counts of the given pieces."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)

@@ -1,7 +1,7 @@
-"""Counts of batches: by confidence, by class and by group, with a few extreme samples.
+"""Count samples by confidence, class and group, and keep a few extreme samples.
 
-The counts of different batches can be merged, so one process or several can read the data. Merging
-in the order of the data always gives the same result.
+The counts of different batches can be merged, so several processes can read the data. Merges in the
+order of the data always give the same result.
 """
 
 from collections import Counter
@@ -32,33 +32,33 @@ from abstain.streaming.groups import ValueCounts, empty_value_counts
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
-#: Label of samples with an unknown class.
+#: Label of samples whose class is unknown.
 NO_CLASS = "(no known class)"
 
 _K = TypeVar("_K")
-#: Counts with a method `merged`.
+#: Type variable for counts that have a method `merged`.
 _C = TypeVar("_C", bound=Any)
 
-#: State of the samples: counts, or rows on disk for graded losses or weights.
+#: State of the samples, which is rows on disk for graded losses or weights, and counts otherwise.
 SampleState: TypeAlias = GroupCounts | SortedRuns
 
-#: A sample with its sort key; the lowest key comes first.
+#: A sort key and a sample. The sample with the lowest key comes first.
 KeyedSample: TypeAlias = tuple[float, ExtremeSample]
 
 
 @dataclass(frozen=True, eq=False)
 class CountingOptions:
-    """Scores and loss to count, and the folder for rows with graded losses or weights."""
+    """The requested scores and loss, and the folder for rows with graded losses or weights."""
 
     scores: RequestedScores
     loss: "str | CostMatrix | AnyArray | None"
-    #: A folder on this machine; None if rows must not be written.
+    #: A folder on this machine, or None if rows must not be written.
     folder: Path | None = None
     #: Maximum number of bytes of the rows that one metric reads.
     memory: int = 1 << 30
 
     def losses(self, p: Predictions) -> tuple[Array, bool]:
-        """Return the losses of a batch, and whether they are graded or weighted."""
+        """Return the losses of a batch, and whether the losses are graded or weighted."""
         losses = per_sample_loss(p, self.loss)
         is_binary = losses.dtype.kind == "b" or bool(((losses == 0) | (losses == 1)).all())
         graded = p.weight is not None or not is_binary
@@ -73,7 +73,7 @@ class CountingOptions:
         return losses, graded
 
     def on_disk(self, state: SampleState) -> SortedRuns:
-        """Return the same samples as rows."""
+        """Return a state of the same samples as rows on disk."""
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
@@ -88,7 +88,7 @@ class NameCounts:
     failures: ValueCounts = field(default_factory=empty_value_counts)
 
     def merged(self, other: "NameCounts") -> "NameCounts":
-        """Return the counts of both."""
+        """Return the sum of these counts and other counts."""
         return NameCounts(self.n + other.n, self.failures.merged(other.failures))
 
 
@@ -100,9 +100,9 @@ class ScoreCounts:
     """Counts of one score on one split."""
 
     state: SampleState
-    #: The state by probability of success, if that differs from the score.
+    #: The state with the probability of success as confidence, if the score is no probability.
     by_probability: SampleState | None
-    #: Whether every value so far is a probability.
+    #: Whether all values of the score so far are in [0, 1].
     is_probability: bool
     #: Whether the score is a column of the data.
     is_column: bool
@@ -142,7 +142,7 @@ class ScoreCounts:
         )
 
     def merged(self, other: "ScoreCounts") -> "ScoreCounts":
-        """Return the counts of these samples and of later ones."""
+        """Return the counts of these samples and of later samples together."""
         have_probability = self.by_probability is not None and other.by_probability is not None
         return ScoreCounts(
             merge(self.state, other.state),
@@ -157,7 +157,7 @@ class ScoreCounts:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether rows are on disk, because losses are graded or weighted."""
+        """Whether rows are stored on disk, because losses are graded or weighted."""
         return isinstance(self.state, SortedRuns)
 
     @property
@@ -167,7 +167,7 @@ class ScoreCounts:
         return replace(self, state=_finalize(self.state), by_probability=by_probability)
 
     def on_disk(self, options: CountingOptions) -> "ScoreCounts":
-        """Return the samples as rows, without classes and groups: these need 0/1 losses."""
+        """Return the samples as rows on disk, without classes and groups."""
         if self.is_on_disk:
             return self
         by_probability = (
@@ -182,26 +182,26 @@ def _finalize(state: SampleState) -> SampleState:
 
 
 def empty_score_counts(*, has_probability: bool, is_column: bool) -> ScoreCounts:
-    """Return the counts of no samples."""
+    """Return empty counts, to which batches are added."""
     by_probability = one_pass() if has_probability else None
     return ScoreCounts(one_pass(), by_probability, is_probability=True, is_column=is_column)
 
 
 # ------------------------------------------------------------------------------------ names
-#: The code of each sample and the name of each code; None without names.
+#: The code of each sample and the name of each code, or None without names.
 _NameCodes: TypeAlias = tuple[IntArray, Sequence[Hashable]] | None
 
 
 def class_codes(p: Predictions) -> _NameCodes:
-    """Return the codes of the labels; None without labels or without predictions."""
+    """Return the codes of the labels, or None if there are no labels or no predictions."""
     if not (p.has_labels and p.has_prediction):
         return None
-    # Unknown classes have code -1 and come first.
+    # Unknown classes have the code -1 and come first.
     return p.label_codes + 1, (NO_CLASS, *p.class_names)
 
 
 def group_codes(p: Predictions) -> _NameCodes:
-    """Return the codes of the groups, with their names as text."""
+    """Return the codes of the groups with the names of the groups as text."""
     if p.group is None:
         return None
     names, codes = encode_names(p.group, "group")
@@ -211,6 +211,7 @@ def group_codes(p: Predictions) -> _NameCodes:
 def _add_names(
     counts_by_name: CountsByName, name_codes: _NameCodes, confidence: Array, failed: BoolArray
 ) -> CountsByName:
+    """Return the counts of classes or groups with the samples of a batch added."""
     if name_codes is None:
         return counts_by_name
     codes, names = name_codes
@@ -227,7 +228,7 @@ def _add_names(
 
 
 def _merge_counts(first: Mapping[_K, _C], second: Mapping[_K, _C]) -> dict[_K, _C]:
-    """Merge the counts of each key."""
+    """Return the merged counts of each key."""
     merged = dict(first)
     for key, counts in second.items():
         merged[key] = merged[key].merged(counts) if key in merged else counts
@@ -245,17 +246,17 @@ def _keyed_samples(
 def _lowest_keys(
     first: tuple[KeyedSample, ...], second: tuple[KeyedSample, ...]
 ) -> tuple[KeyedSample, ...]:
-    """Return the samples with the lowest keys; for equal keys, the earlier samples."""
+    """Return the samples with the lowest keys; earlier samples precede others with equal keys."""
     return tuple(sorted((*first, *second), key=lambda keyed: keyed[0])[:MAX_SAMPLES])
 
 
 # ------------------------------------------------------------------------------------ splits
 @dataclass(frozen=True, eq=False)
 class SplitCounts:
-    """Counts of one split."""
+    """Counts of the samples of one split."""
 
     n: int = 0
-    #: Number of samples with an unknown class; None without labels.
+    #: Number of samples whose class is unknown, or None without labels.
     n_unknown_class: int | None = None
     #: Number of samples of each pair of label and prediction.
     label_prediction_counts: Mapping[tuple[Hashable, Hashable], int] = field(default_factory=dict)
@@ -296,7 +297,7 @@ class SplitCounts:
         return replace(self, scores={name: score.finalized for name, score in self.scores.items()})
 
     def merged(self, other: "SplitCounts") -> "SplitCounts":
-        """Return the counts of these samples and of later ones."""
+        """Return the counts of these samples and of later samples together."""
         unknown_counts = [
             count for count in (self.n_unknown_class, other.n_unknown_class) if count is not None
         ]
@@ -324,20 +325,20 @@ def _count_label_prediction_pairs(p: Predictions) -> Counter[tuple[Hashable, Has
 # ------------------------------------------------------------------------------------ all
 @dataclass(frozen=True, eq=False)
 class StreamCounts:
-    """Counts of all batches so far."""
+    """Counts of all batches that have been read so far."""
 
-    #: Numbers of pieces and of rows, without skipped ones.
+    #: Numbers of counted pieces and rows, without skipped pieces and rows.
     n_pieces: int = 0
     n_rows: int = 0
     splits: Mapping[Split, SplitCounts] = field(default_factory=dict)
-    #: Number of rows and notes of each batch.
+    #: Number of rows of each batch, and notes about the batch.
     notes: tuple[tuple[int, tuple[Note, ...]], ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def updated(
         self, batch: ScannedBatch, options: CountingOptions, *, several: bool
     ) -> "StreamCounts":
-        """Return the counts with a batch added; if `several`, samples are named by their file."""
+        """Return the counts with a batch added; `several` adds the file to the sample names."""
         splits, n_rows = dict(self.splits), 0
         at = f"{batch.chunk.file_label}: " if several else ""
         for split, predictions in batch.splits.items():
@@ -361,7 +362,7 @@ class StreamCounts:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether rows are on disk."""
+        """Whether any rows are stored on disk."""
         scores = [score for split in self.splits.values() for score in split.scores.values()]
         return any(score.is_on_disk for score in scores)
 
@@ -371,7 +372,7 @@ class StreamCounts:
         return replace(self, splits={name: split.finalized for name, split in self.splits.items()})
 
     def merged(self, other: "StreamCounts") -> "StreamCounts":
-        """Return the counts of these pieces and of later ones."""
+        """Return the counts of these pieces and of later pieces together."""
         return StreamCounts(
             self.n_pieces + other.n_pieces,
             self.n_rows + other.n_rows,

@@ -39,20 +39,20 @@ from abstain.typing import AnyArray, Split
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """Progress of a stream.
+    """Progress of the evaluation of a stream.
 
     Attributes
     ----------
     sizes : mapping from path to int
         Size of each file in bytes.
     n_bytes_read : int
-        Number of bytes that were read, including the read share of the current file.
+        Number of bytes that were read, including the part of the current file that was read.
     n_rows, n_rows_before : int
         Number of counted rows, and of rows that an earlier run had counted.
     n_bytes_before : int or None
         Number of bytes before the first piece of this run.
     start_time, current_time : float
-        Seconds of a monotonic clock.
+        Times of the start and of this progress, in seconds of a monotonic clock.
     """
 
     sizes: dict[Path, int]
@@ -87,17 +87,17 @@ class StreamProgress:
 
     @property
     def share(self) -> float:
-        """Share of all bytes that was read."""
+        """Share of all bytes that have been read."""
         return self.n_bytes_read / max(sum(self.sizes.values()), 1)
 
     @property
     def rate(self) -> float:
-        """Rows per second."""
+        """Number of rows that are counted per second."""
         return (self.n_rows - self.n_rows_before) / max(self.current_time - self.start_time, 1e-9)
 
     @property
     def remaining_seconds(self) -> float:
-        """Estimated remaining seconds; infinite before the first piece."""
+        """Estimated remaining time in seconds, which is infinite before the first piece."""
         n_bytes_of_run = self.n_bytes_read - (self.n_bytes_before or 0)
         if n_bytes_of_run <= 0:
             return float("inf")
@@ -150,7 +150,7 @@ def measure_areas(
 
 
 def _count_failures_and_ties(state: SortedRuns) -> tuple[int, int]:
-    """Return how many samples have a loss above zero, and how many are tied."""
+    """Return the number of samples with a loss above zero and the number of tied samples."""
     n_failures = n_tied = 0
     for rows in state.blocks():
         n_failures += int(rows["times"][rows["loss"] > 0].sum())
@@ -161,8 +161,8 @@ def _count_failures_and_ties(state: SortedRuns) -> tuple[int, int]:
     return n_failures, n_tied
 
 
-#: Number of rows times scores in memory after which they are counted, and after which rows of
-#: graded losses or weights are written to a file.
+#: Limits on the number of rows times scores in memory. At the first limit, rows are counted. At the
+#: second limit, rows with graded losses or weights are written to a file.
 _MAX_PENDING_COUNTS, _MAX_PENDING_ROWS = 1 << 25, 1 << 22
 
 _NO_CONTRIBUTIONS = (
@@ -178,20 +178,21 @@ class StreamOptions:
     Parameters
     ----------
     resume : path, optional
-        Folder of the counts, from which an interrupted run resumes. The counts are identified by
-        the names, sizes and modification times of the files and by the reading options.
+        Folder in which counts are stored, and from which an interrupted run resumes. The counts are
+        identified by the names, sizes and modification times of the files and by the reading
+        options.
     on_progress : callable, optional
-        Called regularly with a `StreamProgress`.
+        Function that is called regularly with a `StreamProgress`.
     progress_interval : float, default=5.0
-        Seconds between two calls of `on_progress` and between two saves of the counts.
+        Seconds between two calls of `on_progress`, and between two saves of the counts.
     engine : {"local", "dask"}, default="local"
-        "dask" reads and counts the files in the processes of a cluster; requires
-        ``abstain[scale]``.
+        The engine that reads and counts the files. "dask" uses the processes of a cluster and
+        requires ``abstain[scale]``.
     scheduler : str, default=""
-        Address of the Dask scheduler; by default two local processes are started.
+        Address of the Dask scheduler. By default, two local processes are started.
     memory : int, default=2**32
-        Bytes for metrics of graded losses or weights, 512 per row. With more rows, only areas under
-        the curve are computed.
+        Memory in bytes for metrics of graded losses or weights. These metrics require 512 bytes per
+        row. If the memory is not sufficient, only areas under the curve are computed.
     """
 
     resume: str | Path | None = None
@@ -214,7 +215,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """The requested evaluation of a stream."""
+    """The options of the requested evaluation of a stream."""
 
     scores: RequestedScores
     metrics: list[Metric] | None
@@ -227,7 +228,7 @@ class StreamPlan:
     @property
     def counting_options(self) -> CountingOptions:
         """The scores and the loss to count, and the memory of one metric."""
-        # The metrics of a report together use about four times the memory of one metric.
+        # All metrics of a report together use about four times the memory of a single metric.
         return CountingOptions(
             self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16)
         )
@@ -247,7 +248,7 @@ class StreamPlan:
 
 
 def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
-    """Evaluate a scan of files."""
+    """Return the evaluation of a scan of files or of a dask dataframe."""
     scan = _scan_of(source)
     if plan.options.engine == "dask" or scan.frame is not None:
         from abstain.evaluation.stream.cluster import count_on_cluster
@@ -265,7 +266,7 @@ def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
 
 @contextmanager
 def _rows_folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
-    """Provide a folder for rows: that of the checkpoint, or a temporary one."""
+    """Yield the folder of the checkpoint for rows, or a temporary folder without a checkpoint."""
     if checkpoint is not None:
         with checkpoint.lock():
             yield checkpoint.rows_folder
@@ -275,6 +276,7 @@ def _rows_folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
 
 
 def _scan_of(source: Any) -> PredictionScan:
+    """Return the source as a scan, or raise InputError if the source cannot be scanned."""
     if isinstance(source, PredictionScan):
         return source
     if is_partitioned(source):
@@ -286,7 +288,7 @@ def _scan_of(source: Any) -> PredictionScan:
 
 
 def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
-    """Return the saved counts. If only counts of other files are saved, add a note."""
+    """Return the saved counts, with a note if only counts of other files are saved."""
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
     if counts.n_pieces or not any(folder.glob("counted-*.npz")):
         return counts
@@ -300,7 +302,7 @@ def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
 def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
-    """Read and count all batches; resume from a checkpoint and save a new one."""
+    """Return the counts of all batches; the run resumes from a checkpoint and saves new ones."""
     counting = replace(plan.counting_options, folder=folder)
     counts = StreamCounts() if checkpoint is None else _load_counts(checkpoint, counting.memory)
     has_several_files = len(scan.paths) > 1
@@ -314,7 +316,7 @@ def count_batches(
             n_pending += sum(p.n for p in batch.splits.values()) * n_scores
             is_report_due = monotonic() - last_report >= plan.options.progress_interval
             max_pending = _MAX_PENDING_ROWS if counts.is_on_disk else _MAX_PENDING_COUNTS
-            # Rows on disk are not written at each report, because that makes too many files.
+            # Rows are not written to disk at each report, because this would create too many files.
             is_finalized = n_pending >= max_pending or (is_report_due and not counts.is_on_disk)
             if is_finalized:
                 counts, n_pending = counts.finalized, 0
@@ -324,7 +326,7 @@ def count_batches(
             if is_finalized and (is_report_due or counts.is_on_disk):
                 _save(counts, checkpoint)
     finally:
-        # Also after an interruption or an invalid row.
+        # The counts are also saved after an interruption or an invalid row.
         _save(counts, checkpoint)
     return counts
 
@@ -335,14 +337,14 @@ def _save(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
 
 
 def _remaining_batches(scan: PredictionScan, n_counted: int) -> Iterator[ScannedBatch]:
-    """Yield the batches after the counted ones."""
+    """Yield the batches that have not been counted yet."""
     for i, piece in enumerate(scan.chunks()):
         if i >= n_counted:
             yield scan.read(piece)
 
 
 def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
-    """Compute the metrics from the counts."""
+    """Return the evaluation whose metrics are computed from the counts."""
     if not counts.splits and counts.n_rows:
         raise zero_weights_error(scan.source)
     if not counts.splits:

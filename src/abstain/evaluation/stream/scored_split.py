@@ -1,4 +1,4 @@
-"""One score on one part of the data of which only counts are kept."""
+"""Define one score on one split of a stream, of which only counts are stored."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,30 +32,31 @@ _PER_SAMPLE_NEEDS = frozenset(
     }
 )
 
-#: What counts of label and prediction are enough for.
+#: Requirements of metrics that can be computed from counts of label and prediction.
 _OF_ANSWERS = frozenset({Need.CLASSES, Need.CORRECTNESS})
 
-#: An order of all samples takes 16 bytes a failure, and each metric a few times as much.
+#: An order of all samples requires 16 bytes per failure. Each metric requires a few times as much.
 _FAILURES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedSplit(ScoredSplit):
-    """One score on one part of the data of which only counts are kept."""
+    """One score on one split of a stream, of which only counts are stored."""
 
     split_counts: SplitCounts
     score_counts: ScoreCounts
-    #: The samples by the probability of being right; None where that is what they are scored by.
+    #: The samples with the probability of a correct prediction as confidence, or None if the score
+    #: is this probability.
     by_probability: Scored | None
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples by the probability of being right, for what reads its values."""
+        """The samples, whose confidence is the probability of a correct prediction."""
         return self.s if self.by_probability is None else self.by_probability
 
     @cached_property
     def label_prediction_samples(self) -> Scored:
-        """The samples by label and prediction alone, for what looks at the classifier alone."""
+        """The samples with label and prediction only, for metrics of the classifier."""
         answers = self.split_counts.label_prediction_counts
         names = sorted({name for pair in answers for name in pair}, key=_order)
         codes = {name: code for code, name in enumerate(n for n in names if n != NO_CLASS)}
@@ -67,11 +68,11 @@ class StreamedSplit(ScoredSplit):
         return Scored(1.0 - loss, loss, times, class_view=view, row_counts=times)
 
     def samples_for(self, metric: Metric) -> Scored:
-        """Return the samples as this metric takes them."""
+        """Return the samples with the confidence and the loss that a metric requires."""
         is_classifier_metric = (
             metric.identity.ignores_confidence and set() < metric.measurement.needs <= _OF_ANSWERS
         )
-        # Pairs are counted without weights.
+        # The counts of pairs of label and prediction do not include weights.
         has_pair_counts = (
             bool(self.split_counts.label_prediction_counts) and not self.split_counts.has_weights
         )
@@ -79,7 +80,7 @@ class StreamedSplit(ScoredSplit):
         return self.label_prediction_samples if use_pairs else super().samples_for(metric)
 
     def reason_not_applicable(self, metric: Metric) -> str:
-        """Return why a metric does not apply or needs more than counts, or an empty string."""
+        """Return the reason why a metric cannot be computed from counts, or an empty string."""
         s = self.samples_for(metric)
         unavailable = metric.measurement.needs & _PER_SAMPLE_NEEDS
         has_pair_counts = bool(self.split_counts.label_prediction_counts)
@@ -90,7 +91,7 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def has_tie_bounds(self) -> bool:
-        """Whether numbers are told with their range over all orders of tied samples."""
+        """Whether results include the range of the metric over all orders of tied samples."""
         return self.s.n_failures <= _FAILURES
 
     @property
@@ -100,11 +101,11 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def n_unknown_class(self) -> int | None:
-        """How many samples belong to no class that the model knows; None without labels."""
+        """Number of samples whose class is unknown to the model; None without labels."""
         return self.split_counts.n_unknown_class
 
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `Case` on samples, classes and groups."""
+        """Return the fields of `ScoreCurves` about samples, classes and groups."""
         return {
             "overconfident": tuple(sample for _, sample in self.score_counts.overconfident),
             "underconfident": tuple(sample for _, sample in self.score_counts.underconfident),
@@ -113,6 +114,7 @@ class StreamedSplit(ScoredSplit):
         }
 
     def _contributions(self, named: CountsByName) -> tuple[Contribution, ...]:
+        """Return the contributions of classes or groups to the AUGRC, sorted from the largest."""
         names = sorted(named, key=_order)
         n_samples = np.array([named[name].n for name in names], np.int64)
         failures = [named[name].failures.finalized for name in names]
@@ -131,9 +133,9 @@ class StreamedSplit(ScoredSplit):
 def streamed_split(
     split: Split, name: str, counts: SplitCounts, intervals: IntervalOptions
 ) -> StreamedSplit:
-    """Make the part of one score of its counts."""
+    """Return one score on one split of a stream from the counts of the score."""
     score = counts.scores[name]
-    # Confidences that are also the probabilities have no state of their own.
+    # If the confidences are probabilities, there is no separate state for probabilities.
     has_own_probability = score.is_probability and score.by_probability is not None
     s = scored(score.state)
     by_probability = None
@@ -145,5 +147,5 @@ def streamed_split(
 
 
 def _order(name: object) -> tuple[bool, bool, object]:
-    """Return a key by which no class comes first, then numbers, then texts."""
+    """Return a sort key by which a missing class precedes numbers, and numbers precede texts."""
     return name != NO_CLASS, isinstance(name, str), name
