@@ -221,10 +221,10 @@ class Subject(Generic[ResultT]):
         >>> from rich.console import Console
         >>> with (console := Console(width=60)).capture() as printed:
         ...     console.print(terminal_table(ab.evaluate(samples, metrics=["augrc"])))
-        >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[:3]))
-        Score        AUGRC ↓
-        ────────────────────
-        confidence   0.09375
+        >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[3:6]))
+        Score              AUGRC ↓
+        ──────────────────────────
+        confidence  0.09 0.00–0.49
         """
         renderable: RenderableType = render(
             self.to_document(result, ReportOptions(full=full)), "terminal"

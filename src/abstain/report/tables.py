@@ -74,7 +74,7 @@ class PaperTable(Generic[ResultT]):
         | Method | AUGRC ↓ |
         | --- | ---: |
         | msr | 0.09375† |
-        | p\_e | **0.03125** |
+        | p_e | **0.03125** |
         """
         blocks = self.blocks(result, metrics, times_1000=times_1000, intervals=intervals)
         return markdown.markdown_blocks(blocks)
