@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from tests.docs.blocks import ROOT, blocks, run_command, run_python
+from tests.docs.blocks import ROOT, blocks, run_python
 
 import abstain as ab
 from abstain.confidence import SCORES, score
@@ -80,7 +80,8 @@ def test_study():
     studies = pytest.importorskip("abstain_bench.studies")
     names = run_recipe("A study")
     with registered(studies.STUDIES, names["AUGRC_TERMS"], names) as name:
-        assert "3 of 3 error rates" in run_command(["study", name])
+        (conclusion,) = studies.STUDIES[name].run().verdict
+    assert "3 of 3 error rates" in conclusion
 
 
 def test_population():

@@ -127,7 +127,7 @@ def test_a_section_of_a_package_follows_the_sections_of_a_report(example):
     document = build_document(ab.evaluate(samples))
     for _ in range(2):
         text = render(document, "markdown")
-        assert 0 < text.index("Hello \\<own\\>") < text.index("# Cite")
+        assert 0 < text.index("Hello \\<own>") < text.index("# Cite")
     assert "Hello &lt;own&gt;" in render(document, "html")
     rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
     assert "Hello" not in render(build_document(ab.check_rule(rule, samples)), "html")

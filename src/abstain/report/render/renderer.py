@@ -98,7 +98,7 @@ class TextRenderer(Renderer, ABC):
         if isinstance(block, doc.Section):
             yield self.heading(block.title, block.level)
         else:
-            yield self.heading(block.summary, 4)
+            yield self.heading(block.summary, 2 if block.style == "end" else 4)
         yield from contents
 
     collapsible = section
