@@ -65,6 +65,7 @@ def test_shift_estimates_read_a_file(load, monkeypatch, capsys, tmp_path) -> Non
 
 @pytest.mark.parametrize("name", ["only_read", "one_pass", "two_passes", "histogram", "polars"])
 def test_calls_on_many_rows_read_all_rows(load, capsys, tmp_path, name: str) -> None:
+    pytest.importorskip("pyarrow")
     script = load("many_rows")
     path = tmp_path / "rows.parquet"
     script.generate(path, 2000)
