@@ -26,6 +26,8 @@ def example(monkeypatch):
     import abstain_example
 
     yield abstain_example
+    # The command `list` has the names of the catalogues at the time of its import.
+    sys.modules.pop("abstain.cli.listing", None)
     del sys.modules["abstain_example"]
     plugins.extensions.cache_clear()
 
