@@ -472,6 +472,13 @@ def test_an_unknown_option_is_refused(name):
         ab.evaluate(predictions(0), **{name: True})
 
 
+def test_values_that_are_no_predictions_raise_an_error():
+    splits = {(("model", "a"),): ab.read_predictions({"confidence": [0.9, 0.8], "correct": [1, 0]})}
+    for function in (ab.evaluate, ab.compare):
+        with pytest.raises(InputError, match=r"got Reading.*`only`"):
+            function(splits)
+
+
 def test_keys_that_are_no_splits_raise_an_error():
     with pytest.raises(InputError, match="tuples of"):
         ab.compare({"a": predictions(0)})

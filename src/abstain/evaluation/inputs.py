@@ -45,6 +45,13 @@ def check_splits(
                 "the keys of `predictions` must be tuples of (column, value) pairs, such as "
                 f"(('model', 'a'),); got {pairs!r}"
             )
+    for value in mapping.values():
+        if not isinstance(value, Predictions):
+            raise InputError(
+                "the values of `predictions` must be Predictions; got "
+                f"{type(value).__name__}. For the result of read_predictions with one split, call "
+                "its method `only`"
+            )
     check_split_columns(predictions, RESULT_COLUMNS)
     return predictions
 
