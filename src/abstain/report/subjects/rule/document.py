@@ -16,6 +16,7 @@ from abstain.report.subjects.rule.overview import (
     all_samples_table,
     answers_table,
     calibration_table,
+    is_review_on_first_screen,
     key_numbers,
     overview_blocks,
     reason_blocks,
@@ -78,7 +79,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
         ),
         answer=tuple(answer_sentences(checks)),
         key_numbers=key_numbers(checks),
-        overview=partial(overview_blocks, checks),
+        overview=lambda: overview_blocks(checks, review_section(checks, options.source)),
         facts=(("Calibration data", options.source), *facts(checks.rule)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         command=options.command,
@@ -122,7 +123,7 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
         title = "Calibration" if rule.per else "Limits"
         blocks = (calibration_table(checks), *reason_blocks(checks))
         yield doc.Box((doc.Section("parts", title, blocks), review), "pair")
-    else:
+    elif not is_review_on_first_screen(checks):
         yield review
     yield doc.Section("all-results", "All results", tuple(_collapsed_results(checks)))
     yield doc.Section("rule", "Use the rule", tuple(_usage_blocks(rule)))

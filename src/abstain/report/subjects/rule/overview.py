@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
@@ -116,17 +117,22 @@ def _range(values: Sequence[float]) -> str:
 
 
 # ---------------------------------------------------------------------------------- key table
-def overview_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the key table beside the key figure."""
+def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
+    """Yield the key table, or else the record for a safety review, beside the key figure."""
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
     if figure is None:
         if tables:
             yield doc.Box(tuple(tables), "stack", role="key")
-    elif not tables:
-        yield doc.Box((figure,), "figures", role="key")
+    elif is_review_on_first_screen(checks):
+        yield doc.Box((figure, replace(review, role="detail")), "overview", role="key")
     else:
         yield doc.Box((doc.Box(tuple(tables), "stack"), figure), "overview", role="key")
+
+
+def is_review_on_first_screen(checks: RuleChecks) -> bool:
+    """Return whether the record stands beside the key figure, because there is no key table."""
+    return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
 def _key_figure(checks: RuleChecks) -> doc.Figure | None:

@@ -114,8 +114,9 @@ def _condition_text(checks: RuleChecks) -> str:
     if condition.symbol != "p":
         scale = {"unknown": " (on a scale that is not recorded)", "probability": ""}
         return f"“{condition.symbol}” \u2265 {condition.threshold}{scale.get(rule.scale, '')}"
-    assumed = "; the scale is not recorded and assumed to be log-odds" * (rule.scale == "unknown")
-    return f"{condition.text} (“{rule.score}” \u2265 {format_threshold(rule)} in log-odds{assumed})"
+    if rule.scale == "unknown":
+        return f"{condition.text} (the scale is not recorded and assumed to be log-odds)"
+    return condition.text
 
 
 def _join_names(names: Sequence[str]) -> str:
