@@ -207,15 +207,18 @@ def test_other_rules_spend_their_own_delta_and_have_a_threshold():
     calibration = make_failing(130)
     rule = set_threshold(calibration, max_risk=0.1, delta=0.05)
     (remedies,) = check_rule(rule, {}, calibration=calibration).remedies
-    assert remedies.attempts
-    for attempt in remedies.attempts:
-        assert attempt.rule.attainable
-        assert attempt.rule.delta == 0.025
+    assert remedies.alternatives
+    for alternative in remedies.alternatives:
+        assert alternative.rule.attainable
+        assert alternative.rule.delta == 0.025
         repeated = set_threshold(
-            calibration, method=attempt.rule.method, max_risk=attempt.rule.target, delta=0.025
+            calibration,
+            method=alternative.rule.method,
+            max_risk=alternative.rule.target,
+            delta=0.025,
         )
-        assert repeated == attempt.rule
-        assert attempt.condition.threshold
+        assert repeated == alternative.rule
+        assert alternative.condition.threshold
 
 
 def test_too_few_samples_need_the_smallest_number_that_can_be_certified():

@@ -216,7 +216,11 @@ def warnings_by_pair(
     heavy_tailed: bool,
     clusters: Sequence[int | None],
 ) -> list[str]:
-    """Return a warning for each pair about few failures of either number or few clusters."""
+    """Return the warning of each pair of compared numbers, or an empty string.
+
+    A pair has a warning if one of its numbers is computed from few failures, or if there are few
+    clusters.
+    """
     first, second = pair_indices(len(failures))
     cache: dict[tuple[FailureCount | None, int | None], str] = {}
     warnings = []

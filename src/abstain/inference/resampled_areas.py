@@ -67,7 +67,11 @@ class Kernels(Protocol):
     """
 
     def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
-        """Count the units of r resamples, shape (r, k), in the columns from `first_column` on."""
+        """Write into `counts` how often each resample contains each unit.
+
+        `sampled_units` has shape (r, k): the k units of each of r resamples. The counts of the
+        first resample are written to the column `first_column`.
+        """
         ...
 
     def prepare(self, counts: Array) -> Any:

@@ -35,7 +35,7 @@ _LIGHT_GRAY: Final = "#c3cad1"
 
 @dataclass(eq=False)
 class CascadeDisplay(Titled):
-    """Mean cost by risk of all candidate thresholds on the calibration data.
+    """Mean cost and risk of each choice of thresholds on the calibration data.
 
     Gray dots are candidate thresholds, and blue dots are certified thresholds. The diamond is the
     selected choice of thresholds. The dotted line is the maximum risk. Each thin line shows the

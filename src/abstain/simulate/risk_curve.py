@@ -177,7 +177,10 @@ class RiskCurve:
         return float(before) + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
     def _averaged_tie_area(self, piece: _CoverageInterval) -> float:
-        """Return the area in a tie group that is accepted in part (linear generalized risk)."""
+        """Return the part of the AURC within a tie group whose samples are accepted in random order.
+
+        Within the group, the generalized risk is then a linear function of the coverage.
+        """
         p, q = piece.low, piece.high
         start, end = self._generalized_at(p), self._generalized_at(q)
         if p == 0.0:

@@ -12,8 +12,9 @@ from abstain.thresholds.binomial import binomial_p_value, min_count
 from abstain.thresholds.certified import DEFAULT_STARTS
 from abstain.thresholds.rule import DecisionRule
 
-#: Rules that walk from starts whose ranks depend on the number of samples.
-WALKING_RULES: Final = ("sgr", "learn_then_test")
+#: Rules that test fixed sequences of thresholds. The rank of the first threshold of each sequence
+#: depends on the number of samples.
+FIXED_SEQUENCE_RULES: Final = ("sgr", "learn_then_test")
 #: Largest number of further samples that is tried, and its multiple of the available ones.
 _MAX_MORE, _MAX_MULTIPLE = 5000, 10
 

@@ -11,7 +11,7 @@ from abstain.evaluation.rules.conditions import AnswerCondition, answer_conditio
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, fit
 from abstain.thresholds.start_tests import (
-    WALKING_RULES,
+    FIXED_SEQUENCE_RULES,
     StartTest,
     find_n_required,
     start_tests,
@@ -25,7 +25,7 @@ _LIMIT_STEP, _MAX_LIMIT_MULTIPLE = 0.01, 2.0
 
 
 @dataclass(frozen=True)
-class Attempt:
+class AlternativeRule:
     """Another rule that has a threshold on the same calibration data, with its own delta."""
 
     rule: DecisionRule
@@ -49,7 +49,7 @@ class Remedies:
         number is larger than ten times the number of samples.
     next_test : StartTest or None
         A test that the available data would pass. If no test would be passed, it is the first test.
-    attempts : tuple of Attempt
+    alternatives : tuple of AlternativeRule
         Other rules that have a threshold on these data.
     """
 
@@ -58,7 +58,7 @@ class Remedies:
     tests: tuple[StartTest, ...]
     n_required: int | None
     next_test: StartTest | None
-    attempts: tuple[Attempt, ...]
+    alternatives: tuple[AlternativeRule, ...]
 
     @property
     def n_more(self) -> int | None:
@@ -71,8 +71,8 @@ def find_remedies(
 ) -> tuple[Remedies, ...]:
     """Return the remedies for each group without a threshold.
 
-    Remedies are only available for the rules in `WALKING_RULES` with their default options. The
-    losses must be 0 or 1, and the samples must not have weights.
+    Remedies are only available for the rules in `FIXED_SEQUENCE_RULES` with their default options.
+    The losses must be 0 or 1, and the samples must not have weights.
     """
     s = None if calibration is None else calibration.s
     if (
@@ -86,8 +86,15 @@ def find_remedies(
     groups = [(part.name, part.rule) for part in rule.parts] if rule.per else [("", rule)]
     out = []
     for name, group_rule in groups:
-        is_walk = group_rule.method in WALKING_RULES and group_rule.guarantee == "selective risk"
-        if group_rule.attainable or not is_walk or group_rule.population or not group_rule.n:
+        is_fixed_sequence = (
+            group_rule.method in FIXED_SEQUENCE_RULES and group_rule.guarantee == "selective risk"
+        )
+        if (
+            group_rule.attainable
+            or not is_fixed_sequence
+            or group_rule.population
+            or not group_rule.n
+        ):
             continue
         rows = np.ones(s.confidence.size, dtype=np.bool_)
         if rule.per and calibration.threshold_group is not None:
@@ -119,7 +126,7 @@ def _remedies_of_group(
         tests=tuple(start_tests(samples.n_rows, rule, samples)),
         n_required=n_required,
         next_test=next_test,
-        attempts=tuple(_attempts(name, rule, samples, n_classes)),
+        alternatives=tuple(_alternative_rules(name, rule, samples, n_classes)),
     )
 
 
@@ -132,12 +139,18 @@ def _refit(
     return refitted.for_score(rule.score, scale=rule.scale)
 
 
-def _attempts(name: str, rule: DecisionRule, samples: Scored, n_classes: int) -> Iterator[Attempt]:
-    """Yield other rules that have a threshold, each fitted with half of delta."""
+def _alternative_rules(
+    name: str, rule: DecisionRule, samples: Scored, n_classes: int
+) -> Iterator[AlternativeRule]:
+    """Yield other rules that have a threshold on these data.
+
+    An alternative is a second attempt on the same data, so its delta adds to that of the rule. Half
+    of delta limits the probability that either guarantee fails to 1.5 delta.
+    """
     target, delta = rule.target or 0.0, (rule.delta or 0.0) / 2
     candidates = [
         _refit(rule, samples, target, delta, method)
-        for method in WALKING_RULES
+        for method in FIXED_SEQUENCE_RULES
         if method != rule.method
     ]
     for step in range(1, round((_MAX_LIMIT_MULTIPLE - 1) * target / _LIMIT_STEP) + 1):
@@ -152,4 +165,4 @@ def _attempts(name: str, rule: DecisionRule, samples: Scored, n_classes: int) ->
     for candidate in candidates:
         if candidate.attainable:
             (condition,) = answer_conditions(candidate, [data], n_classes=n_classes)
-            yield Attempt(candidate, replace(condition, group=name))
+            yield AlternativeRule(candidate, replace(condition, group=name))

@@ -74,9 +74,11 @@ class ResampleBlock(NamedTuple):
 
 
 def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
-    """Count the units of r resamples, shape (r, k), in the columns from `first_column` on.
+    """Write into `counts` how often each resample contains each unit.
 
-    Returns `counts`, or a copy with a wider type if a count does not fit.
+    `sampled_units` has shape (r, k): the k units of each of r resamples. The counts of the first
+    resample are written to the column `first_column`. Returns `counts`, or a copy with a wider type
+    if a count does not fit.
     """
     for column, units in enumerate(sampled_units, first_column):
         unit_counts = np.bincount(units, minlength=len(counts))

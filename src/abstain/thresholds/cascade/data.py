@@ -60,7 +60,8 @@ class CascadeData:
         names : sequence of str
             Names of the stages.
         confidences, losses : sequence of array of shape (n,)
-            The arrays of each stage. Without losses, only the answering stage can be determined.
+            The arrays of each stage. Without `losses`, the data determine which stage answers a
+            sample, but no risk and no cost.
         person : array of shape (n,), or float
             Loss of each answer of the person, or their mean loss.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.evaluation.rules.remedies import Attempt, Remedies
+from abstain.evaluation.rules.remedies import AlternativeRule, Remedies
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count
@@ -51,7 +51,7 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
         )
     for remedies in checks.remedies:
         yield doc.Prose(_test_sentence(remedies), "notes")
-    if any(remedies.attempts for remedies in checks.remedies):
+    if any(remedies.alternatives for remedies in checks.remedies):
         delta, spent = _deltas(checks.remedies[0])
         yield doc.Prose(
             "The other rules are second attempts on the same calibration data. Each spends its own "
@@ -62,8 +62,8 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _deltas(remedies: Remedies) -> tuple[float, float]:
-    attempt = next((a.rule.delta for a in remedies.attempts if a.rule.delta), 0.0)
-    return remedies.rule.delta or 0.0, attempt
+    alternative = next((a.rule.delta for a in remedies.alternatives if a.rule.delta), 0.0)
+    return remedies.rule.delta or 0.0, alternative
 
 
 def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
@@ -77,8 +77,8 @@ def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
         )
         change = f"{format_count(remedies.n_more)} more calibration samples"
         yield [change, "depends on the new samples", condition]
-    for attempt in remedies.attempts:
-        yield [_change(attempt, remedies), attempt.condition.text, _counts(attempt)]
+    for alternative in remedies.alternatives:
+        yield [_change(alternative, remedies), alternative.condition.text, _counts(alternative)]
 
 
 def _allowed(test: StartTest) -> str:
@@ -95,15 +95,17 @@ def _observed(test: StartTest, remedies: Remedies) -> str:
     return f"of the present most confident {format_count(test.n_tested)}, {n_wrong} {verb} wrong"
 
 
-def _change(attempt: Attempt, remedies: Remedies) -> str:
-    limit = format_target(attempt.rule)
-    if attempt.rule.method != remedies.rule.method:
-        return f"{rule_title(attempt.rule)}, limit {limit}, delta {attempt.rule.delta:g}"
-    return f"Limit {limit} instead of {format_target(remedies.rule)}, delta {attempt.rule.delta:g}"
+def _change(alternative: AlternativeRule, remedies: Remedies) -> str:
+    limit = format_target(alternative.rule)
+    if alternative.rule.method != remedies.rule.method:
+        return f"{rule_title(alternative.rule)}, limit {limit}, delta {alternative.rule.delta:g}"
+    return (
+        f"Limit {limit} instead of {format_target(remedies.rule)}, delta {alternative.rule.delta:g}"
+    )
 
 
-def _counts(attempt: Attempt) -> str:
-    rule = attempt.rule
+def _counts(alternative: AlternativeRule) -> str:
+    rule = alternative.rule
     n_wrong = "none" if not rule.failures else format_count(rule.failures)
     return f"{format_count(rule.accepted)} of {format_count(rule.n)} answered, {n_wrong} wrong"
 
