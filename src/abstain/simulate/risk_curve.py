@@ -177,7 +177,7 @@ class RiskCurve:
         return float(before) + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
     def _averaged_tie_area(self, piece: _CoverageInterval) -> float:
-        """Return the part of the AURC within a tie group whose samples are accepted in random order.
+        """Return the AURC within a tie group whose samples are accepted in random order.
 
         Within the group, the generalized risk is then a linear function of the coverage.
         """
