@@ -18,6 +18,8 @@ import abstain as ab
 from abstain.errors import InputError
 from abstain.evaluation.records import NOT_REQUESTED
 from abstain.report import html_report, write_html
+from abstain.report.document import Column, Span
+from abstain.report.render.elements import table_cell
 from abstain.report.render.html import read_template_file
 from abstain.report.subjects.evaluation.charts import chart_data
 from abstain.report.subjects.evaluation.first_screen import FixedFormat
@@ -290,3 +292,13 @@ def test_without_intervals_nothing_is_said_of_them(plain):
     assert 'interval">' not in page
     assert "Intervals in this report" not in page
     assert "nan" not in page.split("abstain-data")[0].replace("nance", "")
+
+
+def test_long_names_break_after_separators_only():
+    column = Column("Method", "name")
+    cell = table_cell("mahalanobis_normalized <b>", column, is_header=True, is_stacked=False)
+    assert "mahalanobis_<wbr>normalized &lt;b&gt;" in cell
+    span = Span("a_b", link="https://x.example/c_d")
+    link = table_cell(span, column, is_header=True, is_stacked=False)
+    assert 'href="https://x.example/c_d"' in link
+    assert "a_<wbr>b" in link

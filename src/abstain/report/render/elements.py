@@ -1,6 +1,7 @@
 """HTML of inline text and table cells, with all strings of the caller escaped."""
 
 import math
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Final
@@ -46,6 +47,10 @@ _ELEMENTS: Final = {
 }
 
 _CLASSES: Final = {"number": "num", "name": "name", "words": "words"}
+
+
+#: A separator within a name, outside of tags. A long name may be broken after it.
+_SEPARATOR: Final = re.compile(r"(?<=\w)([_./-])(?=\w)(?![^<]*>)")
 
 
 def _escape(text: str) -> str:
@@ -137,6 +142,8 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
     content = cell_content(cell)
     if isinstance(cell, IntervalMark) and column.axis is not None:
         content = _interval_mark(cell, column.axis)
+    if column.kind == "name":
+        content = _SEPARATOR.sub(r"\1<wbr>", content)
     return f"<{element}{format_attributes(attributes)}>{content}</{element}>"
 
 

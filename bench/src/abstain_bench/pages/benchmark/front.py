@@ -44,32 +44,31 @@ def best_method(board: Leaderboard) -> str:
 
 
 def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
-    """Return up to three sentences on the benchmark, the best method and its error rates."""
-    results, best = board.results, best_method(board)
-    shifts = sum(study.kind != "iid" for study in results.headline)
-    overview = (
-        f"{format_count(len(results.methods))} confidence scores of classifiers were compared on "
-        f"images from the training distribution and on {format_count(shifts)} other sources of "
-        "failures."
-    )
-    return tuple(
-        filter(
-            None, (overview, _best_method_sentence(board, best), _error_rate_sentence(board, best))
-        )
+    """Return up to four sentences on the best method, its rank and its error rates."""
+    best = best_method(board)
+    sentences = (*_best_method_sentences(board, best), _error_rate_sentence(board, best))
+    return tuple(filter(None, sentences))
+
+
+def front_context(board: Leaderboard) -> tuple[str, ...]:
+    """Return the numbers of methods and of sources of failures."""
+    results = board.results
+    return (
+        f"{format_count(len(results.methods))} confidence scores",
+        f"{format_count(len(results.headline))} sources of failures",
     )
 
 
-def _best_method_sentence(board: Leaderboard, best: str) -> str:
-    """State the best mean rank and the number of wins. Return an empty text without a mean rank."""
+def _best_method_sentences(board: Leaderboard, best: str) -> Iterator[str]:
+    """Yield the best mean rank, the number of wins and the certainty of the first rank."""
     means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
     if best not in means:
-        return ""
+        return
     grid = board.grid(board.metrics[0])
     wins = sum(best in grid.methods_with_relation(study) for study in grid.studies)
-    return (
-        f"“{best}” has the best mean rank: {means[best]:.2f} of {len(means)}. It is the best "
-        f"method in {wins} of {len(grid.studies)} studies.{_first_rank_sentence(board)}"
-    )
+    yield f"“{best}” has the best mean rank: {means[best]:.2f} of {len(means)}."
+    yield f"It is the best method in {wins} of {len(grid.studies)} studies."
+    yield _first_rank_sentence(board)
 
 
 def _first_rank_sentence(board: Leaderboard) -> str:
@@ -79,9 +78,9 @@ def _first_rank_sentence(board: Leaderboard) -> str:
         return ""
     n_others, n_similar = len(across.methods) - 1, len(_methods_similar_to_first(across))
     if not n_similar:
-        return f" It is significantly better than all {n_others} others (Nemenyi's test)."
+        return f"It is significantly better than all {n_others} others (Nemenyi's test)."
     return (
-        f" Its first rank is not certain: by Nemenyi's test, {n_similar} of {n_others} others are "
+        f"Its first rank is not certain: by Nemenyi's test, {n_similar} of {n_others} others are "
         f"not significantly different, so its rank is between 1 and {1 + n_similar}."
     )
 

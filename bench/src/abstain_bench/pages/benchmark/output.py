@@ -18,7 +18,11 @@ from abstain.report.render.html import html, link_pages
 from abstain.tables.results import result_files
 from abstain_bench.pages.benchmark import grids
 from abstain_bench.pages.benchmark.document import benchmark_document, method_sections
-from abstain_bench.pages.benchmark.front import front_blocks, summary_sentences
+from abstain_bench.pages.benchmark.front import (
+    front_blocks,
+    front_context,
+    summary_sentences,
+)
 from abstain_bench.pages.benchmark.grids import back
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
 from abstain_bench.pages.benchmark.studies import study_blocks, study_sentence
@@ -55,7 +59,8 @@ def _overview_page(
     return replace(
         full_document,
         blocks=lambda: _overview_blocks(board, origin),
-        answer=tuple(summary_sentences(board)),
+        context=(*full_document.context, *front_context(board)),
+        answer=summary_sentences(board),
     )
 
 
