@@ -167,7 +167,7 @@ def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
     summary |= {"threshold": threshold, "reason": reason, "population": population}
     if not per:
         overall = next((part.rule for part in parts if part.name == OVERALL), None)
-        names = ("target", "n", "accepted", "failures", "coverage", "risk")
+        names = ("target", "bound", "n", "accepted", "failures", "coverage", "risk")
         return summary | {name: getattr(overall, name) for name in names if overall}
     rules = [part.rule for part in parts]
     targets = {rule.target for rule in rules}
@@ -190,14 +190,28 @@ def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
+def _has_limits(rule: Any) -> bool:
+    return bool(rule.parts) and not rule.per
+
+
+def _limit_targets(rule: Any) -> tuple[Any, ...]:
+    """Return the names, guarantees and targets of the limits of a group."""
+    return tuple((p.name, p.rule.guarantee, p.rule.target) for p in rule.parts)
+
+
 def check_parts(rule: Any) -> None:
     """Raise InputError if the parts contradict each other or the other fields of the rule."""
     names = list(rule.names)
     if len(set(names)) < len(names):
         raise InputError(f"`parts` of a decision rule must be named once each; got {names}")
     nested = [part.name for part in rule.parts if part.rule.parts]
-    if nested:
-        raise InputError(f"a part of a decision rule must have no parts; {nested[0]!r} has some")
+    if nested and not (rule.per and all(_has_limits(part.rule) for part in rule.parts)):
+        raise InputError(
+            "only the parts of a decision rule with `per` may have parts, which must be the limits "
+            f"of each group; {nested[0]!r} has parts"
+        )
+    if len({_limit_targets(part.rule) for part in rule.parts}) > 1:
+        raise InputError("all groups of a decision rule must have the same limits")
     targeted = parts_with_target(rule.parts)
     for field in ("score", "scale", "method"):
         values = {getattr(part.rule, field) for part in targeted}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from abstain.thresholds.rule_check import (
     measure_rule,
     worst_verdict,
 )
-from abstain.typing import AnyArray, IntArray, Scale
+from abstain.typing import AnyArray, BoolArray, IntArray, Scale
 
 #: Verdicts that refer to a target.
 _DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
@@ -169,6 +169,7 @@ def check_groups(
     group: AnyArray,
     *,
     rule_group: AnyArray | None = None,
+    masks: Mapping[str, AnyArray] | None = None,
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
@@ -189,6 +190,9 @@ def check_groups(
     rule_group : array of shape (n,), optional
         The groups that select the threshold, if they differ from `group`. By default, `group`
         selects the threshold, and the rule of each group is checked on this group.
+    masks : mapping from str to array of shape (n,), optional
+        Boolean masks of the samples of each limit, as in `check_limits`, if each group has several
+        limits.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -201,10 +205,11 @@ def check_groups(
     Returns
     -------
     tuple of RuleCheck
-        The check of the total, then the check of each group in the order of their names. The
-        verdict of the total is the worst verdict. The worst verdict is "holds" if the target holds
-        for the total and every group. It is "broken" if the target is broken for the total or a
-        group, and otherwise "cannot tell". `excess_verdict` is the verdict of the total alone.
+        The check of the total, then the check of each group in the order of their names, each
+        followed by the checks of its limits. The verdict of the total is the worst verdict. The
+        worst verdict is "holds" if the target holds for the total and every group. It is "broken"
+        if the target is broken for the total or a group, and otherwise "cannot tell".
+        `excess_verdict` is the verdict of the total alone.
 
     Raises
     ------
@@ -214,7 +219,7 @@ def check_groups(
     Notes
     -----
     The total and its G groups require G + 1 tests. By the Bonferroni correction, each interval has
-    the level 1 - (1 - level) / (G + 1). A verdict is wrong if it is "holds" although the target is
+    the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is wrong if it is "holds" although the target is
     broken, or "broken" although the target holds. The intervals are exact for 0/1 losses without
     weights. The probability of any wrong verdict is then at most 1 - level, for any dependence of
     the groups. If the rule accepts no sample of a group, the worst verdict cannot be "holds". A
@@ -245,8 +250,15 @@ def check_groups(
     if s.source_rows is not None:
         codes = codes[s.source_rows]
     rows_by_code = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    subsets = [(names[codes[rows[0]]], rows) for rows in rows_by_code if rows.size]
     uses_part_rules = bool(rule.per) and rule_group is None
+    limit_masks = _check_masks(rule, masks or {}, s) if uses_part_rules else {}
+    subsets = []
+    for rows in filter(len, rows_by_code):
+        group_name = names[codes[rows[0]]]
+        group_rule = rule.part(group_name) if uses_part_rules else rule
+        subsets.append(_Subset(group_rule, rows, group_name))
+        for limit, mask in limit_masks.items():
+            subsets.append(_Subset(group_rule.part(limit), rows[mask[rows]], group_name, limit))
     return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=uses_part_rules)
 
 
@@ -311,30 +323,50 @@ def check_limits(
     'holds'
     """
     accepted = apply_rule(rule, confidence, scale)
-    limit_names = {part.name for part in rule.parts}
-    unknown = [limit for limit in masks if limit not in limit_names]
-    if rule.per or unknown:
-        raise InputError(f"`masks` must name limits of one threshold; got {unknown or rule.per!r}")
+    if rule.per:
+        raise InputError(f"`rule` must have one threshold; this rule has one per {rule.per!r}")
     s = check_losses(accepted, loss, weight, level=check_level(level))
-    subsets = []
-    for limit, limit_mask in masks.items():
-        mask = np.asarray(checks.vector(limit_mask, "masks"), dtype=np.bool_)
-        if s.source_rows is not None:
-            mask = mask[s.source_rows]
-        if limit != OVERALL and mask.any():
-            subsets.append((limit, np.flatnonzero(mask)))
+    subsets = [
+        _Subset(rule.part(limit), np.flatnonzero(mask), limit)
+        for limit, mask in _check_masks(rule, masks, s).items()
+    ]
     return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=True)
+
+
+def _check_masks(
+    rule: DecisionRule, masks: Mapping[str, AnyArray], s: AcceptedLosses
+) -> dict[str, BoolArray]:
+    """Return the masks of the limits of subsets for the samples with positive weight."""
+    unknown = masks.keys() - {part.name for part in rule.limits}
+    if unknown:
+        raise InputError(f"`masks` must name limits of the rule; got {sorted(unknown)}")
+    rows = slice(None) if s.source_rows is None else s.source_rows
+    return {
+        limit: np.asarray(checks.vector(mask, "masks"), dtype=np.bool_)[rows]
+        for limit, mask in masks.items()
+        if limit != OVERALL
+    }
+
+
+class _Subset(NamedTuple):
+    """The samples of a group, of a limit, or of a limit of a group, and their rule."""
+
+    rule: DecisionRule
+    rows: IntArray
+    group: str
+    limit: str = ""
 
 
 def _check_total_and_subsets(
     rule: DecisionRule,
     s: AcceptedLosses,
     name: str,
-    subsets: Sequence[tuple[str, IntArray]],
+    subsets: Sequence[_Subset],
     *,
     uses_part_rules: bool,
 ) -> tuple[RuleCheck, ...]:
     """Return the checks of the total and of its subsets, whose intervals hold jointly."""
+    subsets = [subset for subset in subsets if subset.rows.size]
     # The check of a single group with the rule of the total is the same test as the total.
     n_verdicts = len(subsets)
     if len(subsets) > 1 or uses_part_rules:
@@ -343,10 +375,10 @@ def _check_total_and_subsets(
     s = replace(s, level=1 - (1 - s.level) / n_verdicts)
     total = replace(measure_rule(rule, s, name), n_joint_verdicts=n_verdicts)
     groups = []
-    for group, rows in subsets:
-        group_rule = rule.part(group) if uses_part_rules else rule
-        group_check = measure_rule(group_rule, s.subset(rows), name)
-        groups.append(replace(group_check, group=group, n_joint_verdicts=n_verdicts))
+    for subset in subsets:
+        result = measure_rule(subset.rule, s.subset(subset.rows), name)
+        names = {"group": subset.group, "limit": subset.limit}
+        groups.append(replace(result, **names, n_joint_verdicts=n_verdicts))
     return (_with_worst_verdict(total, groups), *groups)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -64,6 +64,10 @@ class Limit:
     max_risk: float
     mask: AnyArray | None = None
     risk: Literal["selective", "generalized"] = "selective"
+
+    def subset(self, rows: IntArray) -> "Limit":
+        """Return the limit for the samples with these indices."""
+        return self if self.mask is None else replace(self, mask=np.asarray(self.mask)[rows])
 
 
 def several_risks(
@@ -154,10 +158,33 @@ def several_risks(
     >>> [(p.name, round(p.rule.coverage, 2), round(p.rule.risk, 2)) for p in rule.parts]
     [('overall', 0.53, 0.04), ('label:cat', 0.53, 0.15)]
     """
+    options: dict[str, Any] = {"delta": delta, "starts": starts, "ratio": ratio}
+    return fit_limits(confidence, loss, limits, **options, requires_samples=True)
+
+
+def fit_limits(
+    confidence: AnyArray,
+    loss: AnyArray,
+    limits: Sequence[Limit],
+    *,
+    delta: float,
+    starts: Sequence[float] = DEFAULT_STARTS,
+    ratio: AnyArray | DensityRatios | None = None,
+    requires_samples: bool = False,
+) -> DecisionRule:
+    """Choose a threshold as `several_risks` does.
+
+    A limit without samples raises an error if `requires_samples` is True. Otherwise, the rule has
+    no threshold, because such a limit cannot be certified.
+    """
     s = _choice.check_calibration_data(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
-    masks = {limit.name: _check_mask(limit, s.n_rows) for limit in limits}
+    masks = {limit.name: check_mask(limit, s.n_rows) for limit in limits}
     s, masks, base_target = _apply_ratios(s, masks, ratio)
+    empty = [name for name, mask in masks.items() if not mask.any()]
+    if empty and requires_samples:
+        advice = "" if ratio is None else " with a ratio above 0; leave out the limit"
+        raise DomainError(f"the limit {empty[0]!r} has no calibration samples{advice}")
     tests = [
         _LimitTest.from_limit(s, limit, masks[limit.name], delta, base_target) for limit in limits
     ]
@@ -240,6 +267,8 @@ class _LimitTest:
 
     def passes(self, alpha: float) -> BoolArray:
         """Return a mask of the thresholds that certify the limit at level alpha."""
+        if self.n == 0:
+            return np.zeros(self.count.size, dtype=np.bool_)
         if self.aim.max_ratio is not None:
             return refuted_by_betting(self.s, self.aim, alpha, self.mask)
         counts = np.full_like(self.count, self.n) if self.is_generalized else self.count
@@ -279,7 +308,7 @@ class _LimitTest:
             delta=aim.delta,
             n=self.n,
             failures=0,
-            coverage=0.0,
+            coverage=0.0 if self.n else None,
             reason=reason,
             population=aim.population,
         )
@@ -338,16 +367,11 @@ def _apply_ratios(
     ratios = as_density_ratios(ratio, s.n_rows)
     weighted, base_target = weight_by_ratio(s, base_target, ratios)
     positive_masks = {name: mask[ratios.values > 0] for name, mask in masks.items()}
-    for name, mask in positive_masks.items():
-        if not mask.any():
-            raise DomainError(
-                f"all samples of the limit {name!r} have a ratio of 0; leave out the limit"
-            )
     return weighted, positive_masks, base_target
 
 
-def _check_mask(limit: Limit, n: int) -> BoolArray:
-    """Return the mask of a limit, and check that it selects a sample."""
+def check_mask(limit: Limit, n: int) -> BoolArray:
+    """Return the mask of a limit for n samples."""
     if limit.mask is None:
         return np.ones(n, dtype=np.bool_)
     mask = to_numpy(limit.mask, "mask")
@@ -356,8 +380,6 @@ def _check_mask(limit: Limit, n: int) -> BoolArray:
             f"`mask` of the limit {limit.name!r} must be {n} booleans; got {mask.dtype} of shape "
             f"{mask.shape}"
         )
-    if not mask.any():
-        raise DomainError(f"the limit {limit.name!r} has no calibration samples")
     return mask
 
 

@@ -43,7 +43,7 @@ class RulePart:
         "label:cat".
     rule : DecisionRule
         The threshold and guarantee, and the results on the calibration samples of the group or
-        limit.
+        limit. The rule of a group with several limits has a part for each limit.
     """
 
     name: str
@@ -110,8 +110,9 @@ class DecisionRule(NotebookDisplay):
         Whether the guarantees of all parts hold jointly with probability 1 - delta. Otherwise, the
         guarantee of each part fails with probability `delta`.
     parts : tuple of RulePart
-        The parts for all groups, in the order of their names, or for all limits. Empty for a rule
-        with a single guarantee. Samples of a group without a threshold are rejected.
+        The parts for all groups, in the order of their names, or for all limits. If each group has
+        several limits, the rule of each group has a part for each limit. Empty for a rule with a
+        single guarantee. Samples of a group without a threshold are rejected.
 
     Raises
     ------
@@ -284,6 +285,14 @@ class DecisionRule(NotebookDisplay):
         return scales.convert_threshold(self.threshold, self.scale)
 
     @property
+    def limits(self) -> tuple[RulePart, ...]:
+        """The limits of the threshold, or of the first group, whose limits all groups have.
+
+        Empty for a threshold with a single guarantee.
+        """
+        return self.parts[0].rule.limits if self.per else self.parts
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the groups or limits."""
         return tuple(part.name for part in self.parts)
@@ -310,16 +319,23 @@ class DecisionRule(NotebookDisplay):
         if not self.per:
             return DecisionRule(USER_THRESHOLD, self.threshold, reason=self.reason)
         template: DecisionRule = parts_with_target(self.parts)[0].rule
+        return template._without_data("the group is not in the calibration data")
+
+    def _without_data(self, reason: str) -> "DecisionRule":
+        """Return a copy of the rule without a threshold and without calibration results."""
+        if self.parts:
+            parts = (replace(p, rule=p.rule._without_data(reason)) for p in self.parts)
+            return self.from_parts(self.per, tuple(parts), joint=self.joint, delta=self.delta)
         return replace(
-            template,
+            self,
             threshold=None,
             bound=None,
             n=0,
             accepted=0,
-            failures=None if template.failures is None else 0,
+            failures=None if self.failures is None else 0,
             coverage=None,
             risk=None,
-            reason="the group is not in the calibration data",
+            reason=reason,
         )
 
     def groups_of(self, predictions: Predictions) -> Array:

@@ -221,6 +221,9 @@ class RuleCheck:
         threshold. With groups or a capacity limit, the verdict is the worst verdict.
     group : str
         Name of the group, or "" for the total.
+    limit : str
+        Name of the limit that is checked in the group, if each group has several limits. "" for the
+        group itself.
     excess_verdict : str
         The verdict of the excess alone if groups or `load` exist, and "" otherwise.
     n_joint_verdicts : int
@@ -240,6 +243,7 @@ class RuleCheck:
     excess_interval: Interval
     verdict: Verdict
     group: str = ""
+    limit: str = ""
     excess_verdict: str = ""
     n_joint_verdicts: int = 1
     load: LoadCheck | None = None
@@ -280,9 +284,14 @@ class RuleCheck:
         return self.risk_interval
 
     @property
+    def subgroup(self) -> str:
+        """Name of the group, followed by the limit; "" if the check is for the total."""
+        return f"{self.group}: {self.limit}" if self.limit else self.group
+
+    @property
     def label(self) -> str:
         """Name of the data set, followed by the name of the group if the check is for a group."""
-        return ": ".join(text for text in (self.name, self.group) if text)
+        return ": ".join(text for text in (self.name, self.subgroup) if text)
 
     @property
     def note(self) -> str:
@@ -326,7 +335,7 @@ class RuleCheck:
         rule = self.rule
         return {
             "name": self.name,
-            "subgroup": self.group,
+            "subgroup": self.subgroup,
             "method": rule.method,
             "guarantee": rule.guarantee,
             "threshold": rule.threshold,

@@ -92,7 +92,7 @@ def check_rule(
         also a `RuleCheck` for each group. The verdict of a data set is "holds" only if the verdict
         of every group is "holds". If the rule has one threshold per group, each group is compared
         with the threshold and the target of this group. If the rule has several limits, each limit
-        is checked separately. The method `disparities` compares the groups.
+        is checked separately, in each group that has its own threshold. The method `disparities` compares the groups.
 
     Raises
     ------
@@ -265,14 +265,20 @@ def _check_data_set(
         "scale": scale,
     }
     try:
-        if data.limit_masks is not None:
+        if data.limit_masks is not None and not rule.per:
             return check_limits(rule, confidence, data.loss, data.limit_masks, **options)
         if data.group is None:
             return (check(rule, confidence, data.loss, **options),)
         # If the rule has a threshold for each of these groups, each group uses its own threshold.
         threshold_group = None if data.threshold_group is data.group else data.threshold_group
         return check_groups(
-            rule, confidence, data.loss, data.group, rule_group=threshold_group, **options
+            rule,
+            confidence,
+            data.loss,
+            data.group,
+            rule_group=threshold_group,
+            masks=data.limit_masks,
+            **options,
         )
     except InputError as error:
         raise type(error)(f"{data.name}: {error}") from error

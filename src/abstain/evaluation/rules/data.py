@@ -117,7 +117,10 @@ def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleD
     # A rule with one threshold per predicted class can still be checked by group.
     has_other_groups = rule.per == PREDICTION and data.group is not None
     group = data.group if has_other_groups else threshold_group
-    return replace(data, threshold_group=threshold_group, group=group)
+    limits = limit_masks((part.name for part in rule.limits), source)
+    return replace(
+        data, threshold_group=threshold_group, group=group, limit_masks=limits or None
+    )
 
 
 def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:

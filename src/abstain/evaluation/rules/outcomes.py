@@ -143,17 +143,18 @@ def answer_outcomes(
     accepted = apply_rule(rule, data.values, "score", data.threshold_group)
     losses = check_losses(accepted, data.loss, data.weight, level=level)
     is_wrong = data.loss > 0
-    return tuple(_outcomes(data, losses, is_wrong, _rows_of(data, c.group)) for c in checks)
+    return tuple(_outcomes(data, losses, is_wrong, _rows_of(rule, data, c)) for c in checks)
 
 
-def _rows_of(data: RuleData, group: str) -> BoolArray:
+def _rows_of(rule: DecisionRule, data: RuleData, check: RuleCheck) -> BoolArray:
     """Return a mask of the samples of a group or a limit, or of all samples for the total."""
-    if not group:
+    if not check.group:
         return np.ones(data.values.size, dtype=np.bool_)
-    if data.limit_masks is not None:
-        return data.limit_masks[group]
-    is_in_group: BoolArray = group_texts(data.group) == group
-    return is_in_group
+    masks = data.limit_masks or {}
+    if masks and not rule.per:
+        return masks[check.group]
+    is_in_group: BoolArray = group_texts(data.group) == check.group
+    return is_in_group & masks[check.limit] if check.limit else is_in_group
 
 
 def _outcomes(

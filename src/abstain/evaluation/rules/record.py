@@ -182,9 +182,8 @@ class RuleChecks(NotebookDisplay):
 
     def _disparities_of(self, index: int) -> list[Disparity]:
         """Return the disparities of the rejection rate and the risk between groups."""
-        groups = self._checks_of(index)[1:]
-        has_limits = bool(self.rule.parts) and not self.rule.per
-        if has_limits:
+        groups = tuple(check for check in self._checks_of(index)[1:] if not check.limit)
+        if self.rule.limits and not self.rule.per:
             # Limits of classes are not compared, because classes differ in difficulty.
             groups = tuple(check for check in groups if check.group.startswith("group:"))
         is_generalized = self.rule.quantity == "generalized risk"
@@ -195,7 +194,7 @@ class RuleChecks(NotebookDisplay):
         """Return flat rows of the calibration data, the data sets and their groups.
 
         In the row of a group, `name` is the name of the data set, `subgroup` is the group, and
-        `role` is "group". The column `together` is the number of rows for which the intervals hold
+        `role` is "group". In the row of a limit of a group, `role` is "limit". The column `together` is the number of rows for which the intervals hold
         jointly. The row of the calibration data has no intervals. The threshold was chosen on these
         data, so their risks are optimistic. If the risks of unlabeled data were estimated, the rows
         also contain the estimates (see `abstain.shift.unlabeled_risk`).
@@ -241,7 +240,7 @@ class RuleChecks(NotebookDisplay):
         """Return the row of a check, with the columns of the rule and of the disparities."""
         columns = {
             **check.row(),
-            "role": "group" if check.group else "check",
+            "role": "limit" if check.limit else "group" if check.group else "check",
             "together": check.n_joint_verdicts,
             "note": check.note,
             **self._rule_columns(check.rule),
