@@ -54,6 +54,50 @@ def test_each_group_and_all_groups_are_broken_no_more_often_than_delta(method):
     assert pooled / SETS > 0.8
 
 
+def exceeds_a_limit(threshold, g):
+    """Whether the risk of a group, or of its harder half, is above its limit."""
+    if threshold is None:
+        return False
+    risk = HARDNESS[g] * (1 - threshold) ** 2 / 3
+    return risk > TARGET or 1.5 * risk > HARD_HALF_TARGET
+
+
+HARD_HALF_TARGET = 0.13
+
+
+def test_limits_in_each_group_are_exceeded_no_more_often_than_delta():
+    # Half of each group is harder, by a factor of 1.5 against 0.5, and its limit is the tighter one.
+    rng = np.random.default_rng(9)
+    each, alone, attained, jointly = np.zeros(3), np.zeros(3), np.zeros(3), 0
+    for _ in range(SETS):
+        group = rng.choice(3, 900, p=SHARES)
+        u, is_hard = rng.random(900), rng.random(900) < 0.5
+        loss = rng.random(900) < HARDNESS[group] * np.where(is_hard, 1.5, 0.5) * (1 - u) ** 2
+        limits = [Limit("overall", TARGET), Limit("label:hard", HARD_HALF_TARGET, is_hard)]
+        for joint in (False, True):
+            rule = fit_groups(
+                "learn_then_test", u, loss, NAMES[group], limits=limits, joint=joint, delta=DELTA
+            )
+            own = [rule.part(name) for name in NAMES]
+            exceeded = [exceeds_a_limit(part.threshold, g) for g, part in enumerate(own)]
+            if joint:
+                jointly += any(exceeded)
+            else:
+                each += exceeded
+                attained += [part.attainable for part in own]
+        one_limit = fit_groups(
+            "learn_then_test", u, loss, NAMES[group], max_risk=TARGET, delta=DELTA
+        )
+        alone += [
+            exceeds_a_limit(one_limit.part(name).threshold, g) for g, name in enumerate(NAMES)
+        ]
+    assert (each / SETS <= DELTA + slack(DELTA)).all()
+    assert jointly / SETS <= DELTA + slack(DELTA)
+    assert (attained > 0.2 * SETS).all()
+    # Without the limit of the harder half, it is exceeded in a group nearly always.
+    assert alone.max() / SETS > 0.8
+
+
 def test_several_limits_are_exceeded_no_more_often_than_delta_together():
     rng = np.random.default_rng(5)
     exceeded = attained = single = 0

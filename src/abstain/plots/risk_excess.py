@@ -160,8 +160,7 @@ class RiskExcessDisplay(Titled):
 
     def _axis_title(self) -> str:
         rule = self.checks.rule
-        if rule.parts and not rule.per:
-            # The rule has one threshold with several limits.
+        if rule.limits:
             return "Risk minus its limit"
         if rule.target is None or rule.quantity not in _AXIS_TITLES:
             return "No target"

@@ -219,12 +219,12 @@ def check_groups(
     Notes
     -----
     The total and its G groups require G + 1 tests. By the Bonferroni correction, each interval has
-    the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is wrong if it is "holds" although the target is
-    broken, or "broken" although the target holds. The intervals are exact for 0/1 losses without
-    weights. The probability of any wrong verdict is then at most 1 - level, for any dependence of
-    the groups. If the rule accepts no sample of a group, the worst verdict cannot be "holds". A
-    guarantee refers to the total, so it may hold in total and be broken in a group. The cost is one
-    pass over the data and one pass over each group.
+    the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is wrong
+    if it is "holds" although the target is broken, or "broken" although the target holds. The
+    intervals are exact for 0/1 losses without weights. The probability of any wrong verdict is then
+    at most 1 - level, for any dependence of the groups. If the rule accepts no sample of a group,
+    the worst verdict cannot be "holds". A guarantee refers to the total, so it may hold in total
+    and be broken in a group. The cost is one pass over the data and one pass over each group.
 
     References
     ----------
@@ -377,8 +377,8 @@ def _check_total_and_subsets(
     groups = []
     for subset in subsets:
         result = measure_rule(subset.rule, s.subset(subset.rows), name)
-        names = {"group": subset.group, "limit": subset.limit}
-        groups.append(replace(result, **names, n_joint_verdicts=n_verdicts))
+        result = replace(result, group=subset.group, limit=subset.limit)
+        groups.append(replace(result, n_joint_verdicts=n_verdicts))
     return (_with_worst_verdict(total, groups), *groups)
 
 

@@ -37,6 +37,8 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 DEFAULT_STARTS = (0.75, 0.5, 0.25)
 #: The method of the rule for each limit.
 METHOD: Final = "learn_then_test"
+#: Largest multiple of the number of samples that `find_n_required_for_limits` tries, and its step.
+_MAX_MULTIPLE, _STEP = 10.0, 0.01
 #: First words of the reason for a limit that could be certified without the other limits.
 CERTIFIABLE_ALONE: Final = "could be certified alone"
 
@@ -277,6 +279,14 @@ class _LimitTest:
         out: BoolArray = (counts > 0) & (p_values <= alpha)
         return out
 
+    def passes_at(self, index: IntArray, multiple: float, alpha: float) -> BoolArray:
+        """Return whether the limit is certified at tie groups if all counts are multiplied."""
+        counts = np.floor(self.count[index] * multiple).astype(np.int64)
+        failures = np.ceil(self.failures[index] * multiple)
+        p_values = binomial_p_value(np.maximum(counts, 1), failures, self.aim.target)
+        out: BoolArray = (counts > 0) & (p_values <= alpha)
+        return out
+
     def rule(self, group: int, threshold: float) -> DecisionRule:
         """Return the rule of this limit, with its results on the samples up to a tie group."""
         aim = self.aim
@@ -325,15 +335,22 @@ class _Walk:
 
     @classmethod
     def for_tests(
-        cls, s: Scored, tests: Sequence[_LimitTest], delta: float, coverages: tuple[float, ...]
+        cls,
+        s: Scored,
+        tests: Sequence[_LimitTest],
+        delta: float,
+        coverages: tuple[float, ...],
+        n: int | None = None,
     ) -> "_Walk":
+        """Return the starts for the samples, or for n samples."""
+        n = s.n_rows if n is None else n
         targets = [test.aim.target for test in tests if not test.is_generalized]
         if not targets:
             return cls(s, None, delta)
-        ranks = start_ranks(coverages, s.n_rows, min(targets), delta)
-        ranks = [rank for rank in ranks if rank <= s.n_rows]
+        ranks = start_ranks(coverages, n, min(targets), delta)
+        ranks = [rank for rank in ranks if rank <= n]
         smallest = max(min_count(target, delta) for target in targets)
-        return cls(s, ranks or [min(smallest, s.n_rows)], delta)
+        return cls(s, ranks or [min(smallest, n)], delta)
 
     @property
     def alpha(self) -> float:
@@ -350,6 +367,34 @@ class _Walk:
             last_group = int(next_failure(passes(self.alpha))[0]) - 1
             return WalkResult(last_group, ends_at_start=False)
         return longest_walk(self.s.groups, self.ranks, passes, self.delta)
+
+
+def find_n_required_for_limits(
+    samples: Scored, limits: Sequence[Limit], *, delta: float, starts: Sequence[float]
+) -> int | None:
+    """Return the number of samples at which further samples like these would certify the limits.
+
+    The counts of accepted samples and failures at each confidence are assumed to increase in
+    proportion to the number of samples. The losses must be 0 or 1, and the risks selective. None if
+    more than ten times the number of samples are needed.
+    """
+    no_target = RuleTarget(METHOD, 0.0)
+    tests = [
+        _LimitTest.from_limit(samples, limit, check_mask(limit, samples.n_rows), delta, no_target)
+        for limit in limits
+    ]
+    n_steps = int(np.log(_MAX_MULTIPLE) / np.log1p(_STEP))
+    multiples = (1 + _STEP) ** np.arange(1, n_steps + 1)
+    for n_required in map(int, np.ceil(samples.n_rows * multiples)):
+        walk = _Walk.for_tests(samples, tests, delta, check_starts(starts), n_required)
+        multiple = n_required / samples.n_rows
+        cumulative_count = samples.groups.cumulative_count * multiple
+        index = np.searchsorted(cumulative_count, walk.ranks or [], side="right") - 1
+        index = np.maximum(index, 0)
+        is_passed = [test.passes_at(index, multiple, walk.alpha) for test in tests]
+        if np.logical_and.reduce(is_passed).any():
+            return n_required
+    return None
 
 
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:

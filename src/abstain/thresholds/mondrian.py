@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.errors import InputError
+from abstain.errors import InputError, MissingInputError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds.catalogue import RULES, SEVERAL_RISKS_RULE, fit
@@ -176,14 +176,14 @@ def _fit_group(
     options: dict[str, Any],
 ) -> DecisionRule:
     """Return the rule of one group, which may have several limits."""
-    if limits is None or loss is None:
+    if limits is None:
         return fit(method, confidence, loss, **options)
+    if loss is None:
+        raise MissingInputError("several limits need `loss`; got None")
     return fit_limits(confidence, loss, limits, **options)
 
 
-def _check_group_rule(
-    method: str, options: dict[str, Any], limits: Sequence[Limit] | None
-) -> None:
+def _check_group_rule(method: str, options: dict[str, Any], limits: Sequence[Limit] | None) -> None:
     """Raise InputError for a rule without data, for weights, or for a rule without limits.
 
     The function removes the option `weight`.

@@ -319,24 +319,7 @@ class DecisionRule(NotebookDisplay):
         if not self.per:
             return DecisionRule(USER_THRESHOLD, self.threshold, reason=self.reason)
         template: DecisionRule = parts_with_target(self.parts)[0].rule
-        return template._without_data("the group is not in the calibration data")
-
-    def _without_data(self, reason: str) -> "DecisionRule":
-        """Return a copy of the rule without a threshold and without calibration results."""
-        if self.parts:
-            parts = (replace(p, rule=p.rule._without_data(reason)) for p in self.parts)
-            return self.from_parts(self.per, tuple(parts), joint=self.joint, delta=self.delta)
-        return replace(
-            self,
-            threshold=None,
-            bound=None,
-            n=0,
-            accepted=0,
-            failures=None if self.failures is None else 0,
-            coverage=None,
-            risk=None,
-            reason=reason,
-        )
+        return _without_data(template, "the group is not in the calibration data")
 
     def groups_of(self, predictions: Predictions) -> Array:
         """Return the name of the group that selects the threshold of each sample.
@@ -565,3 +548,21 @@ class DecisionRule(NotebookDisplay):
     def __str__(self) -> str:
         """Describe the rule or each of its parts in a sentence."""
         return describe_rule(self)
+
+
+def _without_data(rule: DecisionRule, reason: str) -> DecisionRule:
+    """Return a copy of a rule without a threshold and without calibration results."""
+    if rule.parts:
+        parts = (RulePart(part.name, _without_data(part.rule, reason)) for part in rule.parts)
+        return rule.from_parts(rule.per, tuple(parts), joint=rule.joint, delta=rule.delta)
+    return replace(
+        rule,
+        threshold=None,
+        bound=None,
+        n=0,
+        accepted=0,
+        failures=None if rule.failures is None else 0,
+        coverage=None,
+        risk=None,
+        reason=reason,
+    )

@@ -92,7 +92,8 @@ def check_rule(
         also a `RuleCheck` for each group. The verdict of a data set is "holds" only if the verdict
         of every group is "holds". If the rule has one threshold per group, each group is compared
         with the threshold and the target of this group. If the rule has several limits, each limit
-        is checked separately, in each group that has its own threshold. The method `disparities` compares the groups.
+        is checked separately, in each group that has its own threshold. The method `disparities`
+        compares the groups.
 
     Raises
     ------
@@ -199,8 +200,8 @@ def _prepare_calibration(
 ) -> RuleData:
     """Return the calibration data with their groups, and with confidences on the rule's scale."""
     data = convert_to_rule_scale(rule, data, scale)
-    has_groups = bool(rule.per) and isinstance(source, Predictions)
-    return add_rule_groups(rule, data, source) if has_groups else data
+    has_parts = bool(rule.parts) and isinstance(source, Predictions)
+    return add_rule_groups(rule, data, source) if has_parts else data
 
 
 def _calibration_curves(

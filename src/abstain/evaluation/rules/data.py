@@ -16,7 +16,7 @@ from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.evaluation.inputs import read_source
-from abstain.evaluation.rules.subsets import limit_masks
+from abstain.evaluation.rules.subsets import GROUP, limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import PREDICTION
@@ -114,13 +114,14 @@ def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleD
         threshold_group = rule.groups_of(source)
     except MissingInputError as error:
         raise MissingInputError(f"{data.name}: {error}") from error
-    # A rule with one threshold per predicted class can still be checked by group.
+    limit_names = [part.name for part in rule.limits]
+    # A rule with one threshold per predicted class can still be checked by group, unless its limits
+    # refer to the groups.
     has_other_groups = rule.per == PREDICTION and data.group is not None
-    group = data.group if has_other_groups else threshold_group
-    limits = limit_masks((part.name for part in rule.limits), source)
-    return replace(
-        data, threshold_group=threshold_group, group=group, limit_masks=limits or None
-    )
+    has_group_limits = any(name.startswith(f"{GROUP}:") for name in limit_names)
+    group = data.group if has_other_groups and not has_group_limits else threshold_group
+    limits = limit_masks(limit_names, source)
+    return replace(data, threshold_group=threshold_group, group=group, limit_masks=limits or None)
 
 
 def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:

@@ -142,7 +142,8 @@ def _unchecked_limits(rule: DecisionRule, checks: Sequence[RuleCheck]) -> list[s
     checked = {check.subgroup for check in checks}
     if not rule.per:
         return [name for name in names if name not in checked]
-    groups = [check for check in checks if check.group and not check.limit and check.rule.parts]
+    # If the data are checked in other groups, the rule of a check is not that of a group.
+    groups = [check for check in checks if not check.limit and not check.rule.per]
     subgroups = [replace(check, limit=name).subgroup for check in groups for name in names]
     return [name for name in subgroups if name not in checked]
 

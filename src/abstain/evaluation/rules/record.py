@@ -194,10 +194,11 @@ class RuleChecks(NotebookDisplay):
         """Return flat rows of the calibration data, the data sets and their groups.
 
         In the row of a group, `name` is the name of the data set, `subgroup` is the group, and
-        `role` is "group". In the row of a limit of a group, `role` is "limit". The column `together` is the number of rows for which the intervals hold
-        jointly. The row of the calibration data has no intervals. The threshold was chosen on these
-        data, so their risks are optimistic. If the risks of unlabeled data were estimated, the rows
-        also contain the estimates (see `abstain.shift.unlabeled_risk`).
+        `role` is "group". In the row of a limit of a group, `role` is "limit". The column
+        `together` is the number of rows for which the intervals hold jointly. The row of the
+        calibration data has no intervals. The threshold was chosen on these data, so their risks
+        are optimistic. If the risks of unlabeled data were estimated, the rows also contain the
+        estimates (see `abstain.shift.unlabeled_risk`).
         """
         split_columns = dict.fromkeys(column for split in self.splits for column, _ in split)
         empty_split = dict.fromkeys(split_columns, "")

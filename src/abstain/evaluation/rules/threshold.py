@@ -17,7 +17,13 @@ from abstain.evaluation.rules.data import (
     score_data,
     set_scale,
 )
-from abstain.evaluation.rules.subsets import GROUP, OVERALL, resolve_groups, resolve_limits
+from abstain.evaluation.rules.subsets import (
+    GROUP,
+    LABEL,
+    OVERALL,
+    resolve_groups,
+    resolve_limits,
+)
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, Limit, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
@@ -73,12 +79,12 @@ def set_threshold(
         guarantee holds separately. The argument requires `per`.
     limits : mapping from str to float, optional
         Several limits on the risk that the threshold must respect. The limits hold jointly with
-        probability 1 - delta. With `per`, they hold in each group. The key "overall" limits the risk of all samples. The keys "group",
-        "prediction" and "label" limit the risk of each group, predicted class or true class. A key
-        such as "label:cat" limits the risk of a single class. The risk of a true class counts its
-        false negatives. `max_risk` is the limit "overall", and ``risk="generalized"`` selects the
-        generalized risk. See `abstain.thresholds.several_risks`. If a group has no calibration
-        samples of a limit, it has no threshold.
+        probability 1 - delta. With `per`, they hold jointly in each group. The key "overall" limits
+        the risk of all samples. The keys "group", "prediction" and "label" limit the risk of each
+        group, predicted class or true class. A key such as "label:cat" limits the risk of a single
+        class. The risk of a true class counts its false negatives. `max_risk` is the limit
+        "overall", and ``risk="generalized"`` selects the generalized risk. If a group has no
+        calibration samples of a limit, it has no threshold. See `abstain.thresholds.several_risks`.
     **options
         Options of the rule, such as ``max_risk=0.05``. The default of ``delta`` is 0.05.
 
@@ -171,7 +177,8 @@ def _resolve_method(
         return method or default_rule(options)
     if method not in {None, SEVERAL_RISKS_RULE}:
         raise InputError(
-            f"{format_option('limits')} supports only the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
+            f"{format_option('limits')} supports only the method {SEVERAL_RISKS_RULE!r}; got "
+            f"{method!r}"
         )
     return SEVERAL_RISKS_RULE
 
@@ -193,13 +200,7 @@ def _resolve_limits(
     limits: Mapping[str, float], predictions: Predictions, options: dict[str, Any], per: object
 ) -> list[Limit]:
     """Return the limits of a rule, and remove the options that define them."""
-    is_per_prediction = isinstance(per, str) and per == PREDICTION
-    same_as_per = PREDICTION if is_per_prediction else GROUP
-    if per is not None and any(name.partition(":")[0] == same_as_per for name in limits):
-        raise InputError(
-            f"with {format_option('per')}, every limit applies in each group: replace the limit "
-            f"{same_as_per!r} by {OVERALL!r} ({format_option('max_risk')})"
-        )
+    _check_limits_per_group(limits, per)
     check_no_weights(options.pop("weight", None), method="several risks")
     resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
     unsupported = sorted(options.keys() - {"delta", "starts", "ratio"})
@@ -210,6 +211,23 @@ def _resolve_limits(
             f"{format_option(unsupported[0])}"
         )
     return resolved
+
+
+def _check_limits_per_group(limits: Mapping[str, float], per: object) -> None:
+    """Raise InputError for limits that make no sense within the groups of `per`."""
+    is_per_prediction = isinstance(per, str) and per == PREDICTION
+    same_as_per = PREDICTION if is_per_prediction else GROUP
+    kinds = {name.partition(":")[0] for name in limits}
+    if per is not None and same_as_per in kinds:
+        raise InputError(
+            f"with {format_option('per')}, every limit applies in each group: replace the limit "
+            f"{same_as_per!r} by {OVERALL!r} ({format_option('max_risk')})"
+        )
+    if is_per_prediction and LABEL in kinds:
+        raise InputError(
+            f"among the samples of a predicted class, every answer to another true class is wrong: "
+            f"drop the limit {LABEL!r}, or choose another {format_option('per')}"
+        )
 
 
 def _convert_from_probability(rule: DecisionRule, score: ConfidenceScore) -> DecisionRule:

@@ -16,6 +16,7 @@ from abstain.report.subjects.rule.overview import (
     all_samples_table,
     answers_table,
     calibration_table,
+    count_groups,
     is_review_on_first_screen,
     key_numbers,
     overview_blocks,
@@ -90,7 +91,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
 
 def _row_names(checks: RuleChecks) -> list[str]:
     """Return the names of the groups, or the names of the data sets without groups."""
-    groups = [check.group for group in checks.groups for check in group]
+    groups = [check.limit or check.group for group in checks.groups for check in group]
     return groups or [check.name for check in checks.checks]
 
 
@@ -112,7 +113,7 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     """Yield the sections with the details, starting with remedies for missing thresholds."""
     rule = checks.rule
     yield from remedies_section(checks)
-    n_groups = max(map(len, checks.groups), default=0)
+    n_groups = count_groups(checks)
     if (n_groups and len(checks) > 1) or n_groups > MAX_GROUPS:
         table = replace(answers_table(checks), title="Answers of all groups")
         yield doc.Section("answers", "Answers", (table,))

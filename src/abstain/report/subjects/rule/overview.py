@@ -3,17 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.conditions import AnswerCondition
 from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
+from abstain.evaluation.rules.subsets import OVERALL
 from abstain.inference.intervals import Interval
 from abstain.plots import DecisionRuleDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count, format_interval, format_value
 from abstain.report.subjects.rule.sentences import (
+    format_limit_name,
     format_target,
     group_name,
     verdict_span,
@@ -162,11 +164,16 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         yield answers_table(checks, totals_only=True)
     else:
         yield answers_table(checks, max_groups=MAX_GROUPS)
-        n_omitted = len(checks.groups[0]) - MAX_GROUPS if has_groups else 0
+        n_omitted = count_groups(checks) - MAX_GROUPS
         if n_omitted > 0:
             text = f"{format_count(n_omitted)} groups with a lower excess are omitted. All are in "
             yield doc.SeeAlso(text, "the files of --out.", ".frame().", role="summary")
     yield doc.Prose(interval_note(checks), "notes")
+
+
+def count_groups(checks: RuleChecks) -> int:
+    """Return the largest number of groups of a data set."""
+    return max((len({check.group for check in groups}) for groups in checks.groups), default=0)
 
 
 def interval_note(checks: RuleChecks) -> str:
@@ -190,18 +197,20 @@ def answers_table(
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
     """
     has_groups = any(checks.groups) and not totals_only
+    has_limits = bool(checks.rule.limits) and has_groups
     has_conditions = bool(checks.rule.per) and has_groups
     outcomes = checks.all_outcomes()
     has_classes = any(outcome.classes for outcome in outcomes)
     name = "Data"
     if has_groups:
-        name = "Limit for" if _has_limits(checks.rule) else _group_header(checks.rule)
+        name = _group_header(checks.rule)
     columns = [
         doc.Column(name, "name"),
         *([doc.Column("Answer if")] if has_conditions else []),
         doc.number_column("Answered"),
         *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
-        doc.Column(_target_label(checks)),
+        *([doc.number_column("Limit")] if has_limits else []),
+        doc.Column(_result_label(checks)),
     ]
     if has_classes:
         columns += [
@@ -212,17 +221,16 @@ def answers_table(
         ]
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        cells: list[doc.Cell] = [check.group or _TOTAL if has_groups else check.name]
+        cells: list[doc.Cell] = [_row_name(check) if has_groups else check.name]
         if has_conditions:
-            condition = checks.condition_of(check.group)
-            cells.append("" if condition is None else _condition_text(condition))
+            cells.append(_condition_cell(checks, check))
         n_columns = len(columns) - len(cells)
-        return [*cells, *_answer_cells(check, outcome, n_columns=n_columns)]
+        return [*cells, *_answer_cells(check, outcome, n_columns, has_limit=has_limits)]
 
     groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
     subject = "on other data"
     if has_groups:
-        subject = "per limit" if _has_limits(checks.rule) else f"per {name.lower()}"
+        subject = "per limit" if name == _LIMIT_HEADER else f"per {name.lower()}"
     return doc.Table(
         tuple(columns),
         groups,
@@ -249,8 +257,10 @@ def _row_groups(
     groups = []
     for index, check in enumerate(checks.checks):
         total, *parts = checks.results_of(index)
-        rows = [doc.Row(tuple(cells_of(*part))) for part in _keep_worst(parts, max_groups)]
-        rows.append(doc.Row(tuple(cells_of(*total)), "marked"))
+        rows = [
+            doc.Row(tuple(cells_of(*part)), _row_kind(part[0]))
+            for part in (*_keep_worst(parts, max_groups), total)
+        ]
         groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
     return tuple(groups)
 
@@ -258,33 +268,51 @@ def _row_groups(
 def _keep_worst(
     parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
 ) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bounds of the excess, sorted by name."""
-    if max_groups is None or len(parts) <= max_groups:
+    """Return the groups with the largest lower bounds of the excess, sorted by name.
+
+    The severity of a group is the largest excess of the group and its limits.
+    """
+    severity: dict[str, float] = {}
+    for check, _ in parts:
+        low = check.excess_interval.low
+        low = -math.inf if math.isnan(low) else low
+        severity[check.group] = max(severity.get(check.group, -math.inf), low)
+    if max_groups is None or len(severity) <= max_groups:
         return parts
+    worst = sorted(severity, key=lambda group: severity[group], reverse=True)[:max_groups]
+    return [part for part in parts if part[0].group in worst]
 
-    def severity(i: int) -> float:
-        low = parts[i][0].excess_interval.low
-        return -math.inf if math.isnan(low) else low
 
-    worst = sorted(range(len(parts)), key=severity, reverse=True)[:max_groups]
-    return [parts[i] for i in sorted(worst)]
+_LIMIT_HEADER: Final = "Limit for"
+#: Group and limit of the check of all samples.
+_ALL_SAMPLES: Final = ("", "")
 
 
 def _group_header(rule: DecisionRule) -> str:
+    if rule.limits and not rule.per:
+        return _LIMIT_HEADER
     return group_name(rule).capitalize() or "Group"
 
 
-def _has_limits(rule: DecisionRule) -> bool:
-    return bool(rule.parts) and not rule.per
+def _row_name(check: RuleCheck) -> str:
+    return format_limit_name(check.limit) or check.group or _TOTAL
+
+
+def _row_kind(check: RuleCheck) -> Literal["", "marked", "group"]:
+    """Return the kind of a row: the total, a group, or, indented, a limit of a group."""
+    if check.limit:
+        return "group"
+    return "" if check.group else "marked"
 
 
 def _risk_label(checks: RuleChecks) -> str:
     return "Wrong answers" if checks.is_binary else "Mean loss"
 
 
-def _target_label(checks: RuleChecks) -> str:
+def _result_label(checks: RuleChecks) -> str:
+    """Return the header of the results, with the target if it is the target of all rows."""
     rule = checks.rule
-    if rule.target is None or rule.quantity in {"", "cost"}:
+    if rule.limits or rule.target is None or rule.quantity in {"", "cost"}:
         return "Result"
     noun = "Target" if rule.quantity == "coverage" else "Limit"
     suffix = " of all" if rule.quantity == "generalized risk" else ""
@@ -313,13 +341,15 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
 
 
 def _answer_cells(
-    check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
+    check: RuleCheck, outcome: AnswerOutcomes | None, n_columns: int, *, has_limit: bool = False
 ) -> list[doc.Cell]:
     """Return the answers, errors and verdict of a group or data set as cells."""
     cells: list[doc.Cell] = [_answered_cell(check)]
-    has_risk_column = n_columns > 2
+    has_risk_column = n_columns > 2 + has_limit
     if has_risk_column:
         cells.append(_risk_cell(check, outcome))
+    if has_limit:
+        cells.append(_limit_text(check.rule))
     # The verdict of a data set is the worst verdict of its groups. The row shows the verdict of the
     # total.
     verdict = check.excess_verdict or check.verdict
@@ -333,6 +363,16 @@ def _answer_cells(
             _error_cell(classes.false_positives.count, classes.specificity),
         ]
     return [*cells, *[None] * (n_columns - len(cells))]
+
+
+def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
+    """Return the condition of a group, which is not repeated in the rows of its limits."""
+    condition = None if check.limit else checks.condition_of(check.group)
+    return "" if condition is None else _condition_text(condition)
+
+
+def _limit_text(rule: DecisionRule) -> str:
+    return "-" if rule.target is None else format_percent(round(rule.target, 6))
 
 
 def _answered_cell(check: RuleCheck) -> doc.Number:
@@ -376,30 +416,33 @@ def _error_cell(count: int, share: Share) -> doc.Number | None:
 
 def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     """Return a table with a row for each group and with columns for each data set."""
-    names = list(dict.fromkeys(check.group for group in checks.groups for check in group))
+    checked = {(c.group, c.limit): c for group in checks.groups for c in group}
     rule = checks.rule
     columns = [doc.Column(_group_header(rule), "name")]
     column_groups: list[tuple[doc.Label | str, int]] = []
-    if rule.per:
-        columns.append(doc.Column("Answer if"))
-        column_groups.append(("Rule", 1))
+    columns += [doc.Column("Answer if")] if rule.per else []
+    columns += [doc.number_column("Limit")] if rule.limits else []
+    if len(columns) > 1:
+        column_groups.append(("Rule", len(columns) - 1))
     for check in checks.checks:
         columns += [
             doc.number_column("Answered"),
             doc.number_column(_risk_label(checks)),
-            doc.Column(_target_label(checks)),
+            doc.Column(_result_label(checks)),
         ]
         column_groups.append((check.name, 3))
     rows = []
-    for name in [*names, ""]:
-        cells: list[doc.Cell] = [name or _TOTAL]
+    for subset, first_check in [*checked.items(), (_ALL_SAMPLES, checks.checks[0])]:
+        cells: list[doc.Cell] = [_row_name(first_check)]
         if rule.per:
-            condition = checks.condition_of(name)
-            cells.append("" if condition is None else _condition_text(condition))
+            cells.append(_condition_cell(checks, first_check))
+        if rule.limits:
+            cells.append(_limit_text(first_check.rule))
         for index in range(len(checks)):
-            result = next((r for r in checks.results_of(index) if r[0].group == name), None)
+            results = checks.results_of(index)
+            result = next((r for r in results if (r[0].group, r[0].limit) == subset), None)
             cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
-        rows.append(doc.Row(tuple(cells), "" if name else "marked"))
+        rows.append(doc.Row(tuple(cells), _row_kind(first_check)))
     return doc.Table(
         tuple(columns),
         doc.single_group(rows),
@@ -434,7 +477,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         """Return the error counts of a group or data set as cells."""
-        name = check.group or _TOTAL if has_groups else check.name
+        name = _row_name(check) if has_groups else check.name
         cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
         if outcome is None:
             return [*cells, *[None] * (len(columns) - 2)]
@@ -477,17 +520,27 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
     """Return the threshold and the calibration results of each group or limit."""
     rule = checks.rule
     columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
-    columns.append(doc.Column("Answer if") if rule.per else doc.number_column("Limit"))
+    columns += [doc.Column("Answer if")] if rule.per else []
+    columns += [doc.number_column("Limit")] if rule.limits else []
     columns += [
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Answered"),
         doc.number_column("Wrong answers" if checks.is_binary else "Mean loss"),
-        doc.number_column("Certified bound"),
+        # The certified bound of a rule with several limits is the limit.
+        *([] if rule.limits else [doc.number_column("Certified bound")]),
         doc.Column("Delta", "number", detail_level="column"),
     ]
+    rows = []
+    for part in rule.parts:
+        rows.append(doc.Row(tuple(_calibration_cells(checks, part))))
+        rows += [
+            doc.Row(tuple(_calibration_cells(checks, limit, is_limit=True)), "group")
+            for limit in part.rule.parts
+            if limit.name != OVERALL
+        ]
     return doc.Table(
         tuple(columns),
-        doc.single_group(_calibration_cells(checks, part) for part in rule.parts),
+        doc.single_group(rows),
         title="Thresholds of the groups" if rule.per else "Limits",
         caption=(
             doc.Span("Thresholds on the calibration data" if rule.per else "Limits", "strong"),
@@ -506,16 +559,20 @@ def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             yield doc.Prose(f"{part.name}: {part.rule.reason}.", "notes")
 
 
-def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
-    """Return the condition and the calibration results of a group or limit."""
+def _calibration_cells(
+    checks: RuleChecks, part: RulePart, *, is_limit: bool = False
+) -> list[doc.Cell]:
+    """Return the condition and the calibration results of a group, or of a limit."""
     rule = part.rule
+    cells: list[doc.Cell] = [format_limit_name(part.name) if is_limit else part.name]
     if checks.rule.per:
-        condition = checks.condition_of(part.name)
-        limit: doc.Cell = "" if condition is None else _condition_text(condition)
-        if not rule.attainable:
-            limit = doc.Span("no threshold", "open", tooltip=rule.reason)
-    else:
-        limit = "-" if rule.target is None else f"{rule.target:g}"
+        condition = None if is_limit else checks.condition_of(part.name)
+        cell: doc.Cell = "" if condition is None else _condition_text(condition)
+        if not (rule.attainable or is_limit):
+            cell = doc.Span("no threshold", "open", tooltip=rule.reason)
+        cells.append(cell)
+    if checks.rule.limits:
+        cells.append(_limit_text(rule))
     risk = None
     if rule.risk is not None:
         is_share = checks.is_binary and rule.failures is not None
@@ -532,12 +589,12 @@ def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
             rule.coverage,
             display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
         )
+    bound = "none" if rule.bound is None else format_percent(round(rule.bound, 6))
     return [
-        part.name,
-        limit,
+        *cells,
         doc.Number(rule.n, number_format="count"),
         answered,
         risk,
-        "none" if rule.bound is None else format_percent(round(rule.bound, 6)),
+        *([] if checks.rule.limits else [bound]),
         None if rule.delta is None else f"{rule.delta:.3g}",
     ]

@@ -1,6 +1,7 @@
 """Options that lead to a threshold for the groups without a threshold."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.remedies import AlternativeRule, Remedies
@@ -9,6 +10,11 @@ from abstain.report import document as doc
 from abstain.report.formatting import format_count
 from abstain.report.subjects.rule.sentences import format_target, group_name, rule_title
 from abstain.thresholds.start_tests import StartTest
+
+_SIMILAR_SAMPLES: Final = (
+    "There are {n} samples now. The limits can be certified if further samples have the "
+    "confidences and error rates of these."
+)
 
 
 def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
@@ -77,6 +83,12 @@ def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
         )
         change = f"{format_count(remedies.n_more)} more calibration samples"
         yield [change, "depends on the new samples", condition]
+    elif remedies.n_more is not None:
+        yield [
+            f"about {format_count(remedies.n_more)} more calibration samples",
+            "depends on the new samples",
+            _SIMILAR_SAMPLES.format(n=format_count(remedies.rule.n)),
+        ]
     for alternative in remedies.alternatives:
         yield [_change(alternative, remedies), alternative.condition.text, _counts(alternative)]
 
@@ -96,6 +108,18 @@ def _observed(test: StartTest, remedies: Remedies) -> str:
 
 
 def _change(alternative: AlternativeRule, remedies: Remedies) -> str:
+    delta = f"delta {alternative.rule.delta:g}"
+    if alternative.starts:
+        starts = " and ".join(format_percent(start) for start in alternative.starts)
+        return f"Start at a coverage of {starts} (--starts), {delta}"
+    if alternative.rule.parts:
+        old_targets = {part.name: part.rule.target for part in remedies.rule.parts}
+        changes = [
+            f"{part.name} {format_target(part.rule)} instead of {format_percent(old_target)}"
+            for part in alternative.rule.parts
+            if (old_target := old_targets[part.name]) is not None and part.rule.target != old_target
+        ]
+        return f"Limit {', '.join(changes)}, {delta}"
     limit = format_target(alternative.rule)
     if alternative.rule.method != remedies.rule.method:
         return f"{rule_title(alternative.rule)}, limit {limit}, delta {alternative.rule.delta:g}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.evaluation.rules.subsets import OVERALL
 from abstain.inference.intervals import Interval
 from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span, define_terms
@@ -150,7 +151,7 @@ def _group_sentences(checks: RuleChecks) -> Iterator[str]:
     for check in checks.all_checks():
         verdict = check.verdict if check.group else check.excess_verdict or check.verdict
         undecided = "cannot tell" if verdict == "nothing accepted" else verdict
-        names.setdefault(undecided, []).append(check.group or _OVERALL)
+        names.setdefault(undecided, []).append(check.subgroup or OVERALL)
     noun = "limit" if checks.rule.quantity != "coverage" else "target"
     clauses = []
     for verdict, beginning in (
@@ -160,15 +161,11 @@ def _group_sentences(checks: RuleChecks) -> Iterator[str]:
     ):
         if verdict not in names:
             continue
-        groups = [name for name in names[verdict] if name != _OVERALL]
-        scopes = [_OVERALL] if _OVERALL in names[verdict] else []
+        groups = [name for name in names[verdict] if name != OVERALL]
+        scopes = [OVERALL] if OVERALL in names[verdict] else []
         scopes += [f"for {_join_names(groups)}"] if groups else []
         clauses.append(f"{beginning} {' and '.join(scopes)}.")
     yield from clauses
-
-
-#: Name of the total in a sentence.
-_OVERALL: Final = "overall"
 
 
 def format_target(rule: DecisionRule) -> str:
@@ -203,17 +200,17 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     population_clause = f"for {rule.population or 'new data like the calibration data'}"
     probability = format_percent(round(1 - (rule.delta or 0.0), 10))
     if not rule.per:
-        limits = []
-        for part in rule.parts:
-            if part.rule.guarantee == "none":
-                continue
-            limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
-            is_overall = part.name == "overall"
-            limits.append(limit if is_overall else f"for {part.name.replace(':', ' ')}, {limit}")
-        remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
         return (
             f"Joint guarantee {population_clause}, with a probability of at least {probability} "
-            f"over calibration sets: {'; '.join(limits[:_MAX_NAMES])}{remaining}."
+            f"over calibration sets: {_limits_clause(rule, binary=binary)}."
+        )
+    if rule.limits:
+        scope = "" if rule.joint else " in each group"
+        also_joint = " and all groups" if rule.joint else ""
+        return (
+            f"Guarantee for each group with a threshold, {population_clause}: "
+            f"{_limits_clause(rule, binary=binary)}. All limits{also_joint} hold jointly{scope} "
+            f"with a probability of at least {probability} over calibration sets."
         )
     target = target_clause(rule.guarantee, rule.target or 0.0, binary=binary)
     if rule.in_expectation:
@@ -226,6 +223,25 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
         f"Guarantee for each group with a threshold: {target}, {population_clause}. It holds with "
         f"a probability of at least {probability} over calibration sets, {scope}."
     )
+
+
+def format_limit_name(name: str) -> str:
+    """Return the name of a limit in words, such as "label cat"."""
+    return name.replace(":", " ", 1)
+
+
+def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
+    """Return the limits of a threshold, or of the threshold of each group, as clauses."""
+    limits = []
+    for part in rule.limits:
+        if part.rule.guarantee == "none":
+            continue
+        limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
+        limits.append(
+            limit if part.name == OVERALL else f"for {format_limit_name(part.name)}, {limit}"
+        )
+    remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
+    return f"{'; '.join(limits[:_MAX_NAMES])}{remaining}"
 
 
 def _unattainable_parts(rule: DecisionRule) -> list[str]:
@@ -458,8 +474,8 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     yield "Rule", rule_title(rule)
     quantity = f"{rule.quantity}: " if rule.quantity else ""
     target = "none" if rule.target is None else f"{quantity}{rule.target:g}"
-    if rule.parts and not rule.per:
-        limits = [f"{p.name} {p.rule.target:g}" for p in rule.parts if p.rule.target is not None]
+    if rule.limits:
+        limits = [f"{p.name} {p.rule.target:g}" for p in rule.limits if p.rule.target is not None]
         target = ", ".join(limits[:_MAX_NAMES]) + ", ..." * (len(limits) > _MAX_NAMES)
     yield "Target", target
     yield "Guarantee", _guarantee_text(rule)
