@@ -181,9 +181,10 @@ def test_remedies_for_several_limits_give_a_threshold():
         )  # fmt: skip
         assert again == alternative.rule
         assert alternative.condition.group == "south"
-    # Other starts than the default: the test of the rule is unknown, so nothing is proposed.
+    # Other starts than the default: the tests of the rule are unknown, so nothing is proposed.
     other = set_threshold(data, per="group", starts=(0.9,), **options)
-    assert not check_rule(other, {}, calibration=data).remedies
+    assert not other.part("south").attainable
+    assert {r.group for r in check_rule(other, {}, calibration=data).remedies} == {"tiny"}
 
 
 def test_small_and_unseen_groups_are_named_and_counted():

@@ -70,9 +70,9 @@ def test_limits_in_each_group_are_exceeded_no_more_often_than_delta():
     rng = np.random.default_rng(9)
     each, alone, attained, jointly = np.zeros(3), np.zeros(3), np.zeros(3), 0
     for _ in range(SETS):
-        group = rng.choice(3, 900, p=SHARES)
-        u, is_hard = rng.random(900), rng.random(900) < 0.5
-        loss = rng.random(900) < HARDNESS[group] * np.where(is_hard, 1.5, 0.5) * (1 - u) ** 2
+        group = rng.choice(3, 1500, p=SHARES)
+        u, is_hard = rng.random(1500), rng.random(1500) < 0.5
+        loss = rng.random(1500) < HARDNESS[group] * np.where(is_hard, 1.5, 0.5) * (1 - u) ** 2
         limits = [Limit("overall", TARGET), Limit("label:hard", HARD_HALF_TARGET, is_hard)]
         for joint in (False, True):
             rule = fit_groups(

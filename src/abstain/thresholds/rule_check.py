@@ -244,7 +244,7 @@ class RuleCheck:
     verdict: Verdict
     group: str = ""
     limit: str = ""
-    excess_verdict: str = ""
+    excess_verdict: Verdict | Literal[""] = ""
     n_joint_verdicts: int = 1
     load: LoadCheck | None = None
 
@@ -427,9 +427,10 @@ def decide_verdict(excess_interval: Interval) -> Verdict:
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of the verdicts "broken", "cannot tell" and "holds"."""
+    """Return the worst of the verdicts, or "no target" if none refers to a target."""
     worst_first: tuple[Verdict, ...] = ("broken", "cannot tell", "holds")
-    return min((v for v in verdicts if v in worst_first), key=worst_first.index)
+    decisive = (v for v in verdicts if v in worst_first)
+    return min(decisive, key=worst_first.index, default="no target")
 
 
 def _with_interval(name: str, value: float, interval: Interval) -> dict[str, float]:

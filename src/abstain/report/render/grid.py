@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from abstain.plots.formatting import escape_control_characters
@@ -160,8 +160,11 @@ def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
 def _key_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
     """Return the first columns that identify a row, or all columns before the numbers."""
     # A row of kind "group" belongs to the row above that is not of this kind.
-    parents = accumulate(table.rows, lambda parent, row: parent if row.kind == "group" else row)
-    parent_names = [str(parent.cells[columns[0]]) for parent in parents]
+    parent_names: list[str] = []
+    for row in table.rows:
+        belongs_to_previous = row.kind == "group" and parent_names
+        name = parent_names[-1] if belongs_to_previous else str(row.cells[columns[0]])
+        parent_names.append(name)
     for n_columns in range(1, min(_MAX_KEY_COLUMNS, len(columns) - 1) + 1):
         keys = {
             (name, *(str(row.cells[i]) for i in columns[:n_columns]))

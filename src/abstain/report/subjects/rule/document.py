@@ -114,8 +114,9 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     rule = checks.rule
     yield from remedies_section(checks)
     n_groups = count_groups(checks)
-    if (n_groups and len(checks) > 1) or n_groups > MAX_GROUPS:
-        table = replace(answers_table(checks), title="Answers of all groups")
+    if n_groups and (len(checks) > 1 or n_groups > MAX_GROUPS or rule.limits):
+        title = "Answers of all groups" if rule.per or not rule.limits else "Answers"
+        table = replace(answers_table(checks), title=title)
         yield doc.Section("answers", "Answers", (table,))
     if all_samples := all_samples_table(checks):
         yield doc.Section("all-samples", "All samples", (all_samples,))

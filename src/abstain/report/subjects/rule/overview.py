@@ -163,7 +163,17 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         # With many data sets, only the details contain all groups.
         yield answers_table(checks, totals_only=True)
     else:
-        yield answers_table(checks, max_groups=MAX_GROUPS)
+        answers = answers_table(checks, max_groups=MAX_GROUPS, shows_classes=False)
+        if not _has_classes(checks):
+            yield answers
+        else:
+            # The table with all columns is wider than 80 characters, and with limits, wider than
+            # its column of a page.
+            yield replace(answers, role="summary")
+            yield _class_table(checks, MAX_GROUPS)
+            has_limits = bool(checks.rule.limits)
+            page_table = answers if has_limits else answers_table(checks, max_groups=MAX_GROUPS)
+            yield replace(page_table, role="detail")
         n_omitted = count_groups(checks) - MAX_GROUPS
         if n_omitted > 0:
             text = f"{format_count(n_omitted)} groups with a lower excess are omitted. All are in "
@@ -190,17 +200,22 @@ def interval_note(checks: RuleChecks) -> str:
 
 
 def answers_table(
-    checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
+    checks: RuleChecks,
+    *,
+    totals_only: bool = False,
+    max_groups: int | None = None,
+    shows_classes: bool = True,
 ) -> doc.Table:
     """Return the results among the answers, with a row for each group or each data set.
 
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
+    The columns of the positive class are only included if `shows_classes` is true.
     """
     has_groups = any(checks.groups) and not totals_only
     has_limits = bool(checks.rule.limits) and has_groups
     has_conditions = bool(checks.rule.per) and has_groups
-    outcomes = checks.all_outcomes()
-    has_classes = any(outcome.classes for outcome in outcomes)
+    has_risk = bool(checks.all_outcomes()) or not checks.is_binary
+    shows_classes = shows_classes and _has_classes(checks)
     name = "Data"
     if has_groups:
         name = _group_header(checks.rule)
@@ -208,24 +223,22 @@ def answers_table(
         doc.Column(name, "name"),
         *([doc.Column("Answer if")] if has_conditions else []),
         doc.number_column("Answered"),
-        *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
+        *([doc.number_column(_risk_label(checks))] if has_risk else []),
         *([doc.number_column("Limit")] if has_limits else []),
-        doc.Column(_result_label(checks)),
+        doc.Column("Result" if has_limits else _target_label(checks)),
+        *(_class_columns() if shows_classes else []),
     ]
-    if has_classes:
-        columns += [
-            doc.number_column("Sensitivity"),
-            doc.number_column("Specificity"),
-            doc.number_column(doc.Label("False neg.")),
-            doc.number_column(doc.Label("False pos.")),
-        ]
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        cells: list[doc.Cell] = [_row_name(check) if has_groups else check.name]
-        if has_conditions:
-            cells.append(_condition_cell(checks, check))
-        n_columns = len(columns) - len(cells)
-        return [*cells, *_answer_cells(check, outcome, n_columns, has_limit=has_limits)]
+        return [
+            _row_name(check) if has_groups else check.name,
+            *([_condition_cell(checks, check)] if has_conditions else []),
+            _answered_cell(check),
+            *([_risk_cell(check, outcome)] if has_risk else []),
+            *([_limit_text(check.rule)] if has_limits else []),
+            _verdict_cell(check),
+            *(_class_cells(outcome) if shows_classes else []),
+        ]
 
     groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
     subject = "on other data"
@@ -243,6 +256,49 @@ def answers_table(
     )
 
 
+def _has_classes(checks: RuleChecks) -> bool:
+    return any(outcome.classes for outcome in checks.all_outcomes())
+
+
+def _class_table(checks: RuleChecks, max_groups: int | None) -> doc.Table:
+    """Return the errors of the positive class in a narrow table, for the terminal."""
+    has_groups = any(checks.groups)
+    name = _group_header(checks.rule) if has_groups else "Data"
+
+    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        return [_row_name(check) if has_groups else check.name, *_class_cells(outcome)]
+
+    return doc.Table(
+        (doc.Column(name, "name"), *_class_columns()),
+        _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups),
+        title=f"Errors among the answers; positive class: {checks.positive}",
+        layout="dense",
+        role="summary",
+    )
+
+
+def _class_columns() -> list[doc.Column]:
+    return [
+        doc.number_column("Sensitivity"),
+        doc.number_column("Specificity"),
+        doc.number_column(doc.Label("False neg.")),
+        doc.number_column(doc.Label("False pos.")),
+    ]
+
+
+def _class_cells(outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+    """Return the shares and counts of the errors of the positive class."""
+    if outcome is None or outcome.classes is None:
+        return [None] * len(_class_columns())
+    classes = outcome.classes
+    return [
+        _share_cell(classes.sensitivity),
+        _share_cell(classes.specificity),
+        _error_cell(classes.false_negatives.count, classes.sensitivity),
+        _error_cell(classes.false_positives.count, classes.specificity),
+    ]
+
+
 def _row_groups(
     checks: RuleChecks,
     cells_of: Callable[[RuleCheck, AnswerOutcomes | None], Sequence[doc.Cell]],
@@ -257,6 +313,8 @@ def _row_groups(
     groups = []
     for index, check in enumerate(checks.checks):
         total, *parts = checks.results_of(index)
+        # All samples of a group without a threshold are rejected, so its limits have no results.
+        parts = [part for part in parts if not part[0].limit or part[0].rule.attainable]
         rows = [
             doc.Row(tuple(cells_of(*part)), _row_kind(part[0]))
             for part in (*_keep_worst(parts, max_groups), total)
@@ -309,10 +367,9 @@ def _risk_label(checks: RuleChecks) -> str:
     return "Wrong answers" if checks.is_binary else "Mean loss"
 
 
-def _result_label(checks: RuleChecks) -> str:
-    """Return the header of the results, with the target if it is the target of all rows."""
+def _target_label(checks: RuleChecks) -> str:
     rule = checks.rule
-    if rule.limits or rule.target is None or rule.quantity in {"", "cost"}:
+    if rule.target is None or rule.quantity in {"", "cost"}:
         return "Result"
     noun = "Target" if rule.quantity == "coverage" else "Limit"
     suffix = " of all" if rule.quantity == "generalized risk" else ""
@@ -340,29 +397,10 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
     return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
 
 
-def _answer_cells(
-    check: RuleCheck, outcome: AnswerOutcomes | None, n_columns: int, *, has_limit: bool = False
-) -> list[doc.Cell]:
-    """Return the answers, errors and verdict of a group or data set as cells."""
-    cells: list[doc.Cell] = [_answered_cell(check)]
-    has_risk_column = n_columns > 2 + has_limit
-    if has_risk_column:
-        cells.append(_risk_cell(check, outcome))
-    if has_limit:
-        cells.append(_limit_text(check.rule))
-    # The verdict of a data set is the worst verdict of its groups. The row shows the verdict of the
-    # total.
+def _verdict_cell(check: RuleCheck) -> doc.Span:
+    """Return the verdict. That of a data set is the verdict of the total, without its groups."""
     verdict = check.excess_verdict or check.verdict
-    cells.append(verdict_span({"verdict": verdict, "note": check.excess_interval.note}))
-    if outcome is not None and outcome.classes is not None:
-        classes = outcome.classes
-        cells += [
-            _share_cell(classes.sensitivity),
-            _share_cell(classes.specificity),
-            _error_cell(classes.false_negatives.count, classes.sensitivity),
-            _error_cell(classes.false_positives.count, classes.specificity),
-        ]
-    return [*cells, *[None] * (n_columns - len(cells))]
+    return verdict_span({"verdict": verdict, "note": check.excess_interval.note})
 
 
 def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
@@ -428,7 +466,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
         columns += [
             doc.number_column("Answered"),
             doc.number_column(_risk_label(checks)),
-            doc.Column(_result_label(checks)),
+            doc.Column("Result" if rule.limits else _target_label(checks)),
         ]
         column_groups.append((check.name, 3))
     rows = []
@@ -441,7 +479,10 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
         for index in range(len(checks)):
             results = checks.results_of(index)
             result = next((r for r in results if (r[0].group, r[0].limit) == subset), None)
-            cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
+            if result is None:
+                cells += [None] * 3
+                continue
+            cells += [_answered_cell(result[0]), _risk_cell(*result), _verdict_cell(result[0])]
         rows.append(doc.Row(tuple(cells), _row_kind(first_check)))
     return doc.Table(
         tuple(columns),
@@ -526,10 +567,11 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Answered"),
         doc.number_column("Wrong answers" if checks.is_binary else "Mean loss"),
-        # The certified bound of a rule with several limits is the limit.
-        *([] if rule.limits else [doc.number_column("Certified bound")]),
-        doc.Column("Delta", "number", detail_level="column"),
     ]
+    if not rule.limits:
+        # The certified bound of a rule with several limits is the limit.
+        columns.append(doc.number_column("Certified bound"))
+        columns.append(doc.Column("Delta", "number", detail_level="column"))
     rows = []
     for part in rule.parts:
         rows.append(doc.Row(tuple(_calibration_cells(checks, part))))
@@ -589,12 +631,8 @@ def _calibration_cells(
             rule.coverage,
             display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
         )
-    bound = "none" if rule.bound is None else format_percent(round(rule.bound, 6))
-    return [
-        *cells,
-        doc.Number(rule.n, number_format="count"),
-        answered,
-        risk,
-        *([] if checks.rule.limits else [bound]),
-        None if rule.delta is None else f"{rule.delta:.3g}",
-    ]
+    cells += [doc.Number(rule.n, number_format="count"), answered, risk]
+    if not checks.rule.limits:
+        cells.append("none" if rule.bound is None else format_percent(round(rule.bound, 6)))
+        cells.append(None if rule.delta is None else f"{rule.delta:.3g}")
+    return cells

@@ -19,6 +19,7 @@ from abstain.report.formatting import (
 )
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
+from abstain.thresholds.rule_check import Verdict, worst_verdict
 from abstain.typing import Scale
 
 _LABEL_BY_VERDICT: Final = {
@@ -147,16 +148,24 @@ def _result_sentences(checks: RuleChecks) -> Iterator[str]:
 
 def _group_sentences(checks: RuleChecks) -> Iterator[str]:
     """Yield sentences that name the groups of the only data set for which the target holds."""
-    names: dict[str, list[str]] = {}
+    verdicts: dict[str, list[Verdict]] = {}
     for check in checks.all_checks():
-        verdict = check.verdict if check.group else check.excess_verdict or check.verdict
-        undecided = "cannot tell" if verdict == "nothing accepted" else verdict
-        names.setdefault(undecided, []).append(check.subgroup or OVERALL)
+        verdict = check.verdict
+        if not check.group and check.excess_verdict:
+            verdict = check.excess_verdict
+        if verdict == "nothing accepted":
+            verdict = "cannot tell"
+        verdicts.setdefault(check.group or OVERALL, []).append(verdict)
+    names: dict[str, list[str]] = {}
+    for name, verdicts_of_group in verdicts.items():
+        # The verdict of a group with several limits is the worst verdict of its limits.
+        names.setdefault(worst_verdict(verdicts_of_group), []).append(name)
     noun = "limit" if checks.rule.quantity != "coverage" else "target"
+    several = bool(checks.rule.per and checks.rule.limits)
     clauses = []
     for verdict, beginning in (
-        ("broken", f"The {noun} is violated"),
-        ("holds", f"The {noun} holds"),
+        ("broken", "A limit is violated" if several else f"The {noun} is violated"),
+        ("holds", "The limits hold" if several else f"The {noun} holds"),
         ("cannot tell", "There are too few answers to decide"),
     ):
         if verdict not in names:
