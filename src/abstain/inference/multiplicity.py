@@ -30,9 +30,9 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     Returns
     -------
     ndarray of the same shape
-        Adjusted p-values in [0, 1], which are at least as large as the p-values. Except for "none",
-        the probability that any true null hypothesis has an adjusted p-value of at most alpha is at
-        most alpha. A NaN remains NaN and does not count as a test.
+        Adjusted p-values in [0, 1]. NaN remains NaN and does not count as a test. Except for
+        "none", the probability that any true null hypothesis has an adjusted p-value of at most
+        alpha is at most alpha.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     if method == "bonferroni":
         p[is_tested] = np.minimum(1.0, p[is_tested] * is_tested.sum())
     if method == "holm":
-        # Each p-value is multiplied by the number of p-values that are at least as large.
+        # Multiply each p-value by the number of p-values that are at least as large.
         order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
         factors = np.arange(order.size, 0, -1)
         p.flat[order] = np.minimum(1.0, np.maximum.accumulate(p.flat[order] * factors))
@@ -143,8 +143,8 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     Returns
     -------
     ndarray of shape (k, k)
-        Two-sided p-values, adjusted for all pairs by the studentized range. The diagonal is 1, and
-        the p-values of a mean rank that is NaN are NaN.
+        Two-sided p-values, adjusted for all pairs by the studentized range. The diagonal is 1. The
+        p-values of a method with mean rank NaN are NaN.
 
     Raises
     ------
@@ -260,13 +260,14 @@ def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int
     max_difference = checks.fraction(critical_difference, "critical_difference", high=float("inf"))
     order = np.argsort(r, kind="stable")
     order = order[~np.isnan(r[order])]
+    sorted_ranks = r[order]
     groups: list[tuple[int, ...]] = []
     previous_end = -1
-    for start, best in enumerate(order):
-        end = int(np.searchsorted(r[order], r[best] + max_difference, side="left"))
+    for start, best_rank in enumerate(sorted_ranks):
+        end = int(np.searchsorted(sorted_ranks, best_rank + max_difference, side="left"))
         is_subset_of_previous = end <= previous_end
         if not is_subset_of_previous and end - start > 1:
-            groups.append(tuple(int(i) for i in order[start:end]))
+            groups.append(tuple(order[start:end].tolist()))
         previous_end = max(previous_end, end)
     return tuple(groups)
 

@@ -112,8 +112,8 @@ def bootstrap_difference(
     Notes
     -----
     The p-value is 1 minus the level at which a bound of the interval is 0. One is added to the
-    count of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level if
-    and only if the interval excludes 0.
+    counts of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level
+    if and only if the interval excludes 0.
 
     References
     ----------
@@ -153,13 +153,13 @@ def bootstrap_differences(
 ) -> list[BootstrapDifference]:
     """Compute `bootstrap_difference` of every pair of methods from replicates (k, B).
 
-    The pairs have the order of `itertools.combinations`. The function compares one method at a time
-    with all later methods.
+    The pairs have the order of `itertools.combinations`.
     """
     checks.one_of(method, "method", ("percentile", "basic"))
     options = _Options(method, lower_is_better, check_level(level))
     results: list[BootstrapDifference] = []
     for i in range(len(values) - 1):
+        # Compare method i with all later methods.
         later = replicates[i + 1 :]
         later_values = values[i + 1 :]
         pair_values = np.stack([np.full(later_values.shape, values[i]), later_values])
@@ -171,12 +171,12 @@ def bootstrap_differences(
         if not np.isnan(differences).any():
             results += _compare(differences, ratios, pair_values, options)
             continue
-        for row, (difference, ratio) in enumerate(zip(differences, ratios, strict=True)):
-            is_defined = ~np.isnan(difference)
+        # The pairs are compared separately, because each one may have other undefined resamples.
+        for pair, is_defined in enumerate(~np.isnan(differences)):
             results += _compare(
-                difference[None, is_defined],
-                ratio[None, is_defined],
-                pair_values[:, row : row + 1],
+                differences[[pair]][:, is_defined],
+                ratios[[pair]][:, is_defined],
+                pair_values[:, [pair]],
                 options,
                 n_dropped=int((~is_defined).sum()),
             )
@@ -188,10 +188,10 @@ def interval_of_test(
 ) -> tuple[float, float]:
     """Return the interval of a difference that excludes 0 if and only if the test rejects 0.
 
-    `differences`, shape (B,), are those of the resamples, and `alpha` is the level of the test. The
-    interval contains the values that `bootstrap_difference` does not reject. (Its percentile
-    interval does not correct for the number of resamples.) `is_rejected` decides if the p-value
-    equals `alpha` up to rounding. The bounds are NaN if B resamples cannot reject any value.
+    The interval contains the values that `bootstrap_difference` does not reject at level `alpha`.
+    `differences` contains the differences of B resamples. `is_rejected` is the result of the test,
+    which decides if the p-value equals `alpha` up to rounding. The bounds are NaN if B resamples
+    cannot reject any value.
     """
     ordered = np.sort(differences[np.isfinite(differences)])
     # The p-value is 2 (n + 1) / (B + 1), where n is the number of resamples beyond the value.
@@ -200,7 +200,8 @@ def interval_of_test(
     n_beyond = max(n_beyond, n_beyond_zero + 1) if is_rejected else min(n_beyond, n_beyond_zero)
     if not 1 <= n_beyond <= ordered.size:
         return NAN, NAN
-    return float(ordered[n_beyond - 1]), float(ordered[-n_beyond])
+    low, high = ordered[n_beyond - 1], ordered[-n_beyond]
+    return float(low), float(high)
 
 
 def wilcoxon_on_replicates(
@@ -233,9 +234,9 @@ def wilcoxon_on_replicates(
 
     Notes
     -----
-    The test treats the B replicates as B independent samples. Its p-values decrease with B, even if
-    the methods are equally good and differ only by sampling noise. Always show `REPLICATES_WARNING`
-    with these p-values. The function `bootstrap_difference` is a valid test on the same replicates.
+    The test treats the B replicates as B independent samples, so its p-values decrease with B even
+    if the methods are equally good. Always show `REPLICATES_WARNING` with these p-values. The
+    function `bootstrap_difference` is a valid test on the same replicates.
 
     References
     ----------
@@ -271,9 +272,11 @@ def _compare(
     options: _Options,
     n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs by their differences over resamples, (pairs, B), without NaN."""
-    observed = np.where(equal_up_to_rounding(*values), 0.0, values[0] - values[1])
-    n_resamples, level = differences.shape[1], options.level
+    """Compare pairs of methods by their differences over resamples, shape (pairs, B)."""
+    first, second = values
+    observed = np.where(equal_up_to_rounding(first, second), 0.0, first - second)
+    n_resamples = differences.shape[1]
+    level = options.level
     note = ""
     if n_dropped:
         note = f"{n_dropped} of {n_resamples + n_dropped} resamples left out: no value"
@@ -286,13 +289,14 @@ def _compare(
         ]
     probabilities = [(1 - level) / 2, 1 - (1 - level) / 2]
     is_first_better = differences < 0 if options.lower_is_better else differences > 0
-    is_percentile = options.method == "percentile"
-    draws = differences if is_percentile else 2 * observed[:, None] - differences
+    draws = differences
+    if options.method == "basic":
+        draws = 2 * observed[:, None] - differences
     low, high = quantiles(draws, probabilities)
     n_in_smaller_tail = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
     has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
     ratio = np.full((3, observed.size), NAN)
-    ratio[0, has_ratio] = values[0, has_ratio] / values[1, has_ratio]
+    ratio[0, has_ratio] = first[has_ratio] / second[has_ratio]
     ratio[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
     columns: dict[str, FloatArray] = {
         "difference": observed,
