@@ -224,7 +224,7 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return how many samples and how many failures are accepted at a threshold that is a cut."""
+        """Return the numbers of accepted samples and failures at a threshold that is a cut."""
         cut = self.cuts.dtype.type(threshold)
         index = int(np.searchsorted(self.cuts, cut))
         if index == self.cuts.size or self.cuts[index] != cut:
