@@ -331,12 +331,7 @@ def performance_profiles(
         scores = table[..., None]
         is_reached = scores <= thresholds if lower_is_better else scores >= thresholds
         reached = is_reached.astype(np.float64)
-        # If two thresholds are reached by the same number of runs, they are reached by the same
-        # runs. Their bounds are equal and are computed once.
-        n_reached = reached.sum(axis=(0, 1))
-        _, first, index = np.unique(n_reached, return_index=True, return_inverse=True)
-        replicates = np.tensordot(run_shares, reached[..., first], axes=2) / table.shape[0]
-        low, high = quantiles(replicates.T, [tail, 1 - tail])[:, index]
+        low, high = _profile_bounds(reached, run_shares, tail)
         if has_single_run:
             low = np.full_like(low, np.nan)
             high = np.full_like(high, np.nan)
@@ -350,7 +345,25 @@ def performance_profiles(
         )
 
 
+def _profile_bounds(
+    reached: FloatArray, run_shares: FloatArray, tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return quantiles over resamples of the share of runs that reach each threshold.
+
+    `reached` has shape (data sets, runs, thresholds), and `run_shares` (resamples, data sets,
+    runs).
+    """
+    # If two thresholds are reached by the same number of runs, they are reached by the same runs.
+    # Their bounds are equal and are computed once.
+    n_reached = reached.sum(axis=(0, 1))
+    _, distinct, index = np.unique(n_reached, return_index=True, return_inverse=True)
+    replicates = np.tensordot(run_shares, reached[..., distinct], axes=2) / reached.shape[0]
+    low, high = quantiles(replicates.T, [tail, 1 - tail])
+    return low[index], high[index]
+
+
 def _check_runs(runs: AnyArray, name: str) -> FloatArray:
+    """Validate the finite metrics of all runs, shape (data sets, runs)."""
     return checks.finite(check_array(runs, name, "data sets", "runs"), name)
 
 

@@ -79,7 +79,7 @@ def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
     Returns
     -------
     Interval
-        The interval. If fewer than two replicates are defined, its bounds are NaN and the note
+        The interval. If fewer than two replicates are defined, the bounds are NaN and the note
         states the reason.
     """
     defined, note = _defined(replicates)
@@ -175,7 +175,8 @@ def bca(
     Returns
     -------
     Interval
-        The interval. If it cannot be computed, its bounds are NaN and the note states the reason.
+        The interval. If no interval can be computed, the bounds are NaN and the note states the
+        reason.
     """
     defined, note = _defined(replicates)
     method = f"bootstrap, BCa, {np.size(replicates)} resamples"
@@ -235,7 +236,8 @@ def studentized(
     Returns
     -------
     Interval
-        The interval. If it cannot be computed, its bounds are NaN and the note states the reason.
+        The interval. If no interval can be computed, the bounds are NaN and the note states the
+        reason.
     """
     checks.one_of(scale, "scale", tuple(_SCALES))
     numbers = np.asarray(replicates, np.float64)

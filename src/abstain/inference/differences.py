@@ -260,7 +260,7 @@ def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
 
 
 def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differences:
-    """Return differences without tests. Their bounds are NaN, or 0 for identical numbers."""
+    """Return differences whose bounds are NaN, or 0 for identical numbers."""
     error = pairs.standard_error
     has_reason = np.array([bool(reason) for reason in reasons], np.bool_)
     is_zero = has_reason & (pairs.differences == 0) & np.isfinite(error)
@@ -283,7 +283,7 @@ def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differenc
 
 # ---------------------------------------------------------------------------- several thresholds
 def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
-    """Return the shifts of both numbers, by the index of each pair with plausible thresholds."""
+    """Return the shifts of both numbers by pair, for pairs with several plausible thresholds."""
     if max_shifts is None:
         return {}
     pair_shifts = np.stack([max_shifts[i] for i in pair_indices(len(max_shifts))], axis=1)
@@ -296,28 +296,28 @@ def _widen_over_thresholds(
 ) -> None:
     """Extend the intervals of a difference and of its ratio to all plausible thresholds.
 
-    `p` is the index of the pair. The ratio uses the thresholds that determine the bounds of the
-    difference.
+    `p` is the index of the pair. The bounds of the ratio are computed at the thresholds that
+    determine the bounds of the difference.
     """
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
     pair = pairs.select(slice(p, p + 1))
     test = PairTest.from_pairs(pair)
     levels = remaining_levels(pairs.level)
-    min_low, max_high = float(out.low[p]), float(out.high[p])
     low_step = high_step = None
     for step, level in enumerate(levels.tolist()):
         if shifts_down[step] > 0:
-            low = float(test.interval(pair.differences - shifts_down[step], level)[0][0])
-            if low < min_low:
-                min_low, low_step = low, step
+            low, _ = test.interval(pair.differences - shifts_down[step], level)
+            if low[0] < out.low[p]:
+                out.low[p] = low[0]
+                low_step = step
         if shifts_up[step] > 0:
-            high = float(test.interval(pair.differences + shifts_up[step], level)[1][0])
-            if high >= max_high:
-                max_high, high_step = high, step
-    out.low[p] = min_low
-    out.high[p] = max_high
+            _, high = test.interval(pair.differences + shifts_up[step], level)
+            if high[0] >= out.high[p]:
+                out.high[p] = high[0]
+                high_step = step
     value = float(pair.differences[0])
-    p_values = _p_values_after_shift(test, value, shifts_down if value > 0 else shifts_up)
+    shifts_to_zero = shifts_down if value > 0 else shifts_up
+    p_values = _p_values_after_shift(test, value, shifts_to_zero)
     out.p_value[p] = max(float(out.p_value[p]), joint_p_value(p_values))
     if low_step is not None or high_step is not None:
         out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE

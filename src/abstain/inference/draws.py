@@ -61,7 +61,7 @@ class Draws:
         is a cluster, or a sample if there are no clusters. None draws as many units as the data
         contain.
     seed : int
-        Seed of the plan. If it is passed as `rng`, the same plan is created again.
+        Seed of the plan. If the seed is passed as `rng`, the same plan is created again.
     """
 
     n: int
@@ -173,7 +173,7 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
     ----------
     statistic : callable
         Function of counts of shape (n, b). An entry is the number of times that a sample is in a
-        resample. The function returns values of shape (..., b), where NaN is undefined.
+        resample. The function returns values of shape (..., b), with NaN for undefined values.
     draws : Draws
         The plan of resamples.
 

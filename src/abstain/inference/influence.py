@@ -3,7 +3,8 @@
 The influence of a sample on a number T is ``W dT/dw``, where w is the weight of the sample and W
 the total weight. Influences have mean 0, and their standard deviation yields the standard error of
 T without resampling. Most numbers depend on the samples only through the weight m and the loss l of
-each tie group. Their influence has the form ``a + b loss``, with one a and one b for each group.
+each tie group. The influence on these numbers has the form ``a + b loss``, with one a and one b for
+each group.
 
 The threshold of a working point is selected from the data. Near a large tie group, another study
 may select another threshold, and a standard error does not describe the resulting jump of the
@@ -84,14 +85,14 @@ def tail_sums(values: FloatArray) -> FloatArray:
 
 def trapezoid_derivatives_of_groups(
     groups: TieGroups,
-    value: Callable[[FloatArray, FloatArray], FloatArray],
+    curve: Callable[[FloatArray, FloatArray], FloatArray],
     *,
     is_flat_before_first: bool,
 ) -> FloatArray:
-    """Return `trapezoid_derivatives` at the last point of the curve in each group.
+    """Return `trapezoid_derivatives` at the last point of the curve in each tie group.
 
-    `value` computes the curve from the accepted weight and loss. A merged group contains several
-    points of the curve, of which the last one has the weight `last_vertex_weight`.
+    `curve` computes the y-coordinate from the accepted weight and loss. A merged group contains
+    several points of the curve, of which the last one has the weight `last_vertex_weight`.
     """
     weight = groups.cumulative_weight
     loss = groups.cumulative_loss
@@ -99,9 +100,9 @@ def trapezoid_derivatives_of_groups(
     loss_of_width = groups.loss * (width / groups.weight)
     value_before = np.zeros_like(weight)
     value_after = np.empty_like(weight)
-    value_before[1:] = value((weight - width)[1:], (loss - loss_of_width)[1:])
-    value_after[:-1] = value(weight[:-1] + width[1:], loss[:-1] + loss_of_width[1:])
-    first_value, last_value = value(weight[[0, -1]], loss[[0, -1]])
+    value_before[1:] = curve((weight - width)[1:], (loss - loss_of_width)[1:])
+    value_after[:-1] = curve(weight[:-1] + width[1:], loss[:-1] + loss_of_width[1:])
+    first_value, last_value = curve(weight[[0, -1]], loss[[0, -1]])
     if is_flat_before_first:
         value_before[0] = first_value
     value_after[-1] = -last_value
@@ -188,9 +189,10 @@ def unit_contributions(
     else:
         shares = weight / weight.sum(axis=0)
         shares = shares.reshape(shares.shape[0], -1)
-        has_weight = weight > 0 if weight.ndim == 1 else (weight > 0).any(axis=1)
+        has_weight = (weight > 0).reshape(shares.shape).any(axis=1)
         contributions = (contributions * shares)[has_weight]
-        cluster = None if cluster is None else cluster[has_weight]
+        if cluster is not None:
+            cluster = cluster[has_weight]
     if cluster is None:
         return contributions
     return _reduce_clusters(np.add, contributions, cluster)
@@ -350,9 +352,9 @@ def max_shifts_of_difference(max_shifts: FloatArray) -> FloatArray:
 
 
 def remaining_squared_quantiles(level: float, distances: FloatArray) -> FloatArray:
-    """Return the squared quantile of the interval at each threshold, or a negative number.
+    """Return the squared quantile of the interval at each threshold, shape (n,).
 
-    The data exclude a threshold with a negative number.
+    A negative number means that the data exclude the threshold.
     """
     quantile = float(special.ndtri((1 + level) / 2))
     return np.asarray(DISTANCE_FACTOR * quantile**2 - distances**2)
@@ -369,8 +371,7 @@ def remaining_levels(level: float) -> FloatArray:
 def joint_p_value(p_values: FloatArray) -> float:
     """Return the p-value over all thresholds from the p-values of tests at each distance.
 
-    The result is the largest p-value, after each one is combined with the distance of the
-    threshold.
+    Each p-value is combined with the distance of its threshold, and the largest result is returned.
     """
     z = special.ndtri(p_values / 2)
     joint_z = np.sqrt((DISTANCE_STEPS**2 + z**2) / DISTANCE_FACTOR)

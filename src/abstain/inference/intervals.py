@@ -147,20 +147,20 @@ def interval_from_influence(
         Range of the number, which determines the scale of the interval: logit for two finite
         bounds, log for a finite lower bound, and otherwise plain.
     failures : int or FailureCount, optional
-        Number of failures. If it is small, the note of the interval contains a warning.
+        Number of failures. If the number is small, the note of the interval contains a warning.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the number, as for the AURC. If True, the degrees of
         freedom have an additional limit, and the warning appears at more failures.
     max_degrees : float, default=inf
         Upper limit of the degrees of freedom, for example the size of the smallest group minus 1.
     model_variance : ModelVariance, optional
-        Variance that a model of the data predicts, and its degrees of freedom [1]_. It is used for
-        numbers whose variance is dominated by outliers.
+        Variance that a model of the data predicts, and its degrees of freedom [1]_, for numbers
+        whose variance is dominated by outliers.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
     repeats : ndarray of shape (n,), optional
-        Number of equal and independent samples that each entry of `influence` represents. If it is
-        passed, weights and clusters must be None.
+        Number of equal and independent samples that each entry of `influence` represents. If
+        `repeats` is passed, weights and clusters must be None.
 
     Returns
     -------
@@ -324,8 +324,8 @@ def difference_from_influences(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     failures : int or FailureCount, optional
-        Smaller number of failures of both methods, which limits the degrees of freedom. If it is
-        small, the note contains a warning.
+        Smaller number of failures of both methods, which limits the degrees of freedom. If the
+        number is small, the note contains a warning.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the numbers, as for the AURC.
     bounds : tuple of float, default=(-inf, inf)
@@ -334,7 +334,7 @@ def difference_from_influences(
         As in `abstain.inference.influence.covariance`.
     max_shifts : ndarray of shape (2, 2, steps), optional
         Largest changes of each number at other plausible thresholds, the result of
-        `influence.max_shifts_by_step`. They are needed for working points near large tie groups.
+        `influence.max_shifts_by_step`, for working points near large tie groups.
     no_error_at_threshold : bool, default=False
         Whether the threshold is the only source of error of a number whose influences are all 0,
         such as a coverage.
@@ -477,7 +477,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
 
 
 def effective_sample_size(proportion: float, standard_error: float) -> float:
-    """Return the number of independent samples for which a proportion has this standard error.
+    """Return the number of independent samples that leads to a standard error of a proportion.
 
     For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`, and
     the proportion times the result as the number of successes.

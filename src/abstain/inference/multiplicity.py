@@ -101,9 +101,9 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
 
     Notes
     -----
-    Holm's method tests the smallest of m p-values at level alpha / m, the next one at level
-    alpha / (m - 1), and so on, until a test does not reject. All larger p-values have the level of
-    this last test. Intervals at these levels are not simultaneous confidence intervals.
+    Holm's method tests the smallest of m p-values at level alpha / m, the next one at level alpha /
+    (m - 1), and so on, until a test does not reject. All larger p-values have the level of the last
+    test. Intervals at these levels are not simultaneous confidence intervals.
 
     Examples
     --------
@@ -116,8 +116,11 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
     levels = np.full(adjusted.shape, np.nan)
     is_tested = ~np.isnan(adjusted)
     n_tests = int(is_tested.sum())
-    if method != "holm":
-        levels[is_tested] = tail / (n_tests if method == "bonferroni" else 1)
+    if method == "none":
+        levels[is_tested] = tail
+        return levels
+    if method == "bonferroni":
+        levels[is_tested] = tail / max(n_tests, 1)
         return levels
     p = np.asarray(to_numpy(p_values, "p_values"), np.float64)
     order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
@@ -155,7 +158,7 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
 
     Notes
     -----
-    The test is asymptotic. With fewer than about 10 blocks, its level is approximate.
+    The test is asymptotic. With fewer than about 10 blocks, the level of the test is approximate.
 
     References
     ----------

@@ -90,8 +90,8 @@ def non_inferiority(
     lower_is_better : bool
         The direction of the metric.
     relative_to : float, optional
-        The metric of the second method. If it is passed, the margin is a share of this metric, such
-        as 0.1 for 10%.
+        The metric of the second method. If `relative_to` is passed, the margin is a share of this
+        metric, such as 0.1 for 10%.
     degrees : float, default=inf
         Degrees of freedom of the standard error. A conservative value is (failures - 1) / 2.
     level : float, default=0.95
@@ -112,10 +112,10 @@ def non_inferiority(
     Notes
     -----
     Choose the margin before you look at the data. The bound uses a quantile of Student's t
-    distribution, or of the normal distribution if `degrees` is inf. With few failures, this
-    quantile is too small, so use `non_inferiority_from_influences` if influences are available. The
-    test treats a relative margin as a constant. To account for the error of the second metric, pass
-    the difference of the logarithms, its standard error, and log(1 + share) as the margin.
+    distribution, or of the normal distribution if `degrees` is inf. With few failures, the quantile
+    is too small, so use `non_inferiority_from_influences` if influences are available. The test
+    treats a relative margin as a constant. To account for the error of the second metric, pass the
+    difference of the logarithms, its standard error, and log(1 + share) as the margin.
 
     References
     ----------
@@ -291,7 +291,7 @@ class _Disadvantage:
         )
 
     def bound(self, tail: float) -> float:
-        """Return the upper confidence bound with this tail probability."""
+        """Return the upper confidence bound of the disadvantage with a tail probability."""
         quantile = -t_quantile(1.0 - 2.0 * tail, self.degrees)
         skewed_quantile = float(invert_skewness_correction(quantile, self.skew))
         return self.value - self.standard_error * min(quantile, skewed_quantile)
@@ -307,8 +307,8 @@ class JointEllipse:
     """Joint confidence ellipse of two numbers on the logit or log scale.
 
     The ellipse is determined by the standard errors of both numbers and by the correlation of their
-    errors. These standard errors are more stable than that of the difference, which depends on a
-    few failures.
+    errors. With few failures, these standard errors are more stable than the standard error of the
+    difference.
     """
 
     values: tuple[float, float]
@@ -355,7 +355,7 @@ class JointEllipse:
         )
 
     def max_difference(self, tail: float, *, first_minus_second: bool) -> float:
-        """Return the largest difference of two numbers in the ellipse with this tail probability.
+        """Return the largest difference of two numbers in the ellipse with a tail probability.
 
         The difference is first minus second if `first_minus_second` is True, and otherwise second
         minus first.
@@ -368,7 +368,7 @@ class JointEllipse:
         return float(differences.max() if first_minus_second else -differences.min())
 
     def _numbers_on_ellipse(self, k: int, directions: FloatArray, tail: float) -> FloatArray:
-        """Return number k at the points of the ellipse in these directions."""
+        """Return the first (k = 0) or second (k = 1) number on the ellipse in each direction."""
         radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
         shifts = radius * directions
         if shifts.any():

@@ -160,14 +160,9 @@ def bootstrap_differences(
     results: list[BootstrapDifference] = []
     for i in range(len(values) - 1):
         # Compare method i with all later methods.
-        later = replicates[i + 1 :]
         later_values = values[i + 1 :]
         pair_values = np.stack([np.full(later_values.shape, values[i]), later_values])
-        with np.errstate(invalid="ignore"):
-            is_equal = equal_up_to_rounding(replicates[i], later)
-            differences = np.where(is_equal, 0.0, replicates[i] - later)
-            has_ratio = (replicates[i] > 0) & (later > 0)
-            ratios = np.where(has_ratio, replicates[i] / later, NAN)
+        differences, ratios = _differences_and_ratios(replicates[i], replicates[i + 1 :])
         if not np.isnan(differences).any():
             results += _compare(differences, ratios, pair_values, options)
             continue
@@ -181,6 +176,16 @@ def bootstrap_differences(
                 n_dropped=int((~is_defined).sum()),
             )
     return results
+
+
+def _differences_and_ratios(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return first minus second and first divided by second, or NaN if they are undefined."""
+    with np.errstate(invalid="ignore"):
+        is_equal = equal_up_to_rounding(first, second)
+        differences = np.where(is_equal, 0.0, first - second)
+        has_ratio = (first > 0) & (second > 0)
+        ratios = np.where(has_ratio, first / second, NAN)
+    return differences, ratios
 
 
 def interval_of_test(
@@ -294,10 +299,7 @@ def _compare(
         draws = 2 * observed[:, None] - differences
     low, high = quantiles(draws, probabilities)
     n_in_smaller_tail = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
-    has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
-    ratio = np.full((3, observed.size), NAN)
-    ratio[0, has_ratio] = first[has_ratio] / second[has_ratio]
-    ratio[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
+    ratio, ratio_low, ratio_high = _ratios_with_quantiles(values, ratios, probabilities)
     columns: dict[str, FloatArray] = {
         "difference": observed,
         "low": low,
@@ -305,9 +307,9 @@ def _compare(
         "standard_error": differences.std(axis=1, ddof=1),
         "p_value": np.minimum(1.0, 2 * (1 + n_in_smaller_tail) / (1 + n_resamples)),
         "superiority": is_first_better.mean(axis=1) + (differences == 0).mean(axis=1) / 2,
-        "ratio": ratio[0],
-        "ratio_low": ratio[1],
-        "ratio_high": ratio[2],
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
     }
     results = []
     for i, bias in enumerate(bias_notes(differences, observed)):
@@ -322,3 +324,18 @@ def _compare(
             )
         )
     return results
+
+
+def _ratios_with_quantiles(
+    values: FloatArray, ratios: FloatArray, probabilities: list[float]
+) -> FloatArray:
+    """Return the ratio of each pair and two quantiles of its replicates, shape (3, pairs).
+
+    The numbers are NaN unless all values of both methods are positive.
+    """
+    first, second = values
+    has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
+    out = np.full((3, first.size), NAN)
+    out[0, has_ratio] = first[has_ratio] / second[has_ratio]
+    out[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
+    return out

@@ -47,6 +47,16 @@ def pair_indices(k: int) -> tuple[IntArray, IntArray]:
     return first, second
 
 
+def _pairs_by_first_column(k: int) -> list[slice]:
+    """Return the slice of the pairs of each column with all later columns, for k columns."""
+    slices = []
+    start = 0
+    for n_later in range(k - 1, 0, -1):
+        slices.append(slice(start, start + n_later))
+        start += n_later
+    return slices
+
+
 @dataclass(frozen=True, eq=False)
 class PairPowerSums:
     """Sums over the units of powers of first - ratio x second, for every pair and any ratio.
@@ -86,18 +96,14 @@ class PairPowerSums:
         for start in range(0, n_units, step):
             columns = np.ascontiguousarray(contributions[start : start + step].T)
             column_sums += _sum_powers(columns)
-            n_pairs = 0
-            for i in range(k - 1):
-                # The pairs of column i with all later columns.
+            for i, pairs in enumerate(_pairs_by_first_column(k)):
                 later_columns = columns[i + 1 :]
-                pairs = slice(n_pairs, n_pairs + len(later_columns))
                 from_anchor = columns[i] - anchor[pairs, None] * later_columns
                 _add_products(ratio_sums[:, pairs], from_anchor, later_columns)
                 difference = columns[i] - later_columns
                 difference_sums[:, pairs] += _sum_powers(difference)
                 block_maximum = np.abs(difference).max(axis=1)
                 max_difference[pairs] = np.maximum(max_difference[pairs], block_maximum)
-                n_pairs = pairs.stop
         ratio_sums[_POWERS_OF_SECOND] = column_sums[:, second]
         max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
         return cls(
@@ -322,7 +328,8 @@ def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
     only if the interval of the difference contains 0.
     """
     first, second = pairs.values
-    low, high = np.zeros(first.size), np.full(first.size, np.inf)
+    low = np.zeros(first.size)
+    high = np.full(first.size, np.inf)
     has_ratio = np.flatnonzero((first > 0) & (second > 0))
     for start in range(0, has_ratio.size, _BLOCK_SIZE):
         block = has_ratio[start : start + _BLOCK_SIZE]
@@ -381,18 +388,19 @@ def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
         statistic, degrees = _ratio_statistic(pairs, index, ratio)
         return -side * statistic - t_quantiles(pairs.level, degrees)
 
-    step = _first_rejected_step(pairs, side)
-    out = np.full(all_pairs.size, np.inf)
-    has_bound = np.flatnonzero(step >= 0)
-    last_accepted = np.where(step > 0, _SEARCH_DISTANCES[step - 1], 0.0)
-    first_rejected = _SEARCH_DISTANCES[step[has_bound]]
-    out[has_bound] = find_roots(excess, has_bound, last_accepted[has_bound], first_rejected)
+    first_rejected = _first_rejected_index(pairs, side)
+    has_bound = np.flatnonzero(first_rejected >= 0)
+    upper = first_rejected[has_bound]
+    max_distance = _SEARCH_DISTANCES[upper]
+    min_distance = np.where(upper > 0, _SEARCH_DISTANCES[upper - 1], 0.0)
+    distances = np.full(all_pairs.size, np.inf)
+    distances[has_bound] = find_roots(excess, has_bound, min_distance, max_distance)
     # At a very low confidence level, the skewness correction alone exceeds the quantile.
     is_rejected_at_center = excess(all_pairs, np.zeros(all_pairs.size)) >= 0
-    return np.where(is_rejected_at_center, 0.0, out)
+    return np.where(is_rejected_at_center, 0.0, distances)
 
 
-def _first_rejected_step(pairs: PairedNumbers, side: float) -> IntArray:
+def _first_rejected_index(pairs: PairedNumbers, side: float) -> IntArray:
     """Return the index of the first distance that the test of each pair rejects, or -1."""
     all_pairs = np.arange(pairs.n_units.size)
     center = np.log(pairs.values[0] / pairs.values[1])

@@ -1,8 +1,8 @@
 """Permutation test that randomly swaps two scores of each sample.
 
-Under the null hypothesis, the two scores are exchangeable. Their confidences have no common scale,
-so each confidence is replaced by its mid-rank in (0, 1). If tie groups of the two scores have
-mid-ranks that are nearest to each other, both get the same number. A swap then splits no tie group.
+Under the null hypothesis, the two scores are exchangeable. Two scores have no common scale, so each
+confidence is replaced by its mid-rank in (0, 1). If the mid-ranks of two tie groups are nearest to
+each other, both are replaced by their mean. Therefore, a swap does not split a tie group.
 """
 
 from collections.abc import Callable
@@ -87,11 +87,12 @@ def permutation_test(
 
     Notes
     -----
-    The null hypothesis is that the scores are exchangeable. It is stronger than equality of the
-    metrics, which `bootstrap_difference` tests. Because the scores have no common scale, tie groups
-    of both scores are matched by their mid-ranks. If the statistic is undefined after a swap, the
-    swap counts as a larger difference. The cost is two evaluations of the statistic for each
-    permutation. For rank-weighted metrics, `permutation_test_by_ranks` is faster.
+    The null hypothesis is that the scores are exchangeable. Exchangeability is stronger than
+    equality of the metrics, which `bootstrap_difference` tests. Because the scores have no common
+    scale, tie groups of both scores are matched by their mid-ranks. If the statistic is undefined
+    after a swap, the swap counts as a larger difference. The cost is two evaluations of the
+    statistic for each permutation. For rank-weighted metrics, `permutation_test_by_ranks` is
+    faster.
 
     References
     ----------
@@ -110,17 +111,19 @@ def permutation_test(
     (-0.18, True)
     """
     levels, losses = _joint_scores(first, second)
-    size = checks.positive_int(n_permutations, "n_permutations")
-    swaps = _Swaps.for_clusters(levels.shape[1], cluster)
+    n_swaps = checks.positive_int(n_permutations, "n_permutations")
+    n = levels.shape[1]
+    swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
 
     def difference(is_swapped: BoolArray) -> float:
+        """Return the difference of the statistics after a swap of samples."""
         confidence = np.where(is_swapped, levels[::-1], levels)
         loss = np.where(is_swapped, losses[::-1], losses)
         return float(statistic(confidence[0], loss[0])) - float(statistic(confidence[1], loss[1]))
 
-    observed = difference(np.zeros(levels.shape[1], dtype=np.bool_))
-    permuted = np.array([difference(swaps.draw(random)) for _ in range(size)])
+    observed = difference(np.zeros(n, dtype=np.bool_))
+    permuted = np.array([difference(swaps.draw(random)) for _ in range(n_swaps)])
     return _result(observed, permuted)
 
 
@@ -176,13 +179,13 @@ def permutation_test_by_ranks(
     (-0.18, True)
     """
     levels, losses = _joint_scores(first, second)
-    size = checks.positive_int(n_permutations, "n_permutations")
+    n_swaps = checks.positive_int(n_permutations, "n_permutations")
     n = levels.shape[1]
     swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
     scores = _SortedScores.from_levels(levels, losses)
     observed = scores.difference(phi, np.zeros(n, dtype=np.bool_))
-    permuted = np.array([scores.difference(phi, swaps.draw(random)) for _ in range(size)])
+    permuted = np.array([scores.difference(phi, swaps.draw(random)) for _ in range(n_swaps)])
     return _result(observed, permuted)
 
 
@@ -301,7 +304,8 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
     first_index = np.flatnonzero(nearest_first[nearest_second] == np.arange(first.size))
     second_index = nearest_second[first_index]
     mean = (first[first_index] + second[second_index]) / 2
-    joint_first, joint_second = first.copy(), second.copy()
+    joint_first = first.copy()
+    joint_second = second.copy()
     joint_first[first_index] = mean
     joint_second[second_index] = mean
     return joint_first, joint_second

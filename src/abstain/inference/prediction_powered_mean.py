@@ -71,8 +71,9 @@ def prediction_powered_mean(
     Returns
     -------
     PredictionPoweredMean
-        The estimates with and without predictions. Both are unbiased, also if the predictions are
-        poor. If all terms of the mean are equal, the bounds are NaN and the note states the reason.
+        The estimates with and without predictions. Both estimates are unbiased, even if the
+        predictions are poor. If all terms of the mean are equal, the bounds are NaN and the note
+        states the reason.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def prediction_powered_mean(
     -----
     The estimate is the mean of f + (loss - f) labeled/probability, where f is the predicted loss.
     For equal probabilities, the method is prediction-powered inference [1]_. For other
-    probabilities, it is active inference [2]_.
+    probabilities, the method is active inference [2]_.
 
     References
     ----------
@@ -128,7 +129,7 @@ def estimates_from_sums(
     """Compute the estimates with and without predictions from sums over the samples.
 
     The first row of `sums` contains the sum and the sum of squares of f + (loss - f)
-    labeled/probability. The second row contains those of loss labeled/probability.
+    labeled/probability. The second row contains the same sums of loss labeled/probability.
     """
     value, interval = _mean_with_interval(*sums[0], n=n_samples, level=level)
     labels_only, labels_only_interval = _mean_with_interval(*sums[1], n=n_samples, level=level)

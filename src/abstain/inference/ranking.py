@@ -1,9 +1,9 @@
 """Ranks of methods and rank probabilities from the joint normal distribution.
 
-In large samples, the metrics of several methods on the same samples are jointly normal. Their
-covariance is computed from their influence functions. The probability that one method is better
-than another and the mean rank have a closed form. The probability of each rank is estimated by
-random draws.
+In large samples, the metrics of several methods on the same samples are jointly normal. The
+covariance of the metrics is computed from their influence functions. The probability that one
+method is better than another and the mean rank have a closed form. The probability of each rank is
+estimated by random draws.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -52,8 +52,8 @@ def ranks(
 ) -> FloatArray:
     """Rank methods by their values.
 
-    Rank 1 is best, and equal values have the same rank. A relative difference of at most 1e-13
-    counts as rounding, so the values are equal.
+    Rank 1 is best, and equal values have the same rank. Values with a relative difference of at
+    most 1e-13 are treated as equal, because rounding may cause this difference.
 
     Answers: which method is first, second, third?
 
@@ -202,8 +202,8 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
 
     Notes
     -----
-    The probability is the normal distribution function at the difference divided by its standard
-    error. It assumes that the observed values are the true values.
+    The probability assumes that the observed values are the true values. It equals the normal
+    distribution function at the difference divided by its standard error.
 
     Examples
     --------
@@ -217,12 +217,10 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     advantage = losses[None, :] - losses[:, None]
     error = _errors_of_differences(v, sigma)
     advantage[_are_identical(v, sigma, error)] = 0.0
-    # NaN if a value or an error is NaN, and 0 if both are 0.
-    z = advantage + error
-    # If the standard error is 0, the better method is certain.
-    z[advantage > 0] = np.inf
-    z[advantage < 0] = -np.inf
-    np.divide(advantage, error, out=z, where=error > 0)
+    is_certain = error == 0
+    z = advantage / np.where(is_certain, 1.0, error)
+    z[is_certain & (advantage > 0)] = np.inf
+    z[is_certain & (advantage < 0)] = -np.inf
     return np.asarray(special.ndtr(z), dtype=np.float64)
 
 
@@ -315,11 +313,12 @@ def rank_probabilities(
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]]
     """
     v, sigma = _check_moments(values, covariance)
-    n_pairs = -(-checks.positive_int(n_draws, "n_draws") // 2)
+    n_pairs = (checks.positive_int(n_draws, "n_draws") + 1) // 2
     is_defined = ~(np.isnan(v) | np.isnan(np.diag(sigma)))
     if not is_defined.any():
         return np.full(sigma.shape, np.nan)
-    v, sigma = v[is_defined], sigma[np.ix_(is_defined, is_defined)]
+    v = v[is_defined]
+    sigma = sigma[np.ix_(is_defined, is_defined)]
     eigenvalues, vectors = np.linalg.eigh(sigma)
     # The symmetric root does not depend on the choice of the eigenvectors.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T

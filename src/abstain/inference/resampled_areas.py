@@ -66,8 +66,8 @@ class Kernels(Protocol):
     def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
         """Write into `counts` how often each resample contains each sample or cluster.
 
-        Row j of `sampled_units`, shape (r, k), contains the indices that resample j draws. Its
-        counts are written to the column `first_column` + j.
+        Row j of `sampled_units`, shape (r, k), contains the indices that resample j draws. The
+        counts of resample j are written to the column `first_column` + j.
         """
         ...
 

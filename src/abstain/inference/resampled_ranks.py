@@ -143,7 +143,7 @@ class AggregatedRanking:
         over all blocks. Equal methods share their ranks.
     frequencies : ndarray of shape (k, k)
         Entry [i, r] is the share of all blocks and resamples in which method i has rank r + 1. Blob
-        plots show these shares. If blocks are not ranked separately, they equal
+        plots show these shares. If blocks are not ranked separately, the shares equal
         `rank_probabilities`.
     low, high : ndarray of shape (k,)
         Central range of the ranks.
@@ -352,8 +352,8 @@ class TauSummary:
     Attributes
     ----------
     mean, low, high : float
-        Mean and bounds of the central range. If no tau is defined, they are NaN and `note` states
-        the reason.
+        Mean and bounds of the central range. If no tau is defined, the numbers are NaN and `note`
+        states the reason.
     level : float
         Level of the range.
     note : str
@@ -469,8 +469,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     Returns
     -------
     TauSummary
-        The mean is exact and over all pairs of resamples. The central range is over the pairs of
-        the first 1,000 resamples.
+        The mean over all pairs of resamples, and the central range over the pairs of the first
+        1,000 resamples.
 
     Raises
     ------

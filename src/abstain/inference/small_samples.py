@@ -111,7 +111,7 @@ def invert_skewness_correction(
 
 
 def n_poisson_events(value: float, standard_error: float) -> float:
-    """Return the number of Poisson events whose count has this relative standard error."""
+    """Return the number of Poisson events with the same relative standard error as a number."""
     return (value / standard_error) ** 2
 
 

@@ -26,10 +26,11 @@ class Wager:
     """Bets that the mean of a stream of values in [0, 1] leaves a claimed range.
 
     The capital starts at 1. If the claim is true for the conditional mean of each value, the
-    capital is a nonnegative supermartingale. By Ville's inequality, the probability that it *ever*
-    reaches 1/alpha is then at most alpha. Each bet multiplies its money by the likelihood ratio of
-    a coin whose odds differ from the claim by a factor. A part of the initial capital is added to
-    the bets at each time, so that the bets detect a late change almost as fast as an early change.
+    capital is a nonnegative supermartingale. By Ville's inequality, the probability that the
+    capital *ever* reaches 1/alpha is then at most alpha. Each bet multiplies its money by the
+    likelihood ratio of a coin whose odds differ from the claim by a factor. A part of the initial
+    capital is added to the bets at each time, so that the bets detect a late change almost as fast
+    as an early change.
 
     Attributes
     ----------
@@ -228,8 +229,8 @@ def anytime_interval(
     Returns
     -------
     Interval
-        The interval, which lies in [0, 1] and equals [0, 1] without data. At 1,000 values, it is
-        about 1.5 times as long as an interval that is valid for a single inspection.
+        The interval, which lies in [0, 1] and equals [0, 1] without data. At 1,000 values, the
+        interval is about 1.5 times as long as one that is valid for a single inspection.
 
     Raises
     ------
@@ -239,9 +240,10 @@ def anytime_interval(
     Notes
     -----
     The interval contains all means m that a mixture of bets does not refute. The capital of the
-    bets is the likelihood ratio of a mixture of coins, with a beta prior, to the coin m. It is a
-    martingale with a closed form [1]_. For values strictly between 0 and 1, the interval is valid
-    but longer than necessary [2]_. The interval does not depend on the order of the values.
+    bets is the likelihood ratio of a mixture of coins, with a beta prior, to the coin m. The
+    capital is a martingale with a closed form [1]_. For values strictly between 0 and 1, the
+    interval is valid but longer than necessary [2]_. The interval does not depend on the order of
+    the values.
 
     References
     ----------

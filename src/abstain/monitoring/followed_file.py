@@ -372,7 +372,7 @@ def _rotated_from(name: str) -> str | None:
 def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
     """Return the rotated files that were created since the folder was last read.
 
-    Such files have a rotated name and are newer than the newest rotated file that was read.
+    A missed file has a rotated name and is newer than the newest rotated file that was read.
     """
     newest_times: dict[str, int] = {}
     for name in files:

@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines and add their locations. The file has `n_before` lines before them."""
+        """Decode lines and add their locations, which count from `n_before` + 1."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -112,8 +112,8 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     ----------
     text : str or None
         A JSON object with an `id`. A prediction has the field `confidence`. A label has one of the
-        fields `correct`, `loss` and `label`. A line may contain both, and other fields. None stands
-        for a line longer than `MAX_LINE`.
+        fields `correct`, `loss` and `label`. A line may contain a prediction and a label, and other
+        fields. None stands for a line longer than `MAX_LINE`.
     location : str
         Location of the line for error messages.
     scale : str

@@ -159,8 +159,8 @@ class Monitor(NotebookDisplay):
         """Return the monitor after parsed lines, in their order.
 
         A line may contradict earlier lines, for example if its label is a class and the prediction
-        has no class. Such a line raises an error with its location. If `skipped` is a list, the
-        message is appended to the list instead.
+        has no class. A contradiction raises an error with the location of the line. If `skipped` is
+        a list, the message of the error is appended to the list instead.
         """
 
         def on_bad_line(_: int, error: FileFormatError) -> bool:

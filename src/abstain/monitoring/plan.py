@@ -151,8 +151,8 @@ class MonitorPlan:
     coverage : tuple of float or None
         Allowed range of the coverage, or None if it is unknown.
     is_coverage_estimated : bool
-        Whether the range of the coverage was estimated from the calibration data. The estimation
-        error then uses half of the probability of a false alarm.
+        Whether the range of the coverage was estimated from the calibration data. In this case,
+        half of the probability of a false alarm is reserved for the estimation error.
     max_risk : float or None
         Maximum allowed risk, or None without a target.
     risk_kind : {"selective risk", "generalized risk"}
@@ -348,7 +348,7 @@ class MonitorPlan:
         """Return a point of the history with its confidence limits, as a row of a table.
 
         The evidence of a watch is the logarithm of its capital divided by that of the alarm
-        capital. It is 0 at the start and 1 at the alarm.
+        capital. The evidence is 0 at the start and 1 at the alarm.
         """
         events, n_predictions, n_answers, answered, n_losses, total_loss, *capitals = point
         watches = self.initial_watches()

@@ -52,7 +52,7 @@ class RunningWatch:
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
         """Count a value, and return whether it raises an alarm.
 
-        The value also updates the bets, unless `bet_on` replaces it there.
+        The bets are updated with `bet_on`, or with the value by default.
         """
         self._n += 1
         self._total += value
@@ -231,7 +231,7 @@ class RunningMonitor:
             self.items.append(RequestItem(number, 0.0, 1.0, is_requested=False, loss=math.nan))
 
     def _record_event(self) -> None:
-        """Count a prediction or label. After every `stride` of them, add a point to the history."""
+        """Count a prediction or label, and add a point to the history after `stride` of them."""
         self.events += 1
         if self.events % self.stride:
             return
@@ -276,7 +276,7 @@ class RunningMonitor:
         self._record_event()
 
     def _store_early_label(self, label: ArrivedLabel) -> None:
-        """Store a label until its prediction arrives. If too many are stored, drop the oldest."""
+        """Store a label until its prediction arrives, and drop the oldest if there are too many."""
         if label.key in self.early:
             self.counts["repeated"] += 1
             return

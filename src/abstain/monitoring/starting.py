@@ -58,8 +58,7 @@ def start(
         Calibration data of the rule, or their confidences. By default, the distribution of the
         confidences is not watched, and labels are requested with equal probabilities.
     delta : float, default=0.05
-        Probability that *any* watch ever raises a false alarm. It is divided equally among the
-        watches.
+        Probability that *any* watch ever raises a false alarm, divided equally among the watches.
     coverage : tuple of float, optional
         Allowed range of the coverage. The default is the range that is compatible with the
         calibration data.
@@ -72,8 +71,8 @@ def start(
     patience : int, default=10_000
         Number of later predictions after which a requested label counts as missing.
     remember : int, default=1_000_000
-        Number of predictions whose ids are stored, with 17 bytes each. It must be at least
-        `patience` if labels are requested. The label of an older prediction is not counted.
+        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested, the
+        number must be at least `patience`. The label of an older prediction is not counted.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of the confidences in the stream, which is required for a rule in log-odds.
     seed : int, default=0
@@ -117,20 +116,22 @@ def start(
     _check_rule(rule)
     max_risk, risk_kind = resolve_max_risk(rule, max_risk)
     delta = _check_open_fraction(delta, "delta")
-    scale, seed = resolve_scale(rule, scale), _check_seed(seed)
+    scale = resolve_scale(rule, scale)
+    seed = _check_seed(seed)
     reference = None
     if calibration is not None:
         reference = calibration_reference(rule, calibration, scale, seed)
-    # The estimated range of the coverage depends on the number of watches that share `delta`.
+    # The watches share `delta`. Half of the share of the coverage is for its estimated range.
     has_coverage = coverage is not None or (rule.coverage is not None and rule.n > 0)
     n_watches = max(has_coverage + (reference is not None) + (max_risk is not None), 1)
+    coverage_range = coverage_limits(rule, coverage, delta / n_watches / 2)
     if label_share is not None:
         label_share = _check_open_fraction(label_share, "label_share")
     plan = MonitorPlan(
         rule=rule,
         delta=delta,
         scale=scale,
-        coverage=coverage_limits(rule, coverage, delta / n_watches / 2),
+        coverage=coverage_range,
         is_coverage_estimated=coverage is None,
         max_risk=max_risk,
         risk_kind=risk_kind,
@@ -141,9 +142,8 @@ def start(
         reference=reference,
     )
     _check_watches_and_memory(plan)
-    return Monitor(
-        plan, MonitorState(Ledger.empty(), Requests.empty(), plan.initial_watches(), urn=plan.urn)
-    )
+    state = MonitorState(Ledger.empty(), Requests.empty(), plan.initial_watches(), urn=plan.urn)
+    return Monitor(plan, state)
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
@@ -173,8 +173,12 @@ def coverage_limits(
     inequality of Dvoretzky, Kiefer and Wolfowitz, which holds for all thresholds simultaneously.
     """
     if coverage is not None:
-        low, high = (checks.fraction(x, "coverage") for x in coverage)
-        if not low <= high or not (low > 0 or high < 1) or low == 1 or high == 0:
+        low, high = coverage
+        low = checks.fraction(low, "coverage")
+        high = checks.fraction(high, "coverage")
+        is_range = low <= high and low < 1 and high > 0
+        excludes_values = low > 0 or high < 1
+        if not (is_range and excludes_values):
             raise DomainError(
                 "`coverage` must be a range within [0, 1], low and high, of which low is below 1, "
                 f"high is above 0 and one of them is no end; got {coverage!r}"

@@ -40,7 +40,7 @@ class Ledger:
     first : int
         Number of predictions that arrived before the first remembered prediction.
     index : SortedKeys or None
-        Sorted keys of the older predictions. It is computed from `keys`, and it is not saved.
+        Sorted keys of the older predictions. The index is computed from `keys` and is not saved.
 
     Examples
     --------
@@ -423,8 +423,8 @@ class Requests:
 def sum_terms(predicted: float, correction: float, weighted_loss: float) -> tuple[float, ...]:
     """Return the terms of one answer in `Requests.sums`.
 
-    They are products of the predicted failure probability p, its correction d by the label, and the
-    loss m weighted by the inverse request probability.
+    The terms are products of the predicted failure probability p, its correction d by the label,
+    and the loss m weighted by the inverse request probability.
     """
     p, d, m = predicted, correction, weighted_loss
     return p, p * p, d, d * d, p * d, m, m * m

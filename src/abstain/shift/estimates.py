@@ -1,4 +1,4 @@
-"""Estimates without a guarantee of the selective risk of unlabeled data."""
+"""Estimates of the selective risk of unlabeled data, without a guarantee."""
 
 from dataclasses import dataclass
 
@@ -126,28 +126,29 @@ def unlabeled_risk(
     >>> bool(abs(found.mean_confidence - truth) < 0.01), bool(found.calibration_risk < truth)
     (True, True)
     """
-    s = validate_samples_on_host(confidence, loss)
-    checks.binary_loss(s.loss, required_by="unlabeled_risk")
+    samples = validate_samples_on_host(confidence, loss)
+    checks.binary_loss(samples.loss, required_by="unlabeled_risk")
     deployed_confidence = checks.confidence(deployed, "deployed")
-    threshold_value = None if threshold is None else checks.number(threshold, "threshold")
-    float_loss = s.loss.astype(np.float64)
-    is_accepted = _accepted_mask(s.confidence, threshold_value)
-    is_deployed_accepted = _accepted_mask(deployed_confidence, threshold_value)
+    if threshold is not None:
+        threshold = checks.number(threshold, "threshold")
+    losses = samples.loss.astype(np.float64)
+    is_accepted = _accepted_mask(samples.confidence, threshold)
+    is_deployed_accepted = _accepted_mask(deployed_confidence, threshold)
     weights = None
     if ratio is not None:
-        weights = as_density_ratios(ratio, float_loss.size).values[is_accepted]
-    accepted_loss = float_loss[is_accepted]
+        weights = as_density_ratios(ratio, losses.size).values[is_accepted]
+    accepted_loss = losses[is_accepted]
     deployed_accepted = deployed_confidence[is_deployed_accepted]
     calibration_risk = float(accepted_loss.mean()) if is_accepted.any() else _NAN
     mean_confidence = thresholded_confidence = reweighted = _NAN
     if is_accepted.any() and is_deployed_accepted.any():
-        mean_confidence = _risk_from_mean_confidence(s.confidence, float_loss, deployed_accepted)
+        mean_confidence = _risk_from_mean_confidence(samples.confidence, losses, deployed_accepted)
         thresholded_confidence = _risk_from_thresholded_confidence(
-            s.confidence[is_accepted], calibration_risk, deployed_accepted
+            samples.confidence[is_accepted], calibration_risk, deployed_accepted
         )
         reweighted = _reweighted_risk(accepted_loss, weights)
     return UnlabeledRisk(
-        threshold=threshold_value,
+        threshold=threshold,
         n=int(deployed_confidence.size),
         accepted=int(is_deployed_accepted.sum()),
         coverage=float(is_deployed_accepted.mean()),
@@ -159,7 +160,7 @@ def unlabeled_risk(
 
 
 def _accepted_mask(confidence: Array, threshold: float | None) -> Array:
-    """Return a mask of the accepted samples. The threshold is compared in their precision."""
+    """Return a mask of the samples whose confidence is at least the threshold, if there is one."""
     if threshold is None:
         return np.ones(confidence.size, dtype=np.bool_)
     with np.errstate(over="ignore"):

@@ -38,7 +38,8 @@ class LabelShift:
     raw, raw_error : ndarray of shape (K,)
         Ratios before negative values are replaced by 0, and their standard errors.
     least_singular : float
-        Smallest singular value of the confusion matrix. If it is small, the ratios are inaccurate.
+        Smallest singular value of the confusion matrix. A small value means that the ratios are
+        inaccurate.
     noise : float
         95% quantile of the change of the confusion matrix over resamples, in the spectral norm.
 
@@ -130,8 +131,8 @@ def label_shift(
     Returns
     -------
     LabelShift
-        The ratio of each class with its standard error. Its method `ratios` returns ratios of
-        samples for the rules.
+        The ratio of each class with its standard error. The method `ratios` returns the density
+        ratios of samples for the rules.
 
     Raises
     ------
@@ -187,8 +188,8 @@ def label_shift(
     if n_resamples < 2:
         raise InputError("`resamples` must be at least 2 for a standard error")
     for _ in range(n_resamples):
-        rows = random.integers(y.size, size=y.size)
-        resampled_matrix = _confusion_matrix(predicted[rows], y[rows], n_classes)
+        sampled = random.integers(y.size, size=y.size)
+        resampled_matrix = _confusion_matrix(predicted[sampled], y[sampled], n_classes)
         matrix_changes.append(float(np.linalg.norm(resampled_matrix - matrix, 2)))
         resampled_shares = random.multinomial(deployed_codes.size, shares) / deployed_codes.size
         solutions.append(np.linalg.lstsq(resampled_matrix, resampled_shares, rcond=None)[0])

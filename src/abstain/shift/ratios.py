@@ -201,8 +201,8 @@ def density_ratios(
     ----------
     ratio : array of shape (n,)
         Density of the deployed data divided by the density of the calibration data at each
-        calibration sample, up to a constant factor. At least one ratio must be positive, and none
-        negative.
+        calibration sample, up to a constant factor. No ratio may be negative, and at least one must
+        be positive.
     largest : float, optional
         Upper bound of all possible ratios, which a guarantee requires. The default is the largest
         entry of `ratio`, which is only an estimate.
@@ -316,8 +316,8 @@ class FittedRatios:
     ratios : DensityRatios
         Density ratios of the calibration samples, for the argument `ratio=` of the rules.
     auroc : float
-        Cross-validated AUROC of the classifier between calibration and deployed samples. It is 0.5
-        without a detectable shift and 1 if the data sets do not overlap.
+        Cross-validated AUROC of the classifier between calibration and deployed samples. The AUROC
+        is 0.5 without a detectable shift and 1 if the data sets do not overlap.
     folds : int
         Number of folds.
 

@@ -60,7 +60,7 @@ def save(state: State, path: str | Path) -> None:
 
     Notes
     -----
-    The file is a NumPy archive without pickles. It is written atomically, so a killed process
+    The file is a NumPy archive without pickles. The file is written atomically, so a killed process
     leaves no incomplete file. For sorted runs, the file contains only the paths and SHA-256
     checksums of the run files. If a run file has changed, reading it raises an error.
 

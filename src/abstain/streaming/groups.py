@@ -49,7 +49,7 @@ class ValueCounts:
         return _merge_counts(self, new)
 
     def added(self, values: Array) -> "ValueCounts":
-        """Return the counts with values added, which are buffered at first."""
+        """Return the counts after adding values, which may only be buffered."""
         if not values.size:
             return self
         counts = ValueCounts(self.value, self.count, append_pending(self.pending, values))
@@ -129,7 +129,7 @@ def _count_values(values: Array) -> ValueCounts:
 
 
 def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
-    """Merge the counts of two nonempty objects. The smaller one is inserted into the larger one."""
+    """Merge the counts of two nonempty objects by inserting the smaller one into the larger."""
     larger, smaller = left, right
     if left.value.size < right.value.size:
         larger, smaller = right, left
@@ -140,6 +140,7 @@ def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
     larger_count = larger.count.copy()
     larger_count[n_at_most[is_present] - 1] += smaller.count[is_present]
     new = np.flatnonzero(~is_present)
+    # Each new value is inserted after the smaller values of `larger` and the smaller new values.
     new_positions = n_at_most[new] + np.arange(new.size)
     is_old_position = np.ones(larger.value.size + new.size, np.bool_)
     is_old_position[new_positions] = False
@@ -279,10 +280,11 @@ def one_pass() -> GroupCounts:
 
     Notes
     -----
-    The state requires a 0/1 loss and no weights. It needs 12 bytes per distinct confidence in
-    float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and 1, so the
-    counts of a billion float32 probabilities fit in memory. Confidences in float64 rarely repeat,
-    so use `first_pass` instead. All metrics are available except those that need labels or classes.
+    The state requires a 0/1 loss and no weights. For each distinct confidence, the state needs 12
+    bytes in float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and
+    1, so the counts of a billion float32 probabilities fit in memory. Confidences in float64 rarely
+    repeat, so use `first_pass` instead. All metrics are available except those that need labels or
+    classes.
 
     Examples
     --------

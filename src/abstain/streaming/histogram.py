@@ -47,8 +47,8 @@ class Histogram:
     loss : ndarray of shape (bins,)
         Sum of weight times loss in each bin.
     min_confidence, max_confidence : ndarray of shape (bins,)
-        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If they are
-        equal, the bin is a tie group.
+        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If both
+        confidences are equal, the bin is a tie group.
     largest_loss : float
         Largest loss of all samples.
     binary : bool
@@ -111,7 +111,8 @@ class Histogram:
             has_weight = weights > 0
             if not has_weight.any():
                 return self
-            scores, losses = scores[has_weight], losses[has_weight]
+            scores = scores[has_weight]
+            losses = losses[has_weight]
             weights = weights[has_weight]
         if self.scale == "probability":
             checks.unit_interval(scores, "confidence", hint=_HINT)
@@ -122,7 +123,8 @@ class Histogram:
             if is_binary:
                 successes, failures = scores[~is_failure], scores[is_failure]
                 return self.merged(_histogram_of_sorted_batch(self, successes, failures, bits))
-        scores, losses = scores.astype(np.float64), losses.astype(np.float64)
+        scores = scores.astype(np.float64)
+        losses = losses.astype(np.float64)
         return self.merged(_histogram_of_batch(self, scores, losses, weights, bits))
 
     def _is_faster_to_sort(self, scores: Array) -> bool:

@@ -98,8 +98,8 @@ def first_pass() -> FailureCounts:
 
     Notes
     -----
-    The state requires a 0/1 loss and no weights. It needs 12 bytes per distinct confidence of a
-    failure in float32, and 16 bytes in float64.
+    The state requires a 0/1 loss and no weights. For each distinct confidence of a failure, the
+    state needs 12 bytes in float32 and 16 bytes in float64.
 
     Examples
     --------

@@ -289,7 +289,8 @@ class SortedRuns:
         if weights is not None:
             checks.finite_weighted_sum(losses, weights)
             has_weight = weights > 0
-            scores, losses = scores[has_weight], losses[has_weight]
+            scores = scores[has_weight]
+            losses = losses[has_weight]
             weights = weights[has_weight]
             total = float(weights.sum())
         checks.reject_swapped_arguments(scores, losses, is_batch=True)
@@ -480,13 +481,13 @@ def _tie_groups_of_rows(rows: Array) -> TieGroups:
     if (confidence[1:] == confidence[:-1]).any():
         rows = _merge_equal_rows(rows)
         confidence = rows["confidence"]
-    first = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
+    group_starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
     times = rows["times"].astype(np.float64)
     weight = rows["weight"] * times
-    weight_of_group: FloatArray = np.add.reduceat(weight, first)
-    loss_of_group: FloatArray = np.add.reduceat(weight * rows["loss"], first)
-    n_samples = np.add.reduceat(times, first).astype(np.int64)
-    return TieGroups(confidence[first], weight_of_group, loss_of_group, n_samples)
+    weight_of_group: FloatArray = np.add.reduceat(weight, group_starts)
+    loss_of_group: FloatArray = np.add.reduceat(weight * rows["loss"], group_starts)
+    n_samples = np.add.reduceat(times, group_starts).astype(np.int64)
+    return TieGroups(confidence[group_starts], weight_of_group, loss_of_group, n_samples)
 
 
 def _merge_equal_rows(rows: Array) -> Array:

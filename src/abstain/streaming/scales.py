@@ -71,7 +71,7 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return 0 for 0, and a bin from 1 to n_bins - 1 for other magnitudes.
+    """Return the bin of each magnitude: 0 for 0, and 1 to n_bins - 1 for positive numbers.
 
     The bins within one octave have equal width.
     """
@@ -105,8 +105,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)
     while (low < high).any():
-        # This expression equals (low + high) // 2 but cannot overflow.
-        middle = (low & high) + ((low ^ high) >> 1)
+        middle = _middle(low, high)
         value = _rank_to_float(middle, dtype).astype(np.float64)
         index = bin_index(np, np.clip(value, minimum, maximum), scale=scale, bins=bins)
         is_in_bin = (index >= bin_number) | (value > maximum)
@@ -114,6 +113,11 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
         low = np.where(is_in_bin | (low >= high), low, middle + 1)
     starts: Array = read_only(_rank_to_float(low, dtype))
     return starts
+
+
+def _middle(low: IntArray, high: IntArray) -> IntArray:
+    """Return (low + high) // 2 without overflow."""
+    return (low & high) + ((low ^ high) >> 1)
 
 
 @dataclass(frozen=True, eq=False)

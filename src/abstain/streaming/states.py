@@ -238,7 +238,7 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
     -------
     Bounded
         The value and its limits, on the scale of the metric. For an exact state, all three numbers
-        are equal. If the metric is undefined or there are no samples, they are NaN and an
+        are equal. If the metric is undefined or there are no samples, the numbers are NaN and an
         `UndefinedMetricWarning` is issued.
 
     Raises

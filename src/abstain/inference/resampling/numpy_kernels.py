@@ -88,14 +88,18 @@ def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
 
 
 def prepare(counts: Array) -> ResampleBlock:
-    """Compute k and k^3 - k from counts k of shape (n, b)."""
+    """Compute k and k^3 - k from the counts k of samples in resamples, shape (n, b)."""
     max_count = int(counts.max())
     max_cell_sum = MAX_CELL_SIZE * max(max_count, max_count**3 - max_count)
-    fitting_types = [dtype for dtype in (np.int16, np.int32) if max_cell_sum <= np.iinfo(dtype).max]
+    sum_type: DTypeLike = np.float64
+    if max_cell_sum <= np.iinfo(np.int16).max:
+        sum_type = np.int16
+    elif max_cell_sum <= np.iinfo(np.int32).max:
+        sum_type = np.int32
     n_samples, n_resamples = counts.shape
-    sum_type = fitting_types[0] if fitting_types else np.float64
     counts_and_excess = np.empty((n_samples, 2 * n_resamples), sum_type)
-    k, excess = counts_and_excess[:, :n_resamples], counts_and_excess[:, n_resamples:]
+    k = counts_and_excess[:, :n_resamples]
+    excess = counts_and_excess[:, n_resamples:]
     k[:] = counts
     np.multiply(k, k, out=excess)
     excess -= 1
@@ -314,8 +318,10 @@ def _areas_of_resamples(
     if has_ties:
         weight = np.add.reduceat(weight, samples.group_starts, axis=1)
         loss = np.add.reduceat(loss, samples.group_starts, axis=1)
-    weight_accepted, loss_accepted = np.cumsum(weight, axis=1), np.cumsum(loss, axis=1)
-    total, total_loss = weight_accepted[:, -1], loss_accepted[:, -1]
+    weight_accepted = np.cumsum(weight, axis=1)
+    loss_accepted = np.cumsum(loss, axis=1)
+    total = weight_accepted[:, -1]
+    total_loss = loss_accepted[:, -1]
     out = np.full((5, len(weight)), np.nan)
     out[0] = total
     is_nonempty = total > 0
