@@ -312,7 +312,7 @@ def _distance_to_min_risk(
     coverage_distance = np.where(shortfall > 0, np.inf, 0.0) if error == 0 else shortfall / error
     selected = vertex_at_coverage(groups, coverage)
     # The coverage distance decreases with the coverage, so the implausible vertices come first.
-    n_implausible = np.count_nonzero(coverage_distance >= MAX_DISTANCE)
+    n_implausible = int(np.count_nonzero(coverage_distance >= MAX_DISTANCE))
     distance = np.full_like(coverage_distance, np.inf)
     distance[n_implausible:] = _euclidean_norm(
         coverage_distance[n_implausible:], risk_moments.excess_z_scores(selected, n_implausible)
