@@ -94,7 +94,8 @@ class RiskExcessDisplay(Titled):
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
         """Data sets and groups, limited to the groups with the largest lower bounds."""
-        all_checks = self.checks.all_checks()
+        # The limits of a group without a threshold have no results.
+        all_checks = [c for c in self.checks.all_checks() if not c.limit or c.rule.attainable]
         groups = sorted((c for c in all_checks if c.group), key=_lower_excess, reverse=True)
         omitted_ids = {id(c) for c in groups[_MAX_GROUPS:]}
         return [c for c in all_checks if id(c) not in omitted_ids]
@@ -146,8 +147,9 @@ class RiskExcessDisplay(Titled):
             style |= {"capsize": 0, "linestyle": "none", **kwargs}
             axes.errorbar([c.excess], [y], xerr=error_bar(c.excess, c.excess_interval), **style)
         hide_frame(axes)
-        names = shorten_names([c.label for c in checks])
-        set_tick_labels(axes, "y", [names[c.label] for c in checks], range(len(checks)))
+        labels = [_label(c) for c in checks]
+        names = shorten_names(labels)
+        set_tick_labels(axes, "y", [names[label] for label in labels], range(len(checks)))
         axes.set_ylim(len(checks) - 0.4, -0.6)
         axes.axvline(0, color=INK, linewidth=1, zorder=1)
         axes.set_xlabel(self._axis_title())
@@ -184,8 +186,13 @@ class RiskExcessDisplay(Titled):
             add_legend(ax, handles, list(labels.values()), **style)
 
     def _size(self) -> tuple[float, float]:
-        names = label_width(c.label for c in self._plotted_checks)
+        names = label_width(map(_label, self._plotted_checks))
         return 4.6 + names, 1.5 + 0.3 * len(self._plotted_checks)
+
+
+def _label(check: RuleCheck) -> str:
+    """Return the name of a row, which omits the data set for a limit of a group."""
+    return check.subgroup if check.limit else check.label
 
 
 def _lower_excess(check: RuleCheck) -> float:

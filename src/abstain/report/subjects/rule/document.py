@@ -28,6 +28,7 @@ from abstain.report.subjects.rule.sentences import (
     answer_sentences,
     estimate,
     facts,
+    format_limit_name,
     glossary_entries,
     group_name,
     guarantee_sentences,
@@ -178,7 +179,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
             doc.Column("Excess", "number", detail_level="intervals"),
             doc.Column("Result"),
         ),
-        doc.single_group(map(_row, rows)),
+        doc.single_group(_row(row, checks.rule) for row in rows),
         title="All results with intervals",
         caption=(
             f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
@@ -188,10 +189,14 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
     )
 
 
-def _row(row: dict[str, Any]) -> doc.Row:
-    """Return the row of a data set or, indented, of a group."""
+def _row(row: dict[str, Any], rule: DecisionRule) -> doc.Row:
+    """Return the row of a data set or, indented, of a group or a limit of a group."""
+    name = row["subgroup"] or row["name"]
+    if row["role"] == "limit":
+        limit = next(part.name for part in rule.limits if name.endswith(f": {part.name}"))
+        name = name.removesuffix(limit) + format_limit_name(limit)
     cells = (
-        row["subgroup"] or row["name"],
+        name,
         doc.Number(row["n"], number_format="count"),
         doc.Number(row["accepted"], number_format="count"),
         *(row_estimate(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
