@@ -143,7 +143,8 @@ def _unchecked_limits(rule: DecisionRule, checks: Sequence[RuleCheck]) -> list[s
     if not rule.per:
         return [name for name in names if name not in checked]
     # If the data are checked in other groups, the rule of a check is not that of a group.
-    groups = [check for check in checks if not check.limit and not check.rule.per]
+    rules = [check for check in checks if not check.limit and not check.rule.per]
+    groups = [check for check in rules if check.rule.attainable]
     subgroups = [replace(check, limit=name).subgroup for check in groups for name in names]
     return [name for name in subgroups if name not in checked]
 

@@ -17,6 +17,7 @@ from abstain.report.subjects.rule.overview import (
     answers_table,
     calibration_table,
     count_groups,
+    has_classes,
     is_review_on_first_screen,
     key_numbers,
     overview_blocks,
@@ -115,9 +116,9 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     rule = checks.rule
     yield from remedies_section(checks)
     n_groups = count_groups(checks)
-    if n_groups and (len(checks) > 1 or n_groups > MAX_GROUPS or rule.limits):
-        title = "Answers of all groups" if rule.per or not rule.limits else "Answers"
-        table = replace(answers_table(checks), title=title)
+    is_incomplete = n_groups > MAX_GROUPS or (rule.limits and has_classes(checks))
+    if (n_groups and len(checks) > 1) or is_incomplete:
+        table = replace(answers_table(checks), title="Answers of all groups")
         yield doc.Section("answers", "Answers", (table,))
     if all_samples := all_samples_table(checks):
         yield doc.Section("all-samples", "All samples", (all_samples,))

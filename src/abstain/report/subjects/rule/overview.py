@@ -164,7 +164,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         yield answers_table(checks, totals_only=True)
     else:
         answers = answers_table(checks, max_groups=MAX_GROUPS, shows_classes=False)
-        if not _has_classes(checks):
+        if not has_classes(checks):
             yield answers
         else:
             # The table with all columns is wider than 80 characters, and with limits, wider than
@@ -215,7 +215,7 @@ def answers_table(
     has_limits = bool(checks.rule.limits) and has_groups
     has_conditions = bool(checks.rule.per) and has_groups
     has_risk = bool(checks.all_outcomes()) or not checks.is_binary
-    shows_classes = shows_classes and _has_classes(checks)
+    shows_classes = shows_classes and has_classes(checks)
     name = "Data"
     if has_groups:
         name = _group_header(checks.rule)
@@ -256,7 +256,8 @@ def answers_table(
     )
 
 
-def _has_classes(checks: RuleChecks) -> bool:
+def has_classes(checks: RuleChecks) -> bool:
+    """Return whether errors are counted for a positive class."""
     return any(outcome.classes for outcome in checks.all_outcomes())
 
 
@@ -313,8 +314,7 @@ def _row_groups(
     groups = []
     for index, check in enumerate(checks.checks):
         total, *parts = checks.results_of(index)
-        # All samples of a group without a threshold are rejected, so its limits have no results.
-        parts = [part for part in parts if not part[0].limit or part[0].rule.attainable]
+        parts = [part for part in parts if _has_results(part[0])]
         rows = [
             doc.Row(tuple(cells_of(*part)), _row_kind(part[0]))
             for part in (*_keep_worst(parts, max_groups), total)
@@ -350,6 +350,11 @@ def _group_header(rule: DecisionRule) -> str:
     if rule.limits and not rule.per:
         return _LIMIT_HEADER
     return group_name(rule).capitalize() or "Group"
+
+
+def _has_results(check: RuleCheck) -> bool:
+    """Return False for the limits of a group without a threshold, which answers no sample."""
+    return not check.limit or check.rule.attainable
 
 
 def _row_name(check: RuleCheck) -> str:
@@ -454,7 +459,7 @@ def _error_cell(count: int, share: Share) -> doc.Number | None:
 
 def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     """Return a table with a row for each group and with columns for each data set."""
-    checked = {(c.group, c.limit): c for group in checks.groups for c in group}
+    checked = {(c.group, c.limit): c for group in checks.groups for c in group if _has_results(c)}
     rule = checks.rule
     columns = [doc.Column(_group_header(rule), "name")]
     column_groups: list[tuple[doc.Label | str, int]] = []
@@ -505,14 +510,14 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
-    has_classes = any(outcome.classes for outcome in outcomes)
+    shows_classes = has_classes(checks)
     has_groups = any(checks.groups)
     columns = [
         doc.Column(_group_header(checks.rule) if has_groups else "Data", "name"),
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Wrong answers"),
     ]
-    if has_classes:
+    if shows_classes:
         columns += map(doc.number_column, ("False negatives", "False positives"))
     columns.append(doc.number_column("Wrong without abstention"))
 
@@ -523,7 +528,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
         if outcome is None:
             return [*cells, *[None] * (len(columns) - 2)]
         cells.append(_count_of_total(outcome.wrong_of_all))
-        if has_classes:
+        if shows_classes:
             classes = outcome.classes
             cells.append(_count_of_total(classes.false_negatives) if classes else None)
             cells.append(_count_of_total(classes.false_positives) if classes else None)
