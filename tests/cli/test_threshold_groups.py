@@ -150,8 +150,9 @@ def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
     assert "Unattainable: no threshold could be certified for all limits. label:cat" in text
 
 
-def test_limits_in_each_group_end_to_end(capsys, monkeypatch):
+def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
     monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
     per = ["--per", "site", "--limit", "label:cat=0.2", *ASKED]
     checked = ["--apply", "test.parquet", "--out", "report"]
     text = printed(capsys, "val.parquet", *per, *checked)

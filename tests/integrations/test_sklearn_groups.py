@@ -97,7 +97,7 @@ def test_a_finished_rule_with_limits_in_each_group():
         labels=Y[held_out],
         classes=inside.classes_,
     )
-    options = {"max_risk": 0.3, "limits": {"label:cat": 0.4}, "delta": 0.1}
+    options = {"max_risk": 0.2, "limits": {"label:cat": 0.3}, "delta": 0.1}
     rule = ab.set_threshold(data, per=site[held_out], **options)
     assert all(part.rule.attainable and len(part.rule.parts) == 2 for part in rule.parts)
     classifier = SelectiveClassifier(inside, rule=rule, cv="prefit", per=-1)
