@@ -160,9 +160,7 @@ def _loss_near_threshold(
 
 
 def _independent_products(
-    groups: TieGroups,
-    moments: tuple[FloatArray, FloatArray, FloatArray],
-    thresholds: _Thresholds,
+    groups: TieGroups, moments: list[FloatArray], thresholds: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the products of influences at two coverages over independent samples.
 
@@ -170,29 +168,40 @@ def _independent_products(
     effective sizes, shape (m,).
     """
     fraction = thresholds.accepted_fraction
-    group_index = thresholds.group_index
     center = thresholds.center
+    squared_weight = _sum_over_accepted(moments[0], thresholds)
+    squared_weight_loss = _sum_over_accepted(moments[1], thresholds)
+    total = _products_of_accepted(moments, thresholds)
+    accepted_influence = squared_weight_loss - thresholds.threshold_loss * squared_weight
+    cross_term = np.multiply.outer(accepted_influence, center)
+    total += np.multiply.outer(center, center) * moments[0].sum() - cross_term - cross_term.T
+    # A sample of the group at the threshold counts with the square of its accepted fraction.
+    excess_weight = (fraction - fraction**2) * moments[0][thresholds.group_index]
+    accepted_weight = thresholds.coverage * groups.total_weight
+    return total, accepted_weight**2 / (squared_weight - excess_weight)
+
+
+def _products_of_accepted(moments: list[FloatArray], thresholds: _Thresholds) -> FloatArray:
+    """Sum w^2 a_j (loss - m_j) a_k (loss - m_k) over the samples, for all coverages j and k.
+
+    The module defines the accepted fraction a and the mean loss m at the threshold.
+    """
+    fraction = thresholds.accepted_fraction
+    group_index = thresholds.group_index
     # A sample that is accepted at the smaller of two coverages is accepted at both coverages.
     coverage_index = np.arange(fraction.size)
     smaller_coverage = np.minimum.outer(coverage_index, coverage_index)
     accepted_sums = [_sum_over_accepted(moment, thresholds) for moment in moments]
     accepted_at_both = [accepted_sum[smaller_coverage] for accepted_sum in accepted_sums]
-    total = _centered_products(*accepted_at_both, thresholds.threshold_loss)
+    total = _centered_products(accepted_at_both, thresholds.threshold_loss)
     # Two thresholds in one tie group accept different fractions of each of its samples.
     is_same_group = group_index[:, None] == group_index[None, :]
     group_at_both = np.broadcast_to(group_index, is_same_group.shape)
     group_moments = [moment[group_at_both] for moment in moments]
-    group_products = _centered_products(*group_moments, thresholds.threshold_loss)
+    group_products = _centered_products(group_moments, thresholds.threshold_loss)
     excess = np.minimum.outer(fraction, fraction) - np.multiply.outer(fraction, fraction)
     total -= excess * is_same_group * group_products
-    squared_weight, squared_weight_loss, _ = accepted_sums
-    accepted_influence = squared_weight_loss - thresholds.threshold_loss * squared_weight
-    cross_term = np.multiply.outer(accepted_influence, center)
-    total += np.multiply.outer(center, center) * moments[0].sum() - cross_term - cross_term.T
-    # A sample of the group at the threshold counts with the square of its accepted fraction.
-    squared_weight = squared_weight - (fraction - fraction**2) * moments[0][group_index]
-    accepted_weight = thresholds.coverage * groups.total_weight
-    return total, accepted_weight**2 / squared_weight
+    return total
 
 
 def _sum_over_accepted(x: FloatArray, thresholds: _Thresholds) -> FloatArray:
@@ -202,28 +211,22 @@ def _sum_over_accepted(x: FloatArray, thresholds: _Thresholds) -> FloatArray:
     return np.asarray(above + thresholds.accepted_fraction * at_threshold)
 
 
-def _centered_products(
-    squared_weight: FloatArray,
-    squared_weight_loss: FloatArray,
-    squared_weight_squared_loss: FloatArray,
-    threshold_loss: FloatArray,
-) -> FloatArray:
-    """Return the sums of w^2 (loss - m_j) (loss - m_k) for each pair of coverages j and k.
+def _centered_products(moments: list[FloatArray], threshold_loss: FloatArray) -> FloatArray:
+    """Return the sums of w^2 (loss - m_j) (loss - m_k) for all coverages j and k.
 
-    The arguments are the sums of w^2, w^2 loss and w^2 loss^2, and the mean losses m_j at the
-    thresholds.
+    `moments` contains the sums of w^2, w^2 loss and w^2 loss^2. `threshold_loss` is m.
     """
+    squared_weight, squared_weight_loss, squared_weight_squared_loss = moments
     m_j = threshold_loss[:, None]
     m_k = threshold_loss[None, :]
-    return (
-        squared_weight_squared_loss - (m_j + m_k) * squared_weight_loss + m_j * m_k * squared_weight
-    )
+    linear_term = (m_j + m_k) * squared_weight_loss
+    return squared_weight_squared_loss - linear_term + m_j * m_k * squared_weight
 
 
-def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _moments_by_group(s: Scored, groups: TieGroups) -> list[FloatArray]:
     """Return the sums of w^2, w^2 loss and w^2 loss^2 over the samples of each tie group."""
     if s.has_unit_weights and s.is_binary:
-        return groups.weight, groups.loss, groups.loss
+        return [groups.weight, groups.loss, groups.loss]
     has_weight = s.group_index >= 0
     group_index = s.group_index[has_weight]
     loss = s.loss[has_weight].astype(np.float64)
@@ -233,11 +236,11 @@ def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatAr
         sums = np.bincount(group_index, x, minlength=groups.weight.size)
         return sums.astype(np.float64)
 
-    return (
+    return [
         sum_by_group(squared_weight),
         sum_by_group(squared_weight * loss),
         sum_by_group(squared_weight * loss**2),
-    )
+    ]
 
 
 def _clustered_products(

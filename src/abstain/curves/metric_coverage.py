@@ -9,7 +9,14 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import prepend_zero, sorted_unique
-from abstain._foundation.arrays import as_double, as_double_like, namespace, stack_scalars
+from abstain._foundation.arrays import (
+    as_double,
+    as_double_like,
+    namespace,
+    stack_scalars,
+    to_numpy,
+    without_gradient,
+)
 from abstain._foundation.scored import Scored, output_reference, validate_samples
 from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves._vertices import CurveArrays
@@ -151,7 +158,7 @@ def _check_thresholds(thresholds: AnyArray) -> FloatArray:
 def _default_thresholds(groups: TieGroups) -> FloatArray:
     """Return the distinct confidences, or some that are evenly spaced in coverage."""
     xp = groups.xp
-    thresholds = as_double(groups.confidence)
+    thresholds = as_double(without_gradient(groups.confidence))
     n_groups = thresholds.shape[0]
     if n_groups > DEFAULT_THRESHOLDS:
         cumulative_weight = groups.cumulative_weight
@@ -161,10 +168,8 @@ def _default_thresholds(groups: TieGroups) -> FloatArray:
         # The highest confidence is always a threshold.
         index = xp.concat((xp.zeros_like(index[:1]), index))
         thresholds = xp.take(thresholds, sorted_unique(index))
-    if xp is np:
-        return thresholds
     # The thresholds are copied to host memory, because the metric is called with each threshold.
-    return np.array([float(threshold) for threshold in thresholds])
+    return to_numpy(thresholds, "thresholds").astype(np.float64, copy=False)
 
 
 def _evaluate_at_thresholds(metric: ThresholdMetric, s: Scored, thresholds: FloatArray) -> AnyArray:
