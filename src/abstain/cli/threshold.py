@@ -11,6 +11,7 @@ import abstain as ab
 from abstain.cli.command_line import to_flag
 from abstain.cli.console import show_status
 from abstain.cli.options import (
+    COLUMNS_GROUP,
     DEFAULT_COLUMNS,
     Columns,
     Loss,
@@ -151,7 +152,7 @@ class Target:
         return columns.group if grouped else None
 
     def without_groups(self, columns: Columns) -> Columns:
-        """Return the columns without the groups that the limits use."""
+        """Return the columns without a group column that only the limits use."""
         is_used = columns.group is not None and self.group_column(columns) == columns.group
         return replace(columns, group=None) if is_used else columns
 
@@ -224,7 +225,7 @@ def threshold(
     ] = (),
     scoring: Annotated[ScoreOptions, Parameter(name="*")] = _SCORING,
     paths: Annotated[RuleFiles, Parameter(name="*")] = _NO_FILES,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 
@@ -300,7 +301,7 @@ def _check_options(
 
 
 def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns of the test data, with the column of the rule's thresholds as group."""
+    """Return the columns of the test data. The groups are those of the thresholds."""
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
@@ -318,8 +319,9 @@ def _get_rule(
     columns: Columns,
     scoring: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
-    """Return the rule, its calibration data and notes. A saved rule has neither data nor notes."""
-    file, conditions = calibration_source.file, calibration_source.conditions
+    """Choose a rule, and return it with its calibration data and notes, or load a saved rule."""
+    file = calibration_source.file
+    conditions = calibration_source.conditions
     if paths.rule is not None:
         unused = [*(["the calibration file"] if file else []), *target.flags]
         unused += ["--calibrate"] if conditions else []
@@ -364,7 +366,7 @@ def read_rule(path: Path) -> DecisionRule:
 
 
 def _save_rule(rule: DecisionRule, path: Path | None, output: OutputFolder | None) -> list[Path]:
-    """Write the file of --save, unless the rule is written to this path in the folder of --out."""
+    """Write the rule to the file of --save, unless --out writes the same file."""
     from abstain.tables import save
 
     if path is None:
