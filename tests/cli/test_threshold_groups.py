@@ -166,7 +166,7 @@ def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
     assert rows["subgroup"].to_list() == [f"{s}: label:cat" for s in ("north", "south", "tiny")]
     assert set(rows["target"]) == {0.2}
     page = Path("report/report.html").read_text()
-    assert page.count('<tr class="group"><th scope="row">label cat</th>') >= 6
+    assert page.count('<tr class="group"><th scope="row" class="name">label cat</th>') >= 6
     jointly = printed(capsys, "val.parquet", *per, "--joint")
     assert "All limits and all groups hold jointly with a probability of at least 95%" in jointly
     again = printed(capsys, "--rule", "report/rule.json", "--apply", "test.parquet")
