@@ -371,10 +371,8 @@ class Metric:
 
     def reason_not_applicable(self, scored: Scored) -> str:
         """Return the reason why the metric does not apply to these data; empty if it applies."""
-        missing = []
-        for need in Need:
-            if need in self.measurement.needs and not _NEED_CHECKS[need](scored):
-                missing.append(need.value)
+        needs = [need for need in Need if need in self.measurement.needs]
+        missing = [need.value for need in needs if not _NEED_CHECKS[need](scored)]
         return "; ".join(missing)
 
     @property

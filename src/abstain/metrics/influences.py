@@ -14,8 +14,8 @@ from abstain.inference.influence import Gradient
 from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
 from abstain.typing import FloatArray
 
-#: Function of two arrays a and b, such as `harmonic_between`. The function returns the sum of a power
-#: of 1/k over k = a + 1, ..., b.
+#: Function of two arrays a and b, such as `harmonic_between`. The function returns the sum of a
+#: power of 1/k over k = a + 1, ..., b.
 PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 

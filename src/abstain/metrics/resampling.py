@@ -7,7 +7,7 @@ for all scores and resamples at once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from abstain.inference.resampled_areas import (
 from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.classes import select_rows
-from abstain.metrics.entry import Metric
+from abstain.metrics.entry import Metric, ResampledFormula
 from abstain.metrics.influences import sample_weights
 from abstain.metrics.intervals import check_needs, influence_of, value_bounds
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
@@ -64,46 +64,34 @@ def replicates(
         lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
     )
     values = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
-    has_formula = _fill_from_formulas(values, scored_sets, presorted, metrics, draws, threads)
+    has_formula = _has_exact_formula(metrics, scored_sets)
+    score_index = np.flatnonzero(has_formula.any(axis=0)).tolist()
+    if score_index:
+        metric_index = np.flatnonzero(has_formula.any(axis=1)).tolist()
+        formulas = {
+            m: cast("ResampledFormula", metrics[m].measurement.resampled) for m in metric_index
+        }
+        required_areas = frozenset[str]().union(*(formula.areas for formula in formulas.values()))
+        sorted_scores = [presorted[i] for i in score_index]
+        areas = resampled_areas(sorted_scores, draws, required_areas, n_threads=threads)
+        for m, formula in formulas.items():
+            formula_values = formula.compute(areas)
+            values[m, has_formula[m]] = formula_values[has_formula[m, score_index]]
     for i, s in enumerate(scored_sets):
-        remaining = np.flatnonzero(~has_formula[:, i])
-        if remaining.size:
+        remaining = np.flatnonzero(~has_formula[:, i]).tolist()
+        if remaining:
             remaining_metrics = [metrics[m] for m in remaining]
             values[remaining, i] = _replicates_by_counts(s, presorted[i], remaining_metrics, draws)
     return values
 
 
-def _fill_from_formulas(
-    values: FloatArray,
-    scored_sets: Sequence[Scored],
-    presorted: Sequence[SortedSamples],
-    metrics: Sequence[Metric],
-    draws: Draws,
-    threads: int | None,
-) -> BoolArray:
-    """Fill in the values of all metrics that have an exact formula of resampled areas.
-
-    The function returns the mask of these metrics and scores, shape (metrics, scores).
-    """
-    has_formula = np.zeros(values.shape[:2], np.bool_)
-    formulas = {}
-    required_areas: set[str] = set()
+def _has_exact_formula(metrics: Sequence[Metric], scored_sets: Sequence[Scored]) -> BoolArray:
+    """Return whether resampled areas yield each metric of each score, shape (metrics, scores)."""
+    has_formula = np.zeros((len(metrics), len(scored_sets)), np.bool_)
     for m, metric in enumerate(metrics):
         formula = metric.measurement.resampled
-        if formula is None:
-            continue
-        has_formula[m] = [formula.is_exact(s) for s in scored_sets]
-        if has_formula[m].any():
-            formulas[m] = formula
-            required_areas |= formula.areas
-    if not formulas:
-        return has_formula
-    score_index = np.flatnonzero(has_formula.any(axis=0))
-    sorted_scores = [presorted[i] for i in score_index]
-    areas = resampled_areas(sorted_scores, draws, frozenset(required_areas), n_threads=threads)
-    for m, formula in formulas.items():
-        values_of_scores = formula.compute(areas)
-        values[m, has_formula[m]] = values_of_scores[has_formula[m, score_index]]
+        if formula is not None:
+            has_formula[m] = [formula.is_exact(s) for s in scored_sets]
     return has_formula
 
 

@@ -497,7 +497,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 def _reason_few_accepted(s: Scored) -> str:
     """Return the reason if the AUC-MCC of CWSA+ has no valid interval, or ""."""
     threshold = THRESHOLDS[-1]
-    [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
+    sums = s.cached(_sums_at_thresholds)[-1]
     if sums.count >= _MIN_ACCEPTED:
         return ""
     return (
@@ -511,10 +511,14 @@ def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
 
     CWSA+ is undefined at thresholds that accept no sample.
     """
-    sums_by_threshold = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
+    sums_by_threshold = s.cached(_sums_at_thresholds)
     if not plus:
         return sums_by_threshold
     return [sums for sums in sums_by_threshold if sums.count]
+
+
+def _sums_at_thresholds(s: Scored) -> list[AcceptedSums]:
+    return accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
 
 
 def _coverages(sums_by_threshold: list[AcceptedSums]) -> FloatArray:
