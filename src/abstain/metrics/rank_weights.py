@@ -42,9 +42,9 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
         with_loss = cast("TieGroups", groups.groups_with_loss)
     if phi is augrc_weight:
         doubled_position = with_loss.weight_above + with_loss.cumulative_weight
-        rank_sum = xp.sum(with_loss.loss * doubled_position)
+        doubled_rank_sum = xp.sum(with_loss.loss * doubled_position)
         total_loss = xp.sum(with_loss.loss)
-        return as_scalar(augrc_from_rank_sum(groups.total_weight, total_loss, rank_sum))
+        return as_scalar(augrc_from_rank_sum(groups.total_weight, total_loss, doubled_rank_sum))
     return as_scalar(xp.sum(phi(with_loss) * with_loss.loss) / groups.total_weight)
 
 

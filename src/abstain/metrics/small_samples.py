@@ -232,7 +232,7 @@ class AcceptedRows:
             - 2 * coverage * accepted_times_total
             + coverage**2 * squared_accepted[-1]
         )
-        return np.maximum(variance, 1e-300)
+        return np.asarray(np.maximum(variance, 1e-300))
 
     def variance_inflation(self, risk: FloatArray) -> FloatArray:
         """Return the factor, at least 1, by which clusters increase the variance of the risk."""
