@@ -175,8 +175,7 @@ def _optimum_over_ties_of_binary_loss(merged_groups: TieGroups) -> float:
 def _untied_optimum(s: Scored) -> Scalar:
     """Return the trapezoid AURC of the best order with distinct confidences."""
     best_order = s.best_order
-    has_integer_weights = s.weight is None or not s.xp.any(s.weight % 1 != 0)
-    if has_integer_weights:
+    if s.weight is None or not s.xp.any(s.weight % 1 != 0):
         # Without ties, the trapezoid equals the plug-in estimator + (smallest loss - R)/(2n). In
         # the plug-in estimator, integer weights are equivalent to repeated samples.
         min_loss = best_order.loss[0] / best_order.weight[0]
