@@ -50,7 +50,7 @@ class BinaryTask:
 
     @cached_property
     def score_groups(self) -> Scored:
-        """The same samples with the positive score as confidence, so that it defines the groups."""
+        """The same samples, grouped by their positive score instead of their confidence."""
         return Scored(self.score, self.positive, self.scored.weight)
 
     def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
@@ -364,6 +364,7 @@ def accepted_auroc(
 
 
 def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
+    """Compute the ROC AUC of the positive class among the accepted samples."""
     positive, negative = task.weights_at_coverage(coverage)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("the accepted samples do not contain both classes")
@@ -488,7 +489,7 @@ def auprc_retention(
 
 
 def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]:
-    """Compute the means of ROC AUC and average precision over the coverages that define them."""
+    """Average the ROC AUC and the average precision of the accepted samples over coverages."""
     aurocs = []
     average_precisions = []
     for k in range(1, COVERAGES + 1):
@@ -511,7 +512,7 @@ def _mean_or_undefined(values: list[float], required: str) -> MetricValue:
 
 
 def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricValue]:
-    """Compute both retention metrics of samples with two classes."""
+    """Compute the AUROC retention and the AUPRC retention of samples with two classes."""
     task = binary_task_of_samples(s)
     if isinstance(task, MetricValue):
         return task, task

@@ -27,7 +27,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def get_class_view(s: Scored) -> ClassView:
-    """Return the labels and predictions of samples, or raise an error if they have none."""
+    """Return the labels and predictions of samples, or raise an error without labels."""
     if s.class_view is None:
         raise MissingInputError("labels and predictions are required; got only confidence and loss")
     return s.class_view
@@ -156,7 +156,7 @@ def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> 
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Validate a confidence and combine it with labels and predictions.
+    """Combine a validated confidence with labels and predictions.
 
     The loss is 1 for a wrong prediction and 0 for a correct one. All arrays are moved to the device
     of the confidence, without gradients.
@@ -309,7 +309,7 @@ def class_cells(s: Scored) -> ClassCells:
 def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
     """Sort the rows with positive weight by class and by decreasing confidence.
 
-    The function returns the indices of the sorted rows and the tie group of each of them.
+    The function returns the indices of the sorted rows and the tie group of each sorted row.
     """
     if s.precomputed_group_index is not None:
         # The rows of `Scored.class_rows` are already in this order.
@@ -416,7 +416,7 @@ def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
 
 
 def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
-    """Return the text of the reason without the pseudo-count that both numbers include."""
+    """Return the text of the reason; the numbers in the text exclude the pseudo-count."""
     n_observed = max(int(n_effective - 1.0), 0)
     return (
         f"a class is too rare: the variance is based on about {n_observed} "
@@ -445,8 +445,7 @@ def _reason_unseen_variance(
 def reason_late_start_of_class(s: Scored) -> str:
     """Return the reason if the selective risk of a rare class is too uncertain, or "".
 
-    The risk is uncertain at thresholds that accept few samples of the class. The reason depends on
-    the share of such thresholds in the variance of the area.
+    The risk is uncertain at thresholds that accept few samples of the class.
     """
     cells = class_cells(s)
     groups = s.class_rows.groups

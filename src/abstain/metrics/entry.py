@@ -25,7 +25,7 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 InfluenceFunction: TypeAlias = Callable[[Scored], FloatArray]
 
-#: Two functions of the error rate. They return the best and the worst value that any order of a
+#: Two functions of the error rate, which return the best and the worst value that any order of a
 #: large number of samples can have.
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
 
@@ -48,7 +48,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class ResampledFormula:
-    """Formula that computes a metric in all bootstrap resamples from areas such as the AUGRC."""
+    """Formula of areas, such as the AUGRC, that yields a metric in all bootstrap resamples."""
 
     #: Names of the required areas, which `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
@@ -85,7 +85,7 @@ class PlausibleThresholds:
     """Thresholds that a working point may have in the population, given the data.
 
     Each threshold is the confidence of a tie group and is identified by the index of the group. A
-    threshold between large tie groups has no standard error, because it can jump to another group.
+    threshold that can jump to another large tie group has no standard error.
     """
 
     #: The samples whose tie groups define the thresholds. A row may represent several samples.
@@ -216,13 +216,13 @@ class Measurement:
     is_proportion : bool
         Whether the value is a proportion of the samples, so that score intervals apply.
     heavy_tailed : bool
-        Whether the weight of the most confident failures increases with n. An interval of such a
-        metric requires more failures.
+        Whether the weight of the most confident failures increases with n, so that an interval
+        requires more failures.
     caution : str
         A source of error that the interval does not include, or empty.
     unreliable_reason : callable
-        Function of a `Scored` that returns the reason why intervals and tests are unreliable. The
-        text is empty if they are reliable.
+        Function of a `Scored` that returns the reason why intervals and tests are unreliable, or an
+        empty text.
     at_coverage : float or None
         The coverage of the working point. None if the metric has no fixed coverage.
     n_failures : callable or None
@@ -235,7 +235,7 @@ class Measurement:
         Function of failure AUROC and error rate that returns the value. None if the metric is not
         linear in the AUROC for a 0/1 loss.
     extremes : tuple of callable, or None
-        Two functions of the error rate. They return the best and the worst value that any order of
+        Two functions of the error rate, which return the best and the worst value that any order of
         a large number of samples can have.
     upper_limit_of_zero : callable or None
         Function of the number of independent samples and the confidence level. The function returns
@@ -370,14 +370,14 @@ class Metric:
         return self.measurement.compute
 
     def reason_not_applicable(self, scored: Scored) -> str:
-        """Return the reason why the metric does not apply to these data; empty if it applies."""
+        """Return the reason why the metric does not apply to these samples, or an empty text."""
         needs = [need for need in Need if need in self.measurement.needs]
         missing = [need.value for need in needs if not _NEED_CHECKS[need](scored)]
         return "; ".join(missing)
 
     @property
     def reason_without_interval(self) -> str:
-        """Why the metric has no analytic interval and what to use instead; empty if it has one."""
+        """Why the metric has no analytic interval, and what to use instead; otherwise empty."""
         if self.measurement.influence is not None:
             return ""
         reason = self.measurement.no_influence_reason
@@ -516,7 +516,7 @@ def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
 
 
 def value_with_warning(measured: MetricValue, name: str) -> Scalar:
-    """Return the value of a metric, with an `UndefinedMetricWarning` if it is undefined."""
+    """Return the value of a metric, with a warning if the value is undefined."""
     if measured.reason:
         warnings.warn(
             f"{name} is undefined: {measured.reason}", UndefinedMetricWarning, stacklevel=3

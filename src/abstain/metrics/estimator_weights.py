@@ -270,10 +270,10 @@ def monte_carlo_aurc(
     Notes
     -----
     The population rank u of the sample of rank r among n has the distribution Beta(r, n - r + 1).
-    The weight is the mean of -ln(1 - u) over draws from this distribution. It converges to the
-    plug-in weight H_n - H_{n-r}, with an error proportional to 1/sqrt(draws). Weights are averaged
-    over tie groups. To evaluate a score, use ``aurc(..., estimator="plugin")`` instead. The cost is
-    n x draws random numbers.
+    The weight is the mean of -ln(1 - u) over draws from this distribution. The weight converges to
+    the plug-in weight H_n - H_{n-r}, with an error proportional to 1/sqrt(draws). Weights are
+    averaged over tie groups. To evaluate a score, use ``aurc(..., estimator="plugin")`` instead.
+    The cost is n x draws random numbers.
 
     References
     ----------

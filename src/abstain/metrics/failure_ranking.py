@@ -152,6 +152,7 @@ def failure_ap_success(
 
 
 def _compute_ap_success(s: Scored) -> MetricValue:
+    """Compute the average precision of the confidence for detecting successes."""
     successes, failures = success_and_failure_weights(s)
     reason = reason_without_both_kinds(successes)
     if reason:
@@ -204,6 +205,7 @@ def failure_ap_error(
 
 
 def _compute_ap_error(s: Scored) -> MetricValue:
+    """Compute the average precision of the negated confidence for detecting failures."""
     successes, failures = success_and_failure_weights(s)
     reason = reason_without_both_kinds(failures=failures)
     if reason:
@@ -244,8 +246,8 @@ def fpr_at_tpr(
     -----
     The value is the share of failures accepted at the largest threshold whose true positive rate is
     at least `tpr`, without interpolation. FD-Shifts uses a true positive rate of 0.9495, so pass
-    ``tpr=0.9495`` to reproduce its values. With ties, FD-Shifts may use a smaller threshold,
-    because it omits collinear points of the ROC curve. The cost is one sort.
+    ``tpr=0.9495`` to reproduce its values. FD-Shifts omits collinear points of the ROC curve, so
+    with ties it may use a smaller threshold. The cost is one sort.
 
     References
     ----------

@@ -20,7 +20,7 @@ PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
-    """Decorate an influence function so that it runs once for all metrics of the same samples."""
+    """Decorate an influence function whose result several metrics of the same samples use."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:

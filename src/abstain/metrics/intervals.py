@@ -357,7 +357,7 @@ def fixed_threshold_influences(
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
-    """Return the influences on a metric, or NaN if it is undefined or has no influence function."""
+    """Return the influences on a metric, or NaN without a value or an influence function."""
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
     influence = error_influence_of(metric, s, cluster)

@@ -146,7 +146,7 @@ def _count_unknown(s: Scored) -> int:
 
 
 class _OscrFactors(NamedTuple):
-    """The two factors of OSCR and the influences of the samples on them, shape (n,)."""
+    """Accuracy and AUROC, whose product is OSCR, and the influences on each factor, shape (n,)."""
 
     #: Accuracy on the samples of known classes.
     accuracy: float
@@ -157,7 +157,7 @@ class _OscrFactors(NamedTuple):
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
-    """Compute the accuracy and the AUROC of OSCR, and the influences on them."""
+    """Compute the two factors of OSCR and the influence of each sample on each factor."""
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
     known_weight = float(weight[~is_unknown].sum())

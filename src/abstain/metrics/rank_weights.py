@@ -273,6 +273,7 @@ def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
 
 
 def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArray:
+    """Return the weights of a curve that starts flat or with value 0 at coverage 0."""
     if groups.is_merged is None:
         coverage = groups.cumulative_weight / groups.total_weight
         return linear_weights(coverage, 0.0, 1.0, is_flat_at_start=is_flat_at_start)

@@ -1,8 +1,8 @@
 """Bootstrap replicates, intervals, standard errors and biases of metrics.
 
 A resample is stored as the number of times that each sample is drawn, and these counts serve as
-sample weights. Common metrics are formulas of a few areas, such as the AUGRC, which are computed
-for all scores and resamples at once.
+sample weights. Areas such as the AUGRC are computed for all scores and resamples at once, and
+common metrics are formulas of these areas.
 """
 
 from collections.abc import Sequence
@@ -182,7 +182,7 @@ class BootstrapResult:
     bias : float
         Mean of the replicates minus the value.
     seed : int
-        Seed that reproduces the resamples if it is passed as `rng`.
+        Seed of the resamples. Pass the seed as `rng` to reproduce them.
     """
 
     value: float
@@ -327,7 +327,7 @@ def percentile_interval(
 
 
 def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
-    """Return the requested resamples, or raise an error if they do not fit the samples."""
+    """Return the plan of the resamples, or raise an error if the plan does not fit the samples."""
     n_resamples = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(n_resamples, "resamples") < 2:
         raise InputError(

@@ -13,7 +13,7 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
     """Return the probability that a positive ranks above a negative; a tie counts half.
 
     The arrays contain the weights of positives and negatives at each rank, highest score first.
-    Both classes must have a positive total weight.
+    Each class must have a positive total weight.
     """
     xp = namespace(positive)
     positive_above = xp.cumulative_sum(positive) - positive

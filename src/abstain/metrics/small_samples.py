@@ -377,9 +377,8 @@ def expected_variance(
 ) -> ModelVariance | None:
     """Return the variance of the value by the formula of Hanley and McNeil for the AUROC.
 
-    The function returns None for metrics that are not linear in the AUROC. This variance is
-    realistic even if all of the few failures have similar ranks, so that their influences hardly
-    vary.
+    The function returns None for metrics that are not linear in the AUROC. The variance is
+    realistic even if few failures with similar ranks have almost equal influences.
     """
     from_auroc = _auroc_formula(metric, s)
     if from_auroc is None:

@@ -55,9 +55,9 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     A Gaussian kernel that is reflected at 0 and 1 smooths the residuals (correctness - confidence).
     The error is the mean absolute value of the smoothed residuals, which decreases with the width
     of the kernel. The smooth ECE is the error at the width that equals the error, or at the width
-    0.001 if the solution is smaller. The authors' code stops within 0.001 of this value, and this
-    function computes it to machine precision. In contrast to the binned ECE, the smooth ECE is a
-    continuous function of the confidences. The value is never NaN, and almost never 0, even for a
+    0.001 if the solution is smaller. The authors' code stops within 0.001 of this value, whereas
+    the error of this function is a rounding error. In contrast to the binned ECE, the smooth ECE is
+    a continuous function of the confidences. The value is never NaN, and almost never 0, even for a
     calibrated confidence. The cost is one pass over the samples and several cosine transforms,
     which take about 10 ms. Arrays on a device are copied to the host.
 

@@ -109,7 +109,7 @@ def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
 class BrokenTies:
     """Samples in which each tie group is sorted by loss, in ascending and in descending order.
 
-    The two orders are computed once for all metrics. They take as much memory as the samples.
+    The two orders are computed once for all metrics and take as much memory as the samples.
     """
 
     def __init__(self, s: Scored) -> None:

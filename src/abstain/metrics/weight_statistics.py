@@ -46,7 +46,7 @@ def weight_bias(
     Returns
     -------
     array of the broadcast shape
-        Mean weight minus target; **0 is best**. A float if both inputs are numbers.
+        Mean weight minus target; **0 is best**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def weight_variance(
     Returns
     -------
     array of the broadcast shape
-        At least 0; **lower is better**. A float if both inputs are numbers.
+        At least 0; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def weight_mse(
     Returns
     -------
     array of the broadcast shape
-        Squared bias plus variance; **lower is better**. A float if both inputs are numbers.
+        Squared bias plus variance; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if both inputs are numbers.
+        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -259,14 +259,14 @@ def weight_mse_given_rank(
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if both inputs are numbers.
+        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
     DomainError
         If an n or a rank is not an integer of at least 1, or a rank is above its n.
     InputError
-        If there is no such estimator.
+        If `estimator` is not one of these names.
 
     See Also
     --------
@@ -362,7 +362,7 @@ def _statistic(
 
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Validate population ranks and numbers of samples, and broadcast them to one shape."""
+    """Return validated population ranks and numbers of samples, broadcast to one shape."""
     u = checks.finite(double_array(rank, "rank"), "rank")
     checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
     return _broadcast_with_n(u, _check_integers(n, "n"), "rank")

@@ -143,9 +143,8 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    The value equals the ranking term of `augrc_terms`, and it is never negative. Two scores of the
-    same classifier have the same difference in the excess AUGRC and in the AUGRC. The cost is one
-    sort.
+    The value equals the ranking term of `augrc_terms` and is never negative. Two scores of the same
+    classifier have the same difference in the excess AUGRC and in the AUGRC. The cost is one sort.
 
     References
     ----------
@@ -255,6 +254,7 @@ def prediction_rejection_ratio(
 
 
 def _compute_prr(s: Scored) -> MetricValue:
+    """Compute (R/2 - AUGRC) / (R/2 - best AUGRC), where R is the mean loss."""
     random_augrc = s.merged_groups.risk / 2
     max_gain = random_augrc - augrc_optimum(s)
     if max_gain <= np.finfo(np.float64).eps * random_augrc:

@@ -24,7 +24,7 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """Areas under both risk-coverage curves and counts of samples.
+    """Areas under the selective and the generalized risk, and numbers of samples.
 
     Attributes
     ----------

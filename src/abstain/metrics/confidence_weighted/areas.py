@@ -453,6 +453,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
 
 def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
+    """Compute the area under CWSA or CWSA+ between the coverages of the thresholds of the paper."""
     sums_by_threshold = _sums_where_defined(s, plus=plus)
     widths = _trapezoid_widths(_coverages(sums_by_threshold)).tolist()
     # The loop adds scalars of the input library, so that gradients reach confidences and losses.

@@ -584,7 +584,7 @@ def _compute_at_thresholds(
 
 
 def _make_metric(_: str, threshold_text: str, *, plus: bool) -> Metric | None:
-    """Return CWSA or CWSA+ at a threshold from a metric name, or None if it is not below 1."""
+    """Return CWSA or CWSA+ at a threshold, or None if the threshold is not below 1."""
     threshold = float(threshold_text)
     return cwsa_entry(threshold, plus=plus) if threshold < 1 else None
 

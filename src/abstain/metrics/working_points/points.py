@@ -53,16 +53,16 @@ def selective_risk(
     rule : {"usable", "first", "expected"}, default="usable"
         The rule that selects a working point for a coverage. "usable" selects the threshold of
         minimum risk among all thresholds with at least the coverage, as in FD-Shifts. "first"
-        selects the threshold of smallest coverage among them. "expected" accepts exactly the
-        requested coverage and, to do so, a random part of a tie group.
+        selects the threshold of smallest coverage among all these thresholds. "expected" accepts
+        exactly the requested coverage and, to do so, a random part of a tie group.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an
-        `UndefinedMetricWarning`, if no sample is accepted.
+        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`,
+        if no sample is accepted.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def working_point(
 ) -> WorkingPoint:
     """Compute all metrics of a working point that a threshold, coverage or risk selects.
 
-    Answers: which coverage and risks result from this threshold, or from the threshold for this
+    Answers: which coverage and risks does a threshold have, and which threshold has a requested
     coverage or risk?
 
     Parameters

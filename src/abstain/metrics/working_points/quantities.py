@@ -3,11 +3,11 @@
 A threshold is the confidence of a tie group. In this package, a vertex is the index of the tie
 group of the threshold. The vertex -1 accepts no sample.
 
-The threshold is selected from the data, so one more accepted sample can move it. The influence on a
-metric is therefore the influence at a fixed threshold minus a slope times the influence on the
-coverage or the risk. The slope of the metric is estimated between the thresholds for slightly
-smaller and larger targets. If the threshold can jump across a large tie group, it has no slope. The
-module `working_points.intervals` handles this case.
+The threshold is selected from the data, so an additional accepted sample can move the threshold.
+The influence on a metric is therefore the influence at a fixed threshold minus a slope times the
+influence on the coverage or the risk. The slope of the metric is estimated between the thresholds
+for slightly smaller and larger targets. The module `working_points.intervals` handles thresholds
+that can jump across a large tie group, at which metrics have no slope.
 """
 
 from collections.abc import Callable
@@ -73,9 +73,9 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
 
 
 def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
-    """Return the vertex of minimum risk among all vertices with at least this coverage.
+    """Return the vertex of the threshold of minimum risk with at least this coverage.
 
-    If `first` is True, return the vertex of smallest coverage among them.
+    If `first` is True, return the vertex of the threshold of smallest sufficient coverage.
     """
     xp = groups.xp
     accepted_weight = groups.cumulative_weight
@@ -96,7 +96,7 @@ def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
 
 
 def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
-    """Return the vertex of minimum risk with at least each coverage (NumPy only)."""
+    """Return the result of `vertex_at_coverage` for each coverage (NumPy only)."""
     required_weight = coverages * groups.total_weight * (1 - ROUNDING)
     last_vertex = groups.cumulative_weight.size - 1
     first_vertex = np.searchsorted(groups.cumulative_weight, required_weight)
@@ -125,7 +125,7 @@ def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
 
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
-    """Return the vertex of largest coverage with selective risk <= max_risk, or -1 without any."""
+    """Return the index of the last tie group with selective risk <= max_risk, or -1 without any."""
     # Ratios are compared, because 29/100 equals 0.29 in floating point but 0.29 * 100 is below 29.
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     candidates = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
@@ -133,7 +133,7 @@ def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
 
 
 def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
-    """Return the weight, the loss and the number of the samples accepted at a vertex."""
+    """Return the weight, the loss and the number of the samples in the first `index` + 1 groups."""
     if index < 0:
         return 0.0, 0.0, 0
     weight = float(groups.cumulative_weight[index])
@@ -142,7 +142,7 @@ def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
 
 
 def count_accepted_failures(s: Scored, index: int) -> int:
-    """Return the number of samples with a loss above 0 that are accepted at a vertex."""
+    """Return the number of samples with a loss above 0 in the first `index` + 1 tie groups."""
     if s.is_binary and s.has_unit_weights:
         return int(s.merged_groups.cumulative_loss[index]) if index >= 0 else 0
     is_accepted = (s.group_index >= 0) & (s.group_index <= index)
@@ -150,7 +150,7 @@ def count_accepted_failures(s: Scored, index: int) -> int:
 
 
 def coverage_at_vertex(groups: TieGroups, index: int) -> MetricValue:
-    """Return the weighted share of the samples accepted at a vertex."""
+    """Return the weighted share of the samples that a threshold accepts."""
     weight, _, count = accepted_totals(groups, index)
     return MetricValue(weight / groups.total_weight, count)
 
@@ -161,12 +161,12 @@ def coverage_influence(s: Scored, index: int) -> FloatArray:
 
 
 def accepted_indicator(s: Scored, index: int) -> FloatArray:
-    """Return 1 for each sample that is accepted at a vertex and 0 for each other sample."""
+    """Return 1 for each sample that a threshold accepts and 0 for each other sample."""
     return (s.group_index <= index).astype(np.float64)
 
 
 def selective_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
-    """Return the mean loss of the samples accepted at a vertex."""
+    """Return the mean loss of the samples that a threshold accepts."""
     if index < 0:
         return undefined("no sample is accepted at this threshold")
     risk = as_scalar(groups.cumulative_loss[index] / groups.cumulative_weight[index])
@@ -200,7 +200,7 @@ def _classification_quality_influence(s: Scored, _: int, is_accepted: FloatArray
 
 
 def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
-    """Return the classification quality at every vertex, up to rounding."""
+    """Return the classification quality at every threshold, up to rounding."""
     rejected_loss = groups.cumulative_loss[-1] - groups.cumulative_loss
     accepted_successes = groups.cumulative_weight - groups.cumulative_loss
     return np.asarray((accepted_successes + rejected_loss) / groups.total_weight)
@@ -246,7 +246,7 @@ def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray)
 
 
 def _rejection_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
-    """Return the rejection quality at every vertex, up to rounding, or NaN if undefined."""
+    """Return the rejection quality at every threshold, up to rounding, or NaN if undefined."""
     successes = groups.weight - groups.loss
     rejected_failures = np.append(np.cumsum(groups.loss[:0:-1])[::-1], 0.0)
     rejected_successes = np.append(np.cumsum(successes[:0:-1])[::-1], 0.0)
