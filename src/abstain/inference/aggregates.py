@@ -103,7 +103,8 @@ def probability_of_improvement(
     >>> probability_of_improvement([[1, 2, 3]], [[2, 4, 5]], lower_is_better=True).value
     0.833...
     """
-    a, b = _check_runs(first, "first"), _check_runs(second, "second")
+    a = _check_runs(first, "first")
+    b = _check_runs(second, "second")
     if a.shape[0] != b.shape[0]:
         raise ShapeError(
             f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"

@@ -46,7 +46,8 @@ class RankBlocks:
 
     def find_blocks(self, values: AnyArray, tie_breakers: AnyArray) -> IntArray:
         """Return the block of each value, where `tie_breakers` are uniform random numbers."""
-        x, u = np.asarray(values, np.float64), np.asarray(tie_breakers, np.float64)
+        x = np.asarray(values, np.float64)
+        u = np.asarray(tie_breakers, np.float64)
         first = np.searchsorted(self.edges, x, "left")
         last = np.searchsorted(self.edges, x, "right")
         block: IntArray = first.astype(np.int64)

@@ -9,7 +9,7 @@ each group.
 The threshold of a working point is selected from the data. Near a large tie group, another study
 may select another threshold, and a standard error does not describe the resulting jump of the
 number. Therefore, an interval is computed at each threshold that the data do not exclude. The
-confidence level of this interval decreases with the distance of the threshold from the data, in
+confidence level of an interval decreases with the distance of its threshold from the data, in
 standard errors. The result is the union of the intervals.
 """
 
@@ -155,7 +155,7 @@ def influence_moments(
     """Return the moments of influences, from which their standard error is computed.
 
     `weight` and `cluster` are those of `covariance`. If an entry of `influence` represents several
-    equal samples, `repeats` is their number, and weights and clusters must be None.
+    equal samples, `repeats` contains the number of samples, and weights and clusters must be None.
     """
     if repeats is not None:
         return _moments_of_repeated_samples(influence, repeats)
@@ -244,8 +244,8 @@ def covariance(
     influences : ndarray of shape (n,) or (n, k)
         Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale. Each row counts as one observation, so repeat the rows instead
-        if weights are counts of independent samples. If a number ignores some samples, pass one
+        Sample weights, on any scale. Each row counts as one observation. If weights are counts of
+        independent samples, repeat the rows instead. If a number ignores some samples, pass one
         column for each number, in which the ignored samples have weight 0.
     cluster : ndarray of shape (n,), optional
         Integer code of the cluster of each sample, starting at 0. Different clusters are

@@ -129,7 +129,8 @@ def bootstrap_difference(
     >>> result.difference, result.p_value, result.superiority
     (-6.0, 0.002, 1.0)
     """
-    a, b = check_array(first, "first", "B"), check_array(second, "second", "B")
+    a = check_array(first, "first", "B")
+    b = check_array(second, "second", "B")
     if a.size != b.size:
         raise ShapeError(
             f"`first` and `second` must have the same resamples; got {a.size} and {b.size}"
@@ -205,7 +206,8 @@ def interval_of_test(
     n_beyond = max(n_beyond, n_beyond_zero + 1) if is_rejected else min(n_beyond, n_beyond_zero)
     if not 1 <= n_beyond <= ordered.size:
         return NAN, NAN
-    low, high = ordered[n_beyond - 1], ordered[-n_beyond]
+    low = ordered[n_beyond - 1]
+    high = ordered[-n_beyond]
     return float(low), float(high)
 
 

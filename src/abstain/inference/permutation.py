@@ -191,7 +191,7 @@ def permutation_test_by_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _SortedScores:
-    """The entries (score, sample) of two scores of n samples, sorted together by level."""
+    """The confidences of two scores of n samples, sorted together."""
 
     #: Shape (2 n,). Sample and loss of each entry, and whether it belongs to the second score.
     sample: IntArray
@@ -206,7 +206,7 @@ class _SortedScores:
 
     @classmethod
     def from_levels(cls, levels: FloatArray, losses: FloatArray) -> "_SortedScores":
-        """Sort the entries of both scores, shape (2, n), by level."""
+        """Sort the comparable mid-ranks of both scores, shape (2, n)."""
         n = levels.shape[1]
         order = np.argsort(levels.ravel(), kind="stable")
         sorted_levels = levels.ravel()[order]
@@ -276,8 +276,10 @@ class _Swaps:
 def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
-    mid_ranks, groups, losses = [], [], []
+    """Return comparable mid-ranks in (0, 1) and the losses of both scores, each of shape (2, n)."""
+    mid_ranks = []
+    groups = []
+    losses = []
     for confidence, loss in (first, second):
         values = checks.confidence(confidence)
         _, group, count = np.unique(values, return_inverse=True, return_counts=True)

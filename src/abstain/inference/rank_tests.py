@@ -98,7 +98,8 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     >>> wilcoxon([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], alternative="less")
     WilcoxonResult(statistic=0.0, p_value=0.03125, n_pairs=5, method='exact')
     """
-    first, second = check_array(x, "x", "n"), check_array(y, "y", "n")
+    first = check_array(x, "x", "n")
+    second = check_array(y, "y", "n")
     if first.size != second.size:
         raise ShapeError(
             f"`x` and `y` must have the same length; got {first.size} and {second.size}"

@@ -94,7 +94,8 @@ def ranks(
     table = check_array(array, "values", *(f"axis {i}" for i in range(array.ndim)))
     if table.ndim == 0:
         raise ShapeError(f"`values` must have an axis of methods; got the single number {table!s}")
-    losses = np.moveaxis(table if lower_is_better else -table, axis, 0)
+    losses = table if lower_is_better else -table
+    losses = np.moveaxis(losses, axis, 0)
     rank = np.full(losses.shape, np.nan)
     for i, loss in enumerate(losses):
         is_equal = equal_up_to_rounding(losses, loss)
@@ -335,7 +336,8 @@ def rank_probabilities(
 
 def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Validate the values, shape (k,), and their covariance, shape (k, k)."""
-    v, sigma = check_array(values, "values", "k"), check_array(covariance, "covariance", "k", "k")
+    v = check_array(values, "values", "k")
+    sigma = check_array(covariance, "covariance", "k", "k")
     if sigma.shape != (v.size, v.size):
         raise ShapeError(
             f"`covariance` must have the shape ({v.size}, {v.size}) for {v.size} values; got "

@@ -399,7 +399,8 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     is_defined = ~(np.isnan(a) | np.isnan(b))
     if is_defined.sum() < 2:
         return float("nan")
-    a_signs, b_signs = _pair_signs(a[is_defined, None]), _pair_signs(b[is_defined, None])
+    a_signs = _pair_signs(a[is_defined, None])
+    b_signs = _pair_signs(b[is_defined, None])
     return float(a_signs[:, 0] @ b_signs[:, 0])
 
 
@@ -445,7 +446,8 @@ def agreement(
     tau = np.empty(n_resamples)
     for start in range(0, n_resamples, step):
         block = slice(start, start + step)
-        a_signs, b_signs = _pair_signs(a[:, block]), _pair_signs(b[:, block])
+        a_signs = _pair_signs(a[:, block])
+        b_signs = _pair_signs(b[:, block])
         tau[block] = np.einsum("pb,pb->b", a_signs, b_signs)
     defined = tau[~np.isnan(tau)] if k > 1 else np.empty(0)
     if not same_direction:
@@ -558,7 +560,8 @@ def _summarize(taus: FloatArray, note: str, level: float) -> TauSummary:
 def _check_same_shape(
     first: AnyArray, second: AnyArray, *axes: str
 ) -> tuple[FloatArray, FloatArray]:
-    a, b = check_array(first, "first", *axes), check_array(second, "second", *axes)
+    a = check_array(first, "first", *axes)
+    b = check_array(second, "second", *axes)
     if a.shape != b.shape:
         raise ShapeError(
             f"`first` and `second` must have the same shape; got {a.shape} and {b.shape}"

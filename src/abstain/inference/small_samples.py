@@ -48,7 +48,8 @@ class ModelVariance(NamedTuple):
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
     """Combine the variance and the degrees of freedom with those of a model.
 
-    The result is at least `variance`, because a sample without rare outliers underestimates it.
+    The result is at least `variance`, because a sample without rare outliers underestimates the
+    variance.
     """
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees

@@ -304,7 +304,7 @@ class MonitorPlan:
         return float(np.minimum(low / unit, 1.0)), float(np.minimum(high / unit, 1.0))
 
     def mean(self, watch: Watch) -> float:
-        """Return the coverage, the mean p-value or the risk since the start, or NaN."""
+        """Return the mean of the quantity that a watch tests, or NaN without values."""
         return watch.tally.mean / self._unit(watch.name)
 
     def recent_mean(self, watch: Watch) -> float:
@@ -319,7 +319,8 @@ class MonitorPlan:
 
     def alarm_reason(self, watch: Watch, n_labels: int) -> str:
         """Return a sentence that explains an alarm with its numbers."""
-        mean, recent = self.mean(watch), self.recent_mean(watch)
+        mean = self.mean(watch)
+        recent = self.recent_mean(watch)
         probability = self.delta / len(self.watched)
         error = f"(probability of a false alarm: at most {probability:.4g})"
         if watch.name == "confidence":

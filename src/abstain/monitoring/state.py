@@ -118,7 +118,8 @@ class LedgerWriter:
         self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
         #: Whether the arrays belong to a frozen ledger and must be copied before a change.
         self._is_shared = True
-        self._first, self._n_rows = ledger.first, int(ledger.keys.size)
+        self._first = ledger.first
+        self._n_rows = int(ledger.keys.size)
         self._index = ledger.index or SortedKeys.from_keys(ledger.keys)
         n_indexed = self._index.keys.size
         newer = ledger.keys[n_indexed:].tolist()
@@ -294,7 +295,7 @@ class WatchTally:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """A watch since its start or last reset.
+    """A watch, which tests one quantity, since its start or last reset.
 
     Attributes
     ----------
@@ -426,7 +427,9 @@ def sum_terms(predicted: float, correction: float, weighted_loss: float) -> tupl
     The terms are products of the predicted failure probability p, its correction d by the label,
     and the loss m weighted by the inverse request probability.
     """
-    p, d, m = predicted, correction, weighted_loss
+    p = predicted
+    d = correction
+    m = weighted_loss
     return p, p * p, d, d * d, p * d, m, m * m
 
 

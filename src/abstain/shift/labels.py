@@ -151,8 +151,8 @@ def label_shift(
     `fit_ratios`.
 
     The function raises a DomainError if the smallest singular value of C is not above the change of
-    C by resampling, in the spectral norm. By Weyl's inequality, a singular value changes at most by
-    this norm. The paper does not contain this test.
+    C by resampling, in the spectral norm. By Weyl's inequality, the spectral norm limits the change
+    of singular values. The test is not part of the paper.
 
     The cost is one pass over the samples, and K^3 for each resample.
 
@@ -183,7 +183,8 @@ def label_shift(
     matrix = _confusion_matrix(predicted, y, n_classes)
     shares = np.bincount(deployed_codes, minlength=n_classes) / deployed_codes.size
     random = named_generator(as_seed(rng), "label shift")
-    solutions, matrix_changes = [], []
+    solutions = []
+    matrix_changes = []
     n_resamples = checks.positive_int(resamples, "resamples")
     if n_resamples < 2:
         raise InputError("`resamples` must be at least 2 for a standard error")

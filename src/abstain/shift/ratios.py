@@ -207,9 +207,9 @@ def density_ratios(
         Upper bound of all possible ratios, which a guarantee requires. The default is the largest
         entry of `ratio`, which is only an estimate.
     clip : float, optional
-        Multiple of the mean ratio at which ratios are clipped. The guarantee then refers to another
-        distribution. On the deployed data, the generalized risk can be larger by the share of the
-        weight that clipping removes (estimated by `cut`).
+        Multiple of the mean ratio at which ratios are clipped. With clipping, the guarantee refers
+        to another distribution. On the deployed data, the generalized risk can be larger by the
+        share of the weight that clipping removes (estimated by `cut`).
     origin : {"given", "classifier", "labels"}, default="given"
         Origin of the ratios, which the description of the guarantee states.
 
@@ -382,10 +382,10 @@ def fit_ratios(
     Notes
     -----
     The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed sample.
-    A guarantee with these ratios holds for the deployed data under two conditions. The ratios must
-    be correct, and samples with equal features must have the same error rate in both data sets. The
-    features must not contain the loss. The largest ratio of the distribution is unknown, so the
-    largest observed ratio is used instead.
+    A guarantee with estimated ratios holds for the deployed data under two conditions. The ratios
+    must be correct, and samples with equal features must have the same error rate in both data
+    sets. The features must not contain the loss. The largest ratio of the distribution is unknown,
+    so the largest observed ratio is used instead.
 
     The proofs of guarantees require ratios that are independent of the calibration data. With
     cross-fitting, the guarantee held in simulations (`docs/shift.md`) but is not proven. For a

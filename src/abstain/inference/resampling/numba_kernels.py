@@ -291,7 +291,7 @@ def _load_exact_group(
 def _add_exact_group(
     double_sums: FloatArray, single_sums: Array, trapezoid: FloatArray, needs_aurc: bool
 ) -> None:
-    """Add the trapezoid of a tie group, and its terms of the areas before and after the group.
+    """Add the area at a tie group, and its terms of the areas before and after the group.
 
     Successes from e to b accepted samples with F failures have the area
     F (trapezoid[b] - trapezoid[e]).

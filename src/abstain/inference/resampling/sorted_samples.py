@@ -108,7 +108,7 @@ class SortedSamples:
 
     @cached_property
     def max_risk(self) -> float:
-        """Largest share of failures among the accepted samples, damped for the first samples."""
+        """Largest risk over the accepted samples, computed as if at least 64 were accepted."""
         positions = np.flatnonzero(self.is_failure)
         n_failures = np.arange(1, positions.size + 1)
         shares = n_failures / np.maximum(positions + 1, _MIN_ACCEPTED_FOR_SHARE)
@@ -161,17 +161,19 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
     from scipy.sparse import csr_matrix
 
     ones = np.ones(samples.size, np.int8)
-    columns, row_pointers = samples.astype(np.int32), edges.astype(np.int32)
+    columns = samples.astype(np.int32)
+    row_pointers = edges.astype(np.int32)
     return csr_matrix((ones, columns, row_pointers), shape=(edges.size - 1, n_samples))
 
 
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
     """Return the edges of cells from position `n_single` on.
 
-    A cell contains one sample up to position `pairs_from`, and then two or more samples. The
-    truncation error decreases with the position to the power 2.5, so later cells are larger.
+    Up to position `pairs_from`, each cell contains one sample. The truncation error decreases with
+    the position to the power 2.5, so later cells contain up to 16 samples.
     """
-    edges, position = [np.array([0])], n_single
+    edges = [np.array([0])]
+    position = n_single
     for width in range(1, MAX_CELL_SIZE + 1):
         end = n_samples
         if width < MAX_CELL_SIZE:
@@ -218,7 +220,7 @@ class CountMoments:
 
     @classmethod
     def from_counts(cls, counts: Array, max_total: int, *, clustered: bool) -> "CountMoments":
-        """Compute the moments from the first four resamples."""
+        """Compute the moments of the counts in the first four resamples."""
         k = counts[:, :4].astype(np.float64)
         square = k * k
         cube = square * k
@@ -231,7 +233,7 @@ class CountMoments:
         return cls(float(cube.mean()), fifth_power, rms_excess, int(counts.max()), max_total)
 
     def min_accepted_four_around_center(self, max_risk: float) -> float:
-        """Return the accepted samples from which four centers may share an expansion.
+        """Return the minimum number of accepted samples for an expansion of four centers.
 
         After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean of
         k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
@@ -239,11 +241,11 @@ class CountMoments:
         return self._min_accepted(self.mean_fifth_power / 20.0 + self.mean_cube, max_risk)
 
     def min_accepted_single_centers(self, max_risk: float) -> float:
-        """Return the accepted samples from which the series is accurate for single successes."""
+        """Return the minimum number of accepted samples for the series of a single success."""
         return self._min_accepted(self.mean_fifth_power / 20.0, max_risk)
 
     def min_accepted_shared_center(self, max_risk: float) -> float:
-        """Return the accepted samples from which two successes may share one center.
+        """Return the minimum number of accepted samples for two successes with one center.
 
         The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
         sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
