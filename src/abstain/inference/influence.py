@@ -48,22 +48,21 @@ class Gradient:
     def influence(self, groups: TieGroups, group_index: IntArray, loss: Array) -> FloatArray:
         """Return the influence of each sample, shape (n,).
 
-        `group_index` is the tie group of each sample, or -1 for a sample of weight 0, which has
-        influence 0. The influences are centered, because some estimators change with the scale of
-        the weights.
+        `group_index` is the tie group of each sample, or -1 for a sample of weight 0.
         """
+        # The influences are centered, because some estimators change with the scale of the weights.
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
-        # The index -1 selects the additional last entry.
+        # The index -1 selects the additional last entry, so the influence is 0.
         slope = np.append(self.loss, 0.0)
         constant = np.append(self.weight, 0.0)
         constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(group_index.size)
         # Blocks avoid large temporary arrays.
-        for rows in row_blocks(group_index.size):
-            influences = out[rows]
-            slope.take(group_index[rows], out=influences, mode="wrap")
-            influences *= loss[rows]
-            influences += constant.take(group_index[rows])
+        for block in row_blocks(group_index.size):
+            influences = out[block]
+            slope.take(group_index[block], out=influences, mode="wrap")
+            influences *= loss[block]
+            influences += constant.take(group_index[block])
             influences *= groups.total_weight
         return out
 
@@ -168,9 +167,9 @@ def _moments_of_repeated_samples(influence: FloatArray, repeats: FloatArray) -> 
     n = float(repeats.sum())
     sum_of_squares = 0.0
     sum_of_fourth_powers = 0.0
-    for rows in row_blocks(influence.size):
-        square = np.square(influence[rows])
-        repeated_square = repeats[rows] * square
+    for block in row_blocks(influence.size):
+        square = np.square(influence[block])
+        repeated_square = repeats[block] * square
         sum_of_squares += float(repeated_square.sum())
         sum_of_fourth_powers += inner(repeated_square, square)
     return InfluenceMoments(int(n), int(n), sum_of_squares / n**2, sum_of_fourth_powers / n**4)

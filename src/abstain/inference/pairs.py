@@ -62,7 +62,7 @@ class PairPowerSums:
     """Sums over the units of powers of first - ratio x second, for every pair and any ratio.
 
     The sums are polynomials around an anchor ratio, which avoids cancellation for ratios near the
-    anchor. The sums for the ratio 1 are stored separately.
+    anchor.
     """
 
     #: Shape (12, pairs).
@@ -264,8 +264,7 @@ class PairedNumbers:
         """Build all pairs of k numbers in the order of `itertools.combinations`.
 
         `contributions` is the result of `unit_contributions`, shape (units, k). `failures` contains
-        the number of failures from which each number is computed. By default, `n_units` is the
-        number of all units.
+        the number of failures from which each number is computed.
         """
         first, second = pair_indices(values.size)
         if n_units is None:
@@ -433,9 +432,8 @@ def find_roots(
 ) -> FloatArray:
     """Find a root of one function for each pair by the method of Chandrupatla (1997).
 
-    The function must have different signs at `low` and `high`. Each step uses inverse quadratic
-    interpolation if it is safe, and otherwise bisection
-    (https://doi.org/10.1016/s0965-9978(96)00051-8).
+    The function must have different signs at `low` and `high`. See
+    https://doi.org/10.1016/s0965-9978(96)00051-8.
     """
     out = high.copy()
     # The root lies between a and b, and c is the point before a.

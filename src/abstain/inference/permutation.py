@@ -281,11 +281,11 @@ def _joint_scores(
     groups = []
     losses = []
     for confidence, loss in (first, second):
-        values = checks.confidence(confidence)
-        _, group, count = np.unique(values, return_inverse=True, return_counts=True)
-        mid_ranks.append((np.cumsum(count) - count / 2) / values.size)
+        confidences = checks.confidence(confidence)
+        _, group, count = np.unique(confidences, return_inverse=True, return_counts=True)
+        mid_ranks.append((np.cumsum(count) - count / 2) / confidences.size)
         groups.append(group)
-        losses.append(checks.loss(loss, length=values.size).astype(np.float64))
+        losses.append(checks.loss(loss, length=confidences.size).astype(np.float64))
     if groups[0].size != groups[1].size:
         raise ShapeError(
             f"the scores must have the same samples; got {groups[0].size} and {groups[1].size}"
@@ -314,11 +314,7 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the index of the candidate that is nearest to each value.
-
-    The candidates must be in ascending order. If two candidates are equally near, the function
-    returns the lower index.
-    """
+    """Return the (lower) index of the candidate nearest to each value, for ascending candidates."""
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
     after = np.minimum(after, candidates.size - 1)

@@ -370,11 +370,7 @@ def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
-    """Return the exact p-value of Friedman's test from the ranks (blocks, k).
-
-    All orders of the ranks within a block have equal probability. The result is None if there are
-    too many orders.
-    """
+    """Return the exact p-value of Friedman's test from ranks (blocks, k), or None if too slow."""
     doubled_ranks = np.rint(2 * ranks).astype(np.int64)
     blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
     distribution = _variation_distribution(blocks)
@@ -394,10 +390,9 @@ def _variation(rank_sums: IntArray) -> IntArray:
 
 @lru_cache(maxsize=64)
 def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return the possible values of `_variation` and their probabilities.
+    """Return the possible values of `_variation` and their probabilities, or None if too slow.
 
-    The rank sums of k methods are computed block by block, over all orders of each block. The
-    result is None if there are too many rank sums.
+    All orders of the ranks within a block have equal probability.
     """
     k = len(blocks[0])
     # Each array of rank sums is encoded as one integer, whose digits are the first k - 1 sums.

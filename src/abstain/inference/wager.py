@@ -271,32 +271,33 @@ def anytime_limits(
     total: AnyArray, n: AnyArray, *, level: float = 0.95, prior: tuple[float, float] = (0.5, 0.5)
 ) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of `anytime_interval` for arrays of sums and numbers of values."""
-    k, size = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
-    a = checks.positive(prior[0], "prior")
-    b = checks.positive(prior[1], "prior")
-    is_invalid = ~((k >= 0) & (k <= size))
+    totals, n_values = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
+    alpha = checks.positive(prior[0], "prior")
+    beta = checks.positive(prior[1], "prior")
+    is_invalid = ~((totals >= 0) & (totals <= n_values))
     if is_invalid.any():
-        first_total = k[is_invalid].flat[0]
-        first_n = size[is_invalid].flat[0]
+        first_total = totals[is_invalid].flat[0]
+        first_n = n_values[is_invalid].flat[0]
         raise DomainError(f"`total` must lie between 0 and `n`; got {first_total:g} of {first_n:g}")
-    log_mixture_likelihood = special.betaln(a + k, b + size - k) - special.betaln(a, b)
+    log_mixture_likelihood = special.betaln(alpha + totals, beta + n_values - totals)
+    log_mixture_likelihood -= special.betaln(alpha, beta)
     max_log_ratio = -np.log(1 - check_level(level))
 
     def is_compatible(m: FloatArray) -> FloatArray:
         """Return a mask of the means that the bets do not refute."""
-        log_likelihood = special.xlogy(k, m) + special.xlog1py(size - k, -m)
+        log_likelihood = special.xlogy(totals, m) + special.xlog1py(n_values - totals, -m)
         return np.asarray(log_mixture_likelihood - log_likelihood < max_log_ratio)
 
     def find_bound(range_bound: float) -> FloatArray:
         """Find the compatible mean that is nearest to 0 or 1 by bisection."""
-        excluded = np.full(k.shape, range_bound)
-        compatible = k / np.maximum(size, 1e-300)
+        excluded = np.full(totals.shape, range_bound)
+        compatible = totals / np.maximum(n_values, 1e-300)
         for _ in range(_BISECTION_STEPS):
             middle = (excluded + compatible) / 2
             middle_is_compatible = is_compatible(middle)
             excluded = np.where(middle_is_compatible, excluded, middle)
             compatible = np.where(middle_is_compatible, middle, compatible)
-        reaches_range_bound = is_compatible(np.full(k.shape, range_bound))
+        reaches_range_bound = is_compatible(np.full(totals.shape, range_bound))
         return np.where(reaches_range_bound, range_bound, compatible)
 
     return find_bound(0.0), find_bound(1.0)

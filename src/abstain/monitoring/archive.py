@@ -247,11 +247,8 @@ def _check_values(name: str, arrays: Mapping[str, Array], is_valid: Any, rule: s
 def to_arrays(
     plan: MonitorPlan, state: MonitorState, read_positions: ReadPositions
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the JSON values and arrays from which `from_arrays` restores a monitor.
-
-    Only the last `plan.remember` predictions are stored, so that the result does not depend on how
-    the stream was split into calls.
-    """
+    """Return the JSON values and arrays from which `from_arrays` restores a monitor."""
+    # A monitor may contain more predictions, depending on how the stream was split into calls.
     ledger = state.ledger.last(plan.remember)
     plain = {
         "kind": KIND,

@@ -48,11 +48,10 @@ _WINDOW: Final = 1 << 12
 
 
 class FollowedFile:
-    """A file whose lines are read as they are added.
+    """A file whose lines are read as they are added, in this run and in later runs."""
 
-    A position of an earlier run is validated by the hash of all bytes that were read. Later, only
-    the first and the last of these bytes are compared.
-    """
+    # The position of an earlier run is validated by the hash of all bytes that were read. Later,
+    # only the first and the last of these bytes are compared.
 
     def __init__(self, position: FilePosition) -> None:
         self._saved = position

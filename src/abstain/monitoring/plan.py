@@ -111,10 +111,8 @@ def spread_of(risk: FloatArray) -> FloatArray:
 
 
 def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
-    """Return the risk of each block, which decreases with the confidence, by isotonic regression.
-
-    Each block contains an additional sample with the mean loss, which smooths the risk.
-    """
+    """Return the risk of each block by isotonic regression on the order of the blocks."""
+    # Each block contains an additional sample with the mean loss, which smooths the risk.
     count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
     total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
     # The isotonic risk increases in reversed order.

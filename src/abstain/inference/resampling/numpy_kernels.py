@@ -217,11 +217,9 @@ class _ExactGroups(NamedTuple):
         )
 
     def trapezoid_area(self, block: ResampleBlock, trapezoid: FloatArray) -> FloatArray:
-        """Return the area at the tie groups and between them, except for the last term.
-
-        Successes from e to b accepted samples with F failures have the area F (trapezoid[b] -
-        trapezoid[e]). The caller adds the last term, in which b is the number of samples.
-        """
+        """Return the area at the tie groups and between them, except for the last term."""
+        # Successes from e to b accepted samples with F failures have the area F (trapezoid[b] -
+        # trapezoid[e]). The caller adds the last term, in which b is the number of samples.
         shape = self.n_before.shape
         area = block.buffer("area", shape, np.float64)
         work = block.buffer("area work", shape, np.float64)

@@ -169,9 +169,9 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
     """Return the edges of cells from position `n_single` on.
 
-    Up to position `pairs_from`, each cell contains one sample. The truncation error decreases with
-    the position to the power 2.5, so later cells contain up to 16 samples.
+    Up to position `pairs_from`, each cell contains one sample. Later cells contain up to 16.
     """
+    # The truncation error of a cell decreases with the position to the power 2.5.
     edges = [np.array([0])]
     position = n_single
     for width in range(1, MAX_CELL_SIZE + 1):
@@ -233,11 +233,9 @@ class CountMoments:
         return cls(float(cube.mean()), fifth_power, rms_excess, int(counts.max()), max_total)
 
     def min_accepted_four_around_center(self, max_risk: float) -> float:
-        """Return the minimum number of accepted samples for an expansion of four centers.
-
-        After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean of
-        k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
-        """
+        """Return the minimum number of accepted samples for an expansion of four centers."""
+        # After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean
+        # of k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
         return self._min_accepted(self.mean_fifth_power / 20.0 + self.mean_cube, max_risk)
 
     def min_accepted_single_centers(self, max_risk: float) -> float:
@@ -245,12 +243,10 @@ class CountMoments:
         return self._min_accepted(self.mean_fifth_power / 20.0, max_risk)
 
     def min_accepted_shared_center(self, max_risk: float) -> float:
-        """Return the minimum number of accepted samples for two successes with one center.
-
-        The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
-        sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
-        max_risk rms_excess / (total m^2.5).
-        """
+        """Return the minimum number of accepted samples for two successes with one center."""
+        # The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
+        # sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
+        # max_risk rms_excess / (total m^2.5).
         error_scale = 2.0 * 0.39 * max_risk * self.rms_excess
         relative_error = error_scale / (_MAX_RANDOM_TRUNCATION_ERROR * self.max_total)
         return max(16.0 * self.max_count, float(relative_error**0.4))
