@@ -411,8 +411,9 @@ def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | No
         candidates = np.sort((rank_sums[:, None, :] + orders).reshape(-1, k), axis=1)
         # The last sum is redundant, because the total is constant.
         key = candidates[:, :-1] @ (base ** np.arange(k - 1))
-        _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        weights = np.repeat(probability / orders.shape[0], orders.shape[0])
-        rank_sums = candidates[first]
+        _, distinct, index = np.unique(key, return_index=True, return_inverse=True)
+        n_orders = len(orders)
+        weights = np.repeat(probability / n_orders, n_orders)
+        rank_sums = candidates[distinct]
         probability = np.bincount(index, weights=weights).astype(np.float64)
     return _variation(rank_sums), probability

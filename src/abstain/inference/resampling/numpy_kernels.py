@@ -329,16 +329,26 @@ def _areas_of_resamples(
         total[is_nonempty], total_loss[is_nonempty], twice_rank_sum[is_nonempty]
     )
     if requested.aurc:
-        risk = np.zeros_like(loss_accepted)
-        np.divide(loss_accepted, weight_accepted, out=risk, where=weight_accepted > 0)
-        twice_area = np.einsum("ij,ij->i", weight, risk)
-        twice_area += np.einsum("ij,ij->i", weight[:, 1:], risk[:, :-1])
-        # The risk is constant from coverage 0 to the first point with a positive weight.
-        is_first_point = weight_accepted == weight
-        twice_area += np.einsum("ij,ij->i", weight * is_first_point, risk)
-        np.divide(twice_area, 2.0 * total, out=out[3], where=is_nonempty)
+        out[3] = _trapezoid_aurc(weight, weight_accepted, loss_accepted)
     if requested.plugin:
         out[4] = _plugin_aurc(weight, loss, weight_accepted, tables)
+    return out
+
+
+def _trapezoid_aurc(
+    weight: FloatArray, weight_accepted: FloatArray, loss_accepted: FloatArray
+) -> FloatArray:
+    """Return the trapezoid AURC of each row, or NaN for a total weight of 0."""
+    risk = np.zeros_like(loss_accepted)
+    np.divide(loss_accepted, weight_accepted, out=risk, where=weight_accepted > 0)
+    twice_area = np.einsum("ij,ij->i", weight, risk)
+    twice_area += np.einsum("ij,ij->i", weight[:, 1:], risk[:, :-1])
+    # The risk is constant from coverage 0 to the first point with a positive weight.
+    is_first_point = weight_accepted == weight
+    twice_area += np.einsum("ij,ij->i", weight * is_first_point, risk)
+    total = weight_accepted[:, -1]
+    out = np.full(len(weight), np.nan)
+    np.divide(twice_area, 2.0 * total, out=out, where=total > 0)
     return out
 
 

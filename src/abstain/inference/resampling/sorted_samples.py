@@ -132,17 +132,9 @@ class SortedSamples:
         exact_starts = self.group_starts[exact_groups]
         exact_ends = self.group_ends[exact_groups]
         cell_edges = _cell_edges(n_single, pairs_from, self.n_samples)
-        n_started = np.searchsorted(exact_starts, cell_edges, side="right")
-        n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
-        is_within_exact = n_started > n_ended
+        slot_edges = _slot_edges(exact_starts, exact_ends, cell_edges, self.n_samples)
         is_exact_start = np.zeros(self.n_samples + 1, bool)
         is_exact_start[exact_starts] = True
-        is_edge = np.zeros(self.n_samples + 1, bool)
-        is_edge[[0, self.n_samples]] = True
-        is_edge[exact_starts] = True
-        is_edge[exact_ends] = True
-        is_edge[cell_edges[~is_within_exact]] = True
-        slot_edges = np.flatnonzero(is_edge)
         is_exact_slot = is_exact_start[slot_edges[:-1]]
         cell_slots = np.flatnonzero(~is_exact_slot)
         failure_edges = np.append(0, np.cumsum(self.is_failure)[exact_ends - 1])
@@ -164,6 +156,21 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
     columns = samples.astype(np.int32)
     row_pointers = edges.astype(np.int32)
     return csr_matrix((ones, columns, row_pointers), shape=(edges.size - 1, n_samples))
+
+
+def _slot_edges(
+    exact_starts: IntArray, exact_ends: IntArray, cell_edges: IntArray, n_samples: int
+) -> IntArray:
+    """Return the edges of all slots: the edges of exact slots, and cell edges outside them."""
+    n_started = np.searchsorted(exact_starts, cell_edges, side="right")
+    n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
+    is_within_exact = n_started > n_ended
+    is_edge = np.zeros(n_samples + 1, bool)
+    is_edge[[0, n_samples]] = True
+    is_edge[exact_starts] = True
+    is_edge[exact_ends] = True
+    is_edge[cell_edges[~is_within_exact]] = True
+    return np.flatnonzero(is_edge)
 
 
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
