@@ -484,7 +484,8 @@ def rows_of_groups(groups: TieGroups) -> GroupRows:
     # Successes and failures alternate, so entry 2 g + loss counts the samples of group g.
     counts = np.column_stack((n_successes, n_failures)).ravel()
     occurring = np.flatnonzero(counts)
-    group_index, is_failure = occurring // 2, occurring % 2 == 1
+    group_index = occurring >> 1
+    is_failure = (occurring & 1).astype(np.bool_)
     confidence = groups.confidence
     if groups.is_merged is not None:
         # The parts of a split merged group have one confidence, so the confidence becomes the rank.

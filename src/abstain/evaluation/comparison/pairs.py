@@ -1,6 +1,7 @@
 """Test the paired differences between all methods on one data set."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any, TypeAlias
 
@@ -106,44 +107,56 @@ def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
 
 
 # ------------------------------------------------------------------------------------ influence
-def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = True) -> Differences:
-    """Return the differences between the means of all pairs, tested by influence functions."""
+def differences_of(
+    method_values: MethodValues,
+    level: float,
+    *,
+    ratios: bool = True,
+    paired_numbers: PairedNumbers | None = None,
+) -> Differences:
+    """Return the differences between the means of all pairs, tested by influence functions.
+
+    `paired_numbers` are the precomputed numbers of the pairs, by default those of all pairs.
+    """
     measurement = method_values.metric.measurement
-    shares, jump_effects = method_values.shares, None
-    if method_values.shares_at_fixed_threshold is not None:
-        shares = method_values.shares_at_fixed_threshold
-        jump_effects = method_values.jump_effects
-    if shares is None:
-        raise InputError(f"{method_values.metric.name} has no influence function")
     failures = [method_values.fewest_failures(i) for i in range(len(method_values.methods))]
     n_units = method_values.n_units_per_pair
     has_clusters = method_values.runs[0].cluster is not None
     n_clusters = n_units.tolist() if has_clusters else [None] * n_units.size
-    pairs = PairedNumbers.all_pairs(
-        method_values.mean,
-        shares,
-        bounds=method_values.bounds,
-        failures=failures,
-        level=plan.level,
-        n_units=n_units.astype(np.float64),
-    )
+    has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None
     return compare_pairs(
-        pairs,
+        replace(paired_numbers or method_values.paired_numbers, level=level),
         lower_is_better=method_values.metric.lower_is_better,
         bounds=method_values.bounds,
         warnings=warnings_by_pair(
             failures, heavy_tailed=measurement.heavy_tailed, clusters=n_clusters
         ),
-        max_shifts=jump_effects,
+        max_shifts=method_values.jump_effects if has_fixed_thresholds else None,
         no_error_at_threshold=measurement.no_error_at_threshold,
         ratios=ratios,
     )
 
 
+def interval_of_difference(
+    method_values: MethodValues, first: str, second: str, level: float
+) -> tuple[float, float]:
+    """Return the interval of the mean of `first` minus the mean of `second`."""
+    methods = method_values.methods
+    i, j = sorted((methods.index(first), methods.index(second)))
+    # Position of the pair in the order of `itertools.combinations`.
+    n_pairs_before_i = i * len(methods) - i * (i + 1) // 2
+    pair = n_pairs_before_i + j - i - 1
+    selected = method_values.select([methods[i], methods[j]])
+    pairs = method_values.paired_numbers.select(slice(pair, pair + 1))
+    result = differences_of(selected, level, ratios=False, paired_numbers=pairs)
+    low, high = float(result.low[0]), float(result.high[0])
+    return (low, high) if methods[i] == first else (-high, -low)
+
+
 def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
     """Return the tests of all pairs by influence functions."""
     has_ratios = not plan.skip_slow or method_values.replicates is not None
-    differences = differences_of(method_values, plan, ratios=has_ratios)
+    differences = differences_of(method_values, plan.level, ratios=has_ratios)
     columns = {name: getattr(differences, name).tolist() for name in _COLUMNS}
     results: list[_PairTest] = []
     for row, pair in enumerate(_index_pairs(method_values)):
