@@ -52,17 +52,15 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        Predictions of one data set or of several splits. Splits, as `read_predictions` returns
-        them, are evaluated separately. Files that do not fit in memory are passed as the return
-        value of `scan_predictions`. The inputs of `read_predictions` are also accepted if they have
-        the usual column names. Examples are a path, a dataframe, a list of rows and a mapping from
-        name to array. If `probabilities_or_loss` is passed, this argument contains the labels or
-        the confidences.
+        Predictions of one data set, or of several splits, which are evaluated separately. For files
+        that do not fit in memory, pass the result of `scan_predictions`. A path, a dataframe, a
+        list of rows and a mapping from name to array are also accepted if they have the usual
+        column names (see `read_predictions`). With `probabilities_or_loss`, this argument is the
+        array of labels or of confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
-        Class probabilities or losses. An array of shape (n, K) contains class probabilities, and
-        `predictions` then contains labels. An array of shape (n,) contains losses, and
-        `predictions` then contains confidences. The loss of a wrong prediction is 1. A tuple of
-        both arrays as `predictions` is equivalent.
+        Class probabilities of shape (n, K) if `predictions` contains labels. Losses of shape (n,)
+        if `predictions` contains confidences; the loss of a wrong prediction is 1. A tuple of both
+        arrays as `predictions` is equivalent.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns, names of registered scores (``abstain list scores``), or
         fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
@@ -117,7 +115,7 @@ def evaluate(
     If a metric is undefined for valid data, its value is NaN and the result states the reason.
     `Evaluation.skipped` lists the metrics that do not apply, with the reasons. Each score requires
     one sort of the samples, and a score with ties requires two more sorts. All CWSA and CWSA+
-    metrics share one pass over the samples, regardless of the number of thresholds.
+    metrics together require one pass over the samples.
 
     Scanned files are read once in batches, and the values are the same as in memory. For scanned
     files, `Evaluation.skipped` also lists the metrics that need all samples at once.

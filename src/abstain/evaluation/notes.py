@@ -19,14 +19,16 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: A larger share of tied samples gives a note. The note is a warning if the range of the AUGRC over
-#: all orders of the tied samples, divided by the AUGRC, is larger than the second number.
-TIED_NOTE, TIE_WARNING = 0.01, 0.05
+#: A larger share of tied samples gives a note.
+TIED_NOTE = 0.01
+#: The note on ties is a warning if the orders of tied samples change the AUGRC by more than this
+#: fraction.
+TIE_WARNING = 0.05
 #: Shares of samples with the same extreme confidence from which there is a note or a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
 #: A larger difference between the mean probability and the accuracy gives a warning.
 MIN_CALIBRATION_GAP = 0.1
-#: A larger correlation, in standard deviations under independence, gives a warning.
+#: A larger correlation, divided by its standard deviation under independence, gives a warning.
 _SIGNIFICANT = 2.0
 
 
@@ -40,10 +42,15 @@ def reading_notes(
     argument: object = [notes] if isinstance(notes, str) else notes
     if not isinstance(argument, Iterable):
         raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
-    records = [n if isinstance(n, Note) else Note(READING, n) for n in (*argument, *reader)]
+    records = [note if isinstance(note, Note) else Note(READING, note) for note in argument]
+    records += [note if isinstance(note, Note) else Note(READING, note) for note in reader]
     texts = {note.text for note in records}
-    new_texts = dict.fromkeys(text for p in predictions for text in p.notes if text not in texts)
-    return [*records, *(Note(READING, text) for text in new_texts)]
+    for p in predictions:
+        for text in p.notes:
+            if text not in texts:
+                texts.add(text)
+                records.append(Note(READING, text))
+    return records
 
 
 def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
@@ -167,7 +174,7 @@ def _count_extreme_confidences(groups: TieGroups) -> tuple[int, int]:
     extremes = [0, -1]
     count = groups.count[extremes]
     if groups.is_merged is not None:
-        # A merged group contains different confidences, so only one sample has the extreme value.
+        # A stream merges samples of different confidences. Only one of them has the extreme value.
         count = np.where(groups.is_merged[extremes], 1, count)
     return int(count[0]), int(count[1])
 
@@ -200,11 +207,10 @@ def direction_warning(s: Scored, *, is_column: bool) -> str | None:
     """Return a warning if failures have significantly higher confidences than successes.
 
     The test statistic is the correlation of the loss with the mid-rank of the confidence. For 0/1
-    losses, the test is the Mann-Whitney test with correction for ties. If the score is a column of
-    the data, the warning names the option that reverses the direction of the score.
+    losses, the test is the Mann-Whitney test with correction for ties. For a column of the data,
+    the warning names the option that reverses the score.
     """
     groups = s.merged_groups
-    # The samples of a merged group have no separate losses, so only the rank of the group matters.
     rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight
     risk, loss_variance = _loss_mean_and_variance(s)
     variance_product = loss_variance * _rank_variance(groups)
@@ -236,6 +242,7 @@ def direction_warning(s: Scored, *, is_column: bool) -> str | None:
 
 
 def _loss_mean_and_variance(s: Scored) -> tuple[float, float]:
+    """Return the weighted mean and the weighted variance of the loss."""
     if s.is_binary and s.has_unit_weights:
         risk = s.n_failures / s.n_samples
         return risk, risk * (1 - risk)
@@ -250,7 +257,7 @@ def _rank_variance(groups: TieGroups) -> float:
     share = groups.weight / groups.total_weight
     if groups.is_merged is None:
         return (1 - float((share**3).sum())) / 12
-    # Each sample of a merged group counts as a separate tie group.
+    # A stream merges samples of different confidences into one group. These samples are not tied.
     n_merged = float(groups.count[groups.is_merged].sum())
     ties = float((share[~groups.is_merged] ** 3).sum())
     return (1 - ties - n_merged / groups.total_weight**3) / 12
