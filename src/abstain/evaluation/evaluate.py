@@ -156,27 +156,26 @@ def evaluate(
     all_notes = reading_notes(notes, splits.values(), reader=notes_of_reader)
     builder = EvaluationBuilder(requested_metrics, all_notes, curves=curves)
     splits, loss = positive_weight_splits(splits, loss)
-    parts = []
+    scored_splits = []
+    column_scores: set[str] = set()
     for split, predictions_of_split in splits.items():
+        column_scores.update(predictions_of_split.confidence or ())
         losses = per_sample_loss(predictions_of_split, loss)
         for score in compute_scores(predictions_of_split, scores):
             s = join(predictions_of_split, score, losses)
-            parts.append(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
-            builder.add(parts[-1])
-    column_scores = frozenset(name for p in splits.values() for name in p.confidence or ())
-    evaluation = builder.build(loss_name(loss, splits.values()), column_scores)
-    if len(parts) == 1:
-        return replace(evaluation, n_classes=_count_classes(splits.values()))
+            scored_split = InMemorySplit(split, score.name, s, intervals, predictions_of_split)
+            scored_splits.append(scored_split)
+            builder.add(scored_split)
+    evaluation = builder.build(loss_name(loss, splits.values()), frozenset(column_scores))
+    evaluation = replace(evaluation, n_classes=_count_classes(splits.values()))
+    if len(scored_splits) == 1:
+        return evaluation
     # The module is imported here, because the evaluation of one score does not need it.
     from abstain.evaluation.score_tests import compute_score_tests, find_equal_rankings
 
-    equal_rankings = find_equal_rankings(parts, evaluation.results)
-    return replace(
-        evaluation,
-        n_classes=_count_classes(splits.values()),
-        equal_rankings=equal_rankings,
-        tests=compute_score_tests(parts, evaluation.results, equal_rankings),
-    )
+    equal_rankings = find_equal_rankings(scored_splits, evaluation.results)
+    tests = compute_score_tests(scored_splits, evaluation.results, equal_rankings)
+    return replace(evaluation, equal_rankings=equal_rankings, tests=tests)
 
 
 def _count_classes(predictions: Iterable[Predictions]) -> int:

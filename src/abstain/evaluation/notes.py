@@ -42,8 +42,8 @@ def reading_notes(
     argument: object = [notes] if isinstance(notes, str) else notes
     if not isinstance(argument, Iterable):
         raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
-    records = [note if isinstance(note, Note) else Note(READING, note) for note in argument]
-    records += [note if isinstance(note, Note) else Note(READING, note) for note in reader]
+    all_notes = (*argument, *reader)
+    records = [note if isinstance(note, Note) else Note(READING, note) for note in all_notes]
     texts = {note.text for note in records}
     for p in predictions:
         for text in p.notes:
@@ -51,6 +51,12 @@ def reading_notes(
                 texts.add(text)
                 records.append(Note(READING, text))
     return records
+
+
+#: Kinds of notes that are the same for all scores of a split.
+_KINDS_FOR_ALL_SCORES = frozenset(
+    {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
+)
 
 
 def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
@@ -74,15 +80,15 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply."
         notes.append(Note("scale", text))
-    # The following notes are the same for all scores of a split.
-    shared_kinds = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
-    return [
-        replace(note, split=part.split, score="" if note.kind in shared_kinds else part.score)
-        for note in notes
-    ]
+    located_notes = []
+    for note in notes:
+        score = "" if note.kind in _KINDS_FOR_ALL_SCORES else part.score
+        located_notes.append(replace(note, split=part.split, score=score))
+    return located_notes
 
 
 def _loss_notes(s: Scored, n_unknown_class: int | None) -> Iterator[Note]:
+    """Yield a note if all losses are equal or if failures are few."""
     if s.loss.min() == s.loss.max():
         has_known_classes = n_unknown_class is None or n_unknown_class < s.n_samples
         yield _equal_losses(s, has_known_classes=has_known_classes)
@@ -150,23 +156,23 @@ def _saturation_notes(s: Scored, confidence: Array) -> Iterator[Note]:
         message = f"Every confidence is {highest}: this score cannot reject single samples."
         yield Note.warning("constant", message)
         return
-    if n_highest > 1 and n_highest / s.n_samples >= MASS_POINT:
+    highest_share, lowest_share = n_highest / s.n_samples, n_lowest / s.n_samples
+    if n_highest > 1 and highest_share >= MASS_POINT:
+        message = (
+            f"{highest_share:.1%} of the samples ({n_highest:,}) have the highest "
+            f"confidence, exactly {highest}; no threshold separates them."
+        )
         n_failures = _n_failures_with_highest_confidence(s)
-        failures = ""
         if n_failures and s.is_binary:
-            failures = f" {n_failures:,} of them are wrong and are accepted at every threshold."
-        yield Note(
-            "saturation",
-            f"{n_highest / s.n_samples:.1%} of the samples ({n_highest:,}) have the highest "
-            f"confidence, exactly {highest}; no threshold separates them.{failures}",
-            level="warning" if n_highest / s.n_samples >= SATURATED else "note",
+            message += f" {n_failures:,} of them are wrong and are accepted at every threshold."
+        is_warning = highest_share >= SATURATED
+        yield Note("saturation", message, level="warning" if is_warning else "note")
+    if n_lowest > 1 and lowest_share >= MASS_POINT:
+        message = (
+            f"{lowest_share:.1%} of the samples ({n_lowest:,}) have the lowest "
+            f"confidence, exactly {lowest}; they are rejected together or not at all."
         )
-    if n_lowest > 1 and n_lowest / s.n_samples >= MASS_POINT:
-        yield Note(
-            "abstentions",
-            f"{n_lowest / s.n_samples:.1%} of the samples ({n_lowest:,}) have the lowest "
-            f"confidence, exactly {lowest}; they are rejected together or not at all.",
-        )
+        yield Note("abstentions", message)
 
 
 def _count_extreme_confidences(groups: TieGroups) -> tuple[int, int]:
@@ -184,23 +190,23 @@ def _tie_notes(s: Scored, augrc: Result | None) -> Iterator[Note]:
     tied_share = s.merged_groups.n_tied / s.n_samples
     if tied_share < TIED_NOTE:
         return
-    effect, is_large = "", False
-    if augrc is not None and augrc.tie_high > augrc.tie_low:
-        width = augrc.tie_high - augrc.tie_low
-        is_large = width > TIE_WARNING * augrc.value
-        if width >= 0.01 * augrc.value:
-            effect = (
-                f" Over all orders of the tied samples, the AUGRC is between {augrc.tie_low:.4g} "
-                f"and {augrc.tie_high:.4g}."
-            )
-        else:
-            effect = " Their order changes the AUGRC by less than 1%."
-    yield Note(
-        "ties",
+    message = (
         f"{tied_share:.1%} of the samples share their confidence with another sample; tied "
-        f"samples are accepted or rejected together.{effect}",
-        level="warning" if is_large else "note",
+        "samples are accepted or rejected together."
     )
+    if augrc is None or not augrc.tie_high > augrc.tie_low:
+        yield Note("ties", message)
+        return
+    width = augrc.tie_high - augrc.tie_low
+    if width >= 0.01 * augrc.value:
+        message += (
+            f" Over all orders of the tied samples, the AUGRC is between {augrc.tie_low:.4g} "
+            f"and {augrc.tie_high:.4g}."
+        )
+    else:
+        message += " Their order changes the AUGRC by less than 1%."
+    is_warning = width > TIE_WARNING * augrc.value
+    yield Note("ties", message, level="warning" if is_warning else "note")
 
 
 def direction_warning(s: Scored, *, is_column: bool) -> str | None:

@@ -254,12 +254,14 @@ def _tables_of_metrics(values: Sequence[MethodValues], plan: Plan) -> dict[str, 
         all_estimates += estimates_of_metric
         all_pairs += pairs_of_metric
         summary += summarize(values_of_metric, estimates_of_metric, pairs_of_metric, plan)
+    all_standings = chain.from_iterable(standings(v, plan) for v in values)
+    all_non_inferiorities = chain.from_iterable(non_inferiorities(v, plan) for v in values)
     return {
         "estimates": tuple(all_estimates),
         "pairs": tuple(all_pairs),
         "summary": tuple(summary),
-        "standings": tuple(row for v in values for row in standings(v, plan)),
-        "non_inferiority": tuple(row for v in values for row in non_inferiorities(v, plan)),
+        "standings": tuple(all_standings),
+        "non_inferiority": tuple(all_non_inferiorities),
     }
 
 
