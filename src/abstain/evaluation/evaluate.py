@@ -52,11 +52,11 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        Predictions of one data set, or of several splits, which are evaluated separately. For files
-        that do not fit in memory, pass the result of `scan_predictions`. A path, a dataframe, a
-        list of rows and a mapping from name to array are also accepted if they have the usual
-        column names (see `read_predictions`). With `probabilities_or_loss`, this argument is the
-        array of labels or of confidences.
+        Predictions of one data set, or of several splits, which are evaluated separately. The key
+        of a split may also be a name. For files that do not fit in memory, pass the result of
+        `scan_predictions`. A path, a dataframe, a list of rows and a mapping from name to array are
+        also accepted if they have the usual column names (see `read_predictions`). With
+        `probabilities_or_loss`, this argument is the array of labels or of confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
         Class probabilities of shape (n, K) if `predictions` contains labels. Losses of shape (n,)
         if `predictions` contains confidences; the loss of a wrong prediction is 1. A tuple of both

@@ -270,8 +270,13 @@ def _check_complete(scored_runs: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
                 "Name the scores to compare."
             )
     if len(methods) < 2:
-        columns = ", ".join(column for column, _ in first.data)
-        hint = f" If the values of {columns} are the methods, say so (methods)." if columns else ""
+        columns = [column for column, _ in first.data]
+        hint = ""
+        if columns:
+            hint = (
+                f" To compare the values of {columns[0]!r}, pass methods={columns[0]!r} (command "
+                "line: --methods-from)."
+            )
         raise InputError(f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}")
     runs_by_data: dict[Split, set[str]] = {}
     for run in scored_runs:
