@@ -42,9 +42,11 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
 
 class WalkResult(NamedTuple):
-    """The last certified tie group (or -1), and whether the walk ends at its start."""
+    """The result of testing thresholds from a start downwards until the first failure."""
 
+    #: Index of the last certified tie group, or -1.
     last_group: int
+    #: Whether only the start is certified.
     ends_at_start: bool
 
 
@@ -57,7 +59,10 @@ def halved_coverages(n: int, risk: float, delta: float) -> tuple[float, ...]:
 
 
 def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float) -> list[int]:
-    """Return the ranks of the starts, which are at least the smallest rank to certify."""
+    """Return the numbers of accepted samples at which sequences of tests start.
+
+    Each number is large enough to certify the risk without a failure.
+    """
     smallest = min_count(risk, delta / len(coverages))
     return sorted({max(int(np.ceil(c * n)), smallest) for c in coverages})
 
@@ -65,9 +70,10 @@ def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float)
 def longest_walk(
     groups: TieGroups, ranks: list[int], test: Callable[[float], BoolArray], delta: float
 ) -> WalkResult:
-    """Walk down from the start at each rank and return the walk that certifies the most groups.
+    """Test thresholds downwards from each start, and return the result that certifies most groups.
 
-    `test` returns a mask of the tie groups that pass at a level.
+    `ranks` are the numbers of accepted samples at the starts. `test` returns a mask of the tie
+    groups that pass at a level.
     """
     is_passed = test(delta / len(ranks))
     first_failure = next_failure(is_passed)
@@ -136,7 +142,7 @@ def passing_groups(
 def choose_by_walks(
     s: Scored, aim: RuleTarget, coverages: tuple[float, ...], other_rule: str = ""
 ) -> DecisionRule:
-    """Return the rule of the longest walk from starts at these coverages.
+    """Test thresholds downwards from these coverages, and return the rule with the most groups.
 
     If no threshold is certified, `other_rule` is appended to the reason.
     """
@@ -154,10 +160,10 @@ def choose_by_walks(
 
 
 def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
-    """Return the threshold just above the next confidence if a walk certifies only its start.
+    """Return the threshold just above the next confidence if only the start is certified.
 
     The threshold is a single-precision number if possible, so that it also separates confidences in
-    single precision. The result is None if the walk continues beyond its start.
+    single precision. The result is None if a threshold below the start is certified.
     """
     if not result.ends_at_start or result.last_group + 1 >= groups.confidence.size:
         return None

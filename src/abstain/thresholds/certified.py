@@ -261,8 +261,8 @@ def learn_then_test(
     The method is fixed sequence testing. Thresholds are tested at level delta from the safest on
     until the first failure. The p-values are exact binomial tails for 0/1 losses and
     Hoeffding-Bentkus p-values for other losses. The thresholds may depend on the confidences but
-    not on the losses. A walk over all real thresholds from a fixed start is a fixed sequence, and
-    the test does not change between two confidences.
+    not on the losses. The function tests all thresholds below a fixed start, of which only the
+    distinct confidences need a computation.
 
     The selective risk has no safest threshold, because the highest thresholds accept too few
     samples for any test. Therefore, sequences start at coverages that are fixed in advance, or at

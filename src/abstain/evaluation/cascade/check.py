@@ -42,7 +42,7 @@ class PathStage:
     n_reached : float
         Number of samples that reach the stage.
     n_answered : float
-        Number of samples that the stage answers. The other samples go to the next stage.
+        Number of samples that the stage answers. The remaining samples go to the next stage.
     n_wrong : float
         Sum of the losses of the answers, or NaN if the losses are unknown. For 0/1 losses, the sum
         is the number of wrong answers.
@@ -316,7 +316,7 @@ def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier | None:
-    """Return the frontier on the calibration data, or None if the samples are not the same."""
+    """Return all choices of thresholds on the calibration data, or None for different samples."""
     if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
     return compute_frontier(calibration.data, cascade.stages, cascade.plan)

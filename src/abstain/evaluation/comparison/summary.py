@@ -57,7 +57,7 @@ def summarize(
 def _test_of_pair(
     method_values: MethodValues, pair: PairedDifference, method: str, *, plan: Plan
 ) -> ReferenceTest:
-    """Return the test of a pair as a test of one method against the other method."""
+    """Return the test of a pair of methods as a test of `method` against the second method."""
     if method == pair.first:
         reference, difference = pair.second, pair.difference
     else:

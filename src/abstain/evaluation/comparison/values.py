@@ -59,7 +59,10 @@ class RowWeights:
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
-        """Mask of the units with positive weight, shape (units, k), or None for equal weights."""
+        """Mask of the clusters or samples with weight for each method, shape (units, k).
+
+        The mask is None if the weights are the same for all methods.
+        """
         if self.weight is None or self.weight.ndim == 1:
             return None
         return unit_has_weight(self.weight, self.cluster)
@@ -69,7 +72,7 @@ class RowWeights:
 class MethodValues:
     """The values of one metric for k methods on one data set.
 
-    A unit is a cluster of samples, or a single sample if samples are independent.
+    In this class, a unit is a cluster, or a single sample if there are no clusters.
     """
 
     metric: Metric
@@ -261,9 +264,9 @@ class MethodValues:
         )
 
     def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influence of each unit on the mean of each given method.
+        """Return the influence of each cluster or sample on the mean of each given method.
 
-        Units in which no given method has weight are excluded.
+        Clusters and samples without weight for all given methods are excluded.
         """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")

@@ -34,8 +34,8 @@ class AnswerCondition:
     threshold : str
         The threshold as text, or "" if there is no threshold.
     opposite : str
-        The largest probability of the positive class at which the rule answers the other class. It
-        is "" unless there are two classes.
+        For two classes, the largest probability of the positive class at which the rule answers the
+        negative class. It is "" for another number of classes.
     """
 
     group: str

@@ -73,7 +73,7 @@ def _direction(data: RuleData) -> Iterator[Note]:
 
 
 def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
-    """Yield notes that state the guarantee of a rule, or that there is none."""
+    """Yield notes that state the guarantee of a rule, or a warning if it has no guarantee."""
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:

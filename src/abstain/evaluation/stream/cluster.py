@@ -85,7 +85,7 @@ def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
 
 
 def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
-    """Return at most `_MAX_TASKS` lists of consecutive pieces."""
+    """Return at most `_MAX_TASKS` lists of consecutive parts of the files."""
     pieces = list(scan.chunks())
     size = -(-len(pieces) // _MAX_TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
@@ -117,13 +117,13 @@ def _gather(client: Any, future: Any) -> StreamCounts:
 
 
 class _Work:
-    """A task that reads and counts pieces in any process."""
+    """A task that reads and counts parts of the files in any process."""
 
     def __init__(self, scan: PredictionScan, options: CountingOptions) -> None:
         self.scan, self.options = scan, options
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
-        """Return the counts of the given pieces."""
+        """Return the counts of the given parts of the files."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)

@@ -72,7 +72,7 @@ class CountingOptions:
         return losses, True
 
     def on_disk(self, state: SampleState) -> SortedRuns:
-        """Return a state of the same samples as rows on disk."""
+        """Return the same samples as rows on disk."""
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
@@ -343,7 +343,7 @@ def _count_label_prediction_pairs(p: Predictions) -> Counter[tuple[Hashable, Has
 class StreamCounts:
     """Counts of all batches that have been read so far."""
 
-    #: Numbers of counted pieces and rows, without skipped pieces and rows.
+    #: Numbers of counted batches and rows, without skipped batches and rows.
     n_pieces: int = 0
     n_rows: int = 0
     splits: Mapping[Split, SplitCounts] = field(default_factory=dict)
@@ -391,7 +391,7 @@ class StreamCounts:
         return replace(self, splits={name: split.finalized for name, split in self.splits.items()})
 
     def merged(self, other: "StreamCounts") -> "StreamCounts":
-        """Return the counts of these pieces and of later pieces together."""
+        """Return the counts of these batches and of later batches together."""
         return StreamCounts(
             n_pieces=self.n_pieces + other.n_pieces,
             n_rows=self.n_rows + other.n_rows,

@@ -50,7 +50,7 @@ class StreamProgress:
     n_rows, n_rows_before : int
         Number of counted rows, and of rows that an earlier run had counted.
     n_bytes_before : int or None
-        Number of bytes before the first piece of this run.
+        Number of bytes that this run does not read, because an earlier run has counted them.
     start_time, current_time : float
         Times of the start and of this progress, in seconds of a monotonic clock.
     """
@@ -70,7 +70,7 @@ class StreamProgress:
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
-        """Return the progress after a piece."""
+        """Return the progress after a part of a file, with the number of rows counted so far."""
         paths = list(self.sizes)
         earlier_paths = paths[: paths.index(piece.path)]
         n_bytes_of_earlier_files = sum(self.sizes[path] for path in earlier_paths)
@@ -97,7 +97,7 @@ class StreamProgress:
 
     @property
     def remaining_seconds(self) -> float:
-        """Estimated remaining time in seconds, which is infinite before the first piece."""
+        """Estimated remaining time in seconds, which is infinite at the start."""
         n_bytes_of_run = self.n_bytes_read - (self.n_bytes_before or 0)
         if n_bytes_of_run <= 0:
             return float("inf")
