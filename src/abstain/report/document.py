@@ -7,7 +7,6 @@ formats numbers, intervals and undefined values.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
@@ -482,33 +481,44 @@ class Document:
     def first_screen(self, roles: Collection[Role]) -> Iterator[Block]:
         """Yield the blocks of the first screen below the title."""
         if self.answer:
-            first, *others = self.answer
-            emphasized = Span(plain_text(first), "bad" if self.is_alarm else "strong")
-            parts = [(" ", *(text if isinstance(text, tuple) else (text,))) for text in others]
-            yield Prose((emphasized, *chain.from_iterable(parts)), "answer")
-        if warnings := tuple(r for r in self.findings if r.level == "warning"):
+            yield self._answer_block()
+        warnings = tuple(remark for remark in self.findings if remark.level == "warning")
+        if warnings:
             yield Warnings(warnings)
         if self.key_numbers:
             yield KeyNumbers(self.key_numbers)
         yield from select_blocks(self.overview(), roles)
 
+    def _answer_block(self) -> Prose:
+        """Return the paragraph of the answer, with its first part emphasized."""
+        first_part = plain_text(self.answer[0])
+        spans: list[str | Span] = [Span(first_part, "bad" if self.is_alarm else "strong")]
+        for text in self.answer[1:]:
+            spans.append(" ")
+            spans += text if isinstance(text, tuple) else (text,)
+        return Prose(tuple(spans), "answer")
+
     def end_matter(self) -> Iterator[Block]:
         """Yield the notes, the data, the settings and the command that reproduces the report."""
-        notes = tuple(r for r in self.findings if r.level == "note" and not r.is_about_reading)
+        all_notes = [remark for remark in self.findings if remark.level == "note"]
+        notes = tuple(note for note in all_notes if not note.is_about_reading)
         if notes:
             yield Section("notes", "Notes", (Findings(notes),))
-        reading = tuple(r for r in self.findings if r.level == "note" and r.is_about_reading)
-        title = "How the files were read" if reading else "Data and settings"
-        blocks = (
-            *([Facts(self.facts)] if self.facts else []),
-            *([Findings(reading)] if reading else []),
-        )
-        if blocks:
-            yield Collapsible(title, blocks, anchor="data", style="end")
+        reading_notes = tuple(note for note in all_notes if note.is_about_reading)
+        data_blocks: list[Block] = []
+        if self.facts:
+            data_blocks.append(Facts(self.facts))
+        if reading_notes:
+            data_blocks.append(Findings(reading_notes))
+        if data_blocks:
+            title = "How the files were read" if reading_notes else "Data and settings"
+            yield Collapsible(title, tuple(data_blocks), anchor="data", style="end")
         text = f"These numbers were computed with abstain {ab.__version__}. {self.citation_advice}"
-        code = [Code(self.command)] if self.command else []
+        blocks: list[Block] = [Prose(text.rstrip())]
+        if self.command:
+            blocks.append(Code(self.command))
         title = "Cite and reproduce" if self.citation_advice else "Reproduce"
-        yield Collapsible(title, (Prose(text.rstrip()), *code), anchor="reproduce", style="end")
+        yield Collapsible(title, tuple(blocks), anchor="reproduce", style="end")
 
     def report_blocks(self, roles: Collection[Role]) -> Iterator[Block]:
         """Yield the blocks of a full report below the title."""
@@ -518,19 +528,19 @@ class Document:
 
     def summary_blocks(self) -> list[Block]:
         """Return the answer, key numbers, findings, notes and figures of a short output."""
-        answer = [*self.first_screen(SUMMARY)]
-        blocks = list(_summary((*self.overview(), *self.blocks()), "detail"))
-        figures = [block for block in blocks if isinstance(block, Figure)]
-        notes = [
-            block
-            for block in blocks
-            if isinstance(block, Facts)
-            or (isinstance(block, Prose | SeeAlso) and block.kind == "notes")
-        ]
-        trailing_ids = {id(block) for block in (*notes, *figures)}
-        numbers = [block for block in blocks if id(block) not in trailing_ids]
+        numbers: list[Block] = []
+        notes: list[Block] = []
+        figures: list[Block] = []
+        for block in _summary((*self.overview(), *self.blocks()), "detail"):
+            if isinstance(block, Figure):
+                figures.append(block)
+            elif _is_note(block):
+                notes.append(block)
+            else:
+                numbers.append(block)
+        answer = [self._answer_block()] if self.answer else []
         findings = [Findings(self.findings, self.is_complete)] if self.findings else []
-        return [*answer[: bool(self.answer)], *numbers, *findings, *notes, *figures]
+        return [*answer, *numbers, *findings, *notes, *figures]
 
 
 @dataclass(frozen=True)
@@ -561,8 +571,15 @@ def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[
             yield block
 
 
+def _is_note(block: Block) -> bool:
+    """Return whether a block belongs to the notes below the numbers of a short output."""
+    if isinstance(block, Prose | SeeAlso):
+        return block.kind == "notes"
+    return isinstance(block, Facts)
+
+
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
-    """Yield the innermost blocks with a role of the summary, and build deferred blocks for it."""
+    """Yield the innermost blocks with a role of the summary, and build deferred blocks."""
     for block in blocks:
         role = block.role or inherited
         if isinstance(block, DeferredBlocks) and role in SUMMARY:

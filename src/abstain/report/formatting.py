@@ -402,7 +402,7 @@ def build_remarks(
 
     The function `locate` returns the text for the location of a finding.
     """
-    groups: dict[tuple[str, str, str], list[Remark]] = {}
+    remarks_by_kind: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
         is_about_reading = finding.kind in READING_KINDS
         remark = Remark(
@@ -413,8 +413,15 @@ def build_remarks(
         )
         # Notes on how a file was read are not grouped, because notes of the same kind differ.
         message = finding.message if is_about_reading else ""
-        groups.setdefault((finding.level, finding.kind, message), []).append(remark)
-    grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]
-    warnings = [remark for remark in grouped if remark.level == "warning"]
-    others = [remark for remark in grouped if remark.level != "warning"]
-    return (*warnings, *others, *(Remark("note", note) for note in notes))
+        key = (finding.level, finding.kind, message)
+        remarks_by_kind.setdefault(key, []).append(remark)
+    warnings = []
+    others = []
+    for remarks in remarks_by_kind.values():
+        remark = replace(remarks[0], similar=tuple(remarks[1:]))
+        if remark.level == "warning":
+            warnings.append(remark)
+        else:
+            others.append(remark)
+    others += [Remark("note", note) for note in notes]
+    return (*warnings, *others)
