@@ -117,16 +117,16 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
     """Yield the tests beside the figure of the risk or, without labels, of the coverage."""
-    alarms = [_alarms_table(monitor)] if monitor.alarms else []
-    note = doc.Prose(_TESTS_NOTE, "notes")
-    blocks = (_tests_table(monitor), *_risk_estimates_table(monitor), *alarms, note)
-    tables = doc.Box(blocks, "stack")
+    blocks: list[doc.Block] = [_tests_table(monitor), *_risk_estimates_table(monitor)]
+    if monitor.alarms:
+        blocks.append(_alarms_table(monitor))
+    blocks.append(doc.Prose(_TESTS_NOTE, "notes"))
     figures = dict(_figure_blocks(monitor))
     figure = figures.get("risk") or figures.get("coverage")
     if figure is None:
-        yield doc.Box(tables.blocks, "stack", role="key")
+        yield doc.Box(tuple(blocks), "stack", role="key")
     else:
-        yield doc.Box((tables, figure), "overview", role="key")
+        yield doc.Box((doc.Box(tuple(blocks), "stack"), figure), "overview", role="key")
 
 
 def _format_predictions(number: int) -> str:
@@ -140,14 +140,10 @@ def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
     yield "Stream", source
     yield "Predictions", format_count(monitor.predictions)
     yield "Tests", ", ".join(plan.watched)
-    yield (
-        "False alarms",
-        f"at most {format_percent(plan.delta)} of all streams without changes have one",
-    )
-    yield (
-        "Calibration",
-        "" if plan.reference is None else f"{format_count(plan.reference.n)} samples",
-    )
+    delta = format_percent(plan.delta)
+    yield "False alarms", f"at most {delta} of all streams without changes have one"
+    if plan.reference is not None:
+        yield "Calibration", f"{format_count(plan.reference.n)} samples"
     if plan.label_share is not None:
         yield "Requested labels", f"{format_percent(plan.label_share)} of the answers"
         yield "Pending labels", format_count(observations.requests.n_waiting)
@@ -159,7 +155,7 @@ def _notes(monitor: Monitor) -> Iterator[str]:
     for name, reason in _REASON_BY_UNUSED_TEST.items():
         if name not in plan.watched:
             yield f"The {_TITLE_BY_TEST[name].lower()} test is off: {reason}."
-    count_by_text = {
+    n_by_text = {
         "repeated predictions were ignored": counts.replayed,
         "labels of predictions that already had a label were ignored": counts.repeated,
         "labels that were not requested were ignored": counts.unasked,
@@ -170,7 +166,9 @@ def _notes(monitor: Monitor) -> Iterator[str]:
         "requested labels are missing: the test counts these answers as correct, and the estimates "
         "use only the received labels": monitor.state.requests.missing,
     }
-    yield from (f"{format_count(n)} {text}." for text, n in count_by_text.items() if n)
+    for text, n in n_by_text.items():
+        if n:
+            yield f"{format_count(n)} {text}."
     if plan.label_share is None and monitor.watches[2].tally.n:
         yield (
             "No labels were requested. The estimated risk and the false alarm rate of its test are "
@@ -245,13 +243,18 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
     estimates = monitor.estimate()
     if estimates is None:
         return
-    rows = (
-        ("labels and confidences", estimates.value, estimates.interval),
-        ("labels only", estimates.labels_only, estimates.labels_only_interval),
+    with_confidences = _optional_number(
+        estimates.value, estimates.interval.low, estimates.interval.high
     )
+    labels_only = _optional_number(
+        estimates.labels_only,
+        estimates.labels_only_interval.low,
+        estimates.labels_only_interval.high,
+    )
+    rows = (("labels and confidences", with_confidences), ("labels only", labels_only))
     yield doc.Table(
         (doc.Column("Estimated from", "name"), doc.number_column("Estimate")),
-        doc.single_group((name, _optional_number(x, i.low, i.high)) for name, x, i in rows),
+        doc.single_group(rows),
         title="Risk estimated from requested labels",
         caption=(
             f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
@@ -345,18 +348,20 @@ def _figure_blocks(monitor: Monitor) -> list[tuple[str, doc.Figure]]:
 
 def _blocks(monitor: Monitor) -> list[doc.Block]:
     """Return the sections with the figures, the decision rule and the terms."""
+    blocks: list[doc.Block] = []
     figures = dict(_figure_blocks(monitor))
+    # The first screen contains this figure.
     figures.pop("risk" if "risk" in figures else "coverage", None)
-    box = [doc.Box(tuple(figures.values()), "pair")] if figures else []
+    if figures:
+        box = doc.Box(tuple(figures.values()), "pair")
+        blocks.append(doc.Section("figures", "Over time", (box,), nav_title="Figures"))
+    blocks.append(doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)))
     risk = "the mean loss of the answers"
     if monitor.plan.risk_kind == "generalized risk":
         risk = "the total loss of the answers, divided by the number of all predictions"
     terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
-    return [
-        *([doc.Section("figures", "Over time", tuple(box), nav_title="Figures")] if box else []),
-        doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
-        doc.glossary_section(terms),
-    ]
+    blocks.append(doc.glossary_section(terms))
+    return blocks
 
 
 _GLOSSARY: Final = {

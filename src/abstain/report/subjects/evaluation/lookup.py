@@ -39,8 +39,8 @@ class ResultLookup:
 
     @cached_property
     def cases(self) -> dict[tuple[Split, str], ScoreCurves]:
-        """Cases by split and score."""
-        return {(c.split, c.score): c for c in self.evaluation.curves}
+        """Curves by split and score."""
+        return {(case.split, case.score): case for case in self.evaluation.curves}
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -133,16 +133,20 @@ class ResultLookup:
 
     def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
         """Return groups of scores with equal rankings, sorted from the best by the key metric."""
-        rankings = [g for g in self.rankings if (split, g[0], self.key_metric) in self.results]
-        results = {g: self.results[split, g[0], self.key_metric] for g in rankings}
+        result_by_group = {}
+        for group in self.rankings:
+            result = self.results.get((split, group[0], self.key_metric))
+            if result is not None:
+                result_by_group[group] = result
 
-        def key(group: tuple[str, ...]) -> tuple[bool, float]:
-            result = results[group]
-            sign = 1 if result.metric.lower_is_better else -1
-            is_undefined = math.isnan(result.value)
-            return is_undefined, 0.0 if is_undefined else sign * _rounded_value(result)
+        def sort_key(group: tuple[str, ...]) -> tuple[bool, float]:
+            result = result_by_group[group]
+            if math.isnan(result.value):
+                return True, 0.0  # Undefined values come last.
+            value = _rounded_value(result)
+            return False, value if result.metric.lower_is_better else -value
 
-        return sorted(rankings, key=key)
+        return sorted(result_by_group, key=sort_key)
 
     def is_among_best(self, result: Result, reference: Result) -> bool:
         """Return whether a score is the reference or does not differ significantly from it."""
@@ -157,7 +161,7 @@ class ResultLookup:
 
     @cached_property
     def models_are_compared(self) -> bool:
-        """Whether the scores of all splits are tested on the same samples."""
+        """Whether paired tests compare the scores of all splits on the same samples."""
         tests = self.evaluation.tests
         return self.has_several_splits and tests is not None and tests.has_same_samples
 
@@ -218,12 +222,13 @@ def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
             competitors.setdefault((result.split, result.metric.name), []).append(result)
     best_keys: set[ResultKey] = set()
     for group in competitors.values():
-        values = {_rounded_value(r) for r in group}
-        if len(values) > 1:
-            best = min(values) if group[0].metric.lower_is_better else max(values)
-            best_keys.update(
-                (r.split, r.score, r.metric.name) for r in group if _rounded_value(r) == best
-            )
+        values = [_rounded_value(result) for result in group]
+        best = min(values) if group[0].metric.lower_is_better else max(values)
+        if len(set(values)) == 1:
+            continue
+        for result, value in zip(group, values, strict=True):
+            if value == best:
+                best_keys.add((result.split, result.score, result.metric.name))
     return frozenset(best_keys)
 
 
@@ -246,8 +251,7 @@ def interval_level(results: Iterable[Result]) -> str:
 def interval_note(result: Result) -> str:
     """Return the note on the interval of a result, or the reason for a missing interval.
 
-    The note of an undefined result is empty, because the report prints the reason for the undefined
-    value.
+    Undefined results have no such note, because the report states why the value is undefined.
     """
     if result.reason or not result.interval.note:
         return ""
@@ -262,7 +266,7 @@ def interval_clause(result: Result) -> str:
 
 
 def metrics_by_interval_method(results: Iterable[Result]) -> dict[str, list[str]]:
-    """Return the metrics by the method for their intervals, in order of appearance."""
+    """Return the titles of the metrics for each method of computing intervals."""
     titles_by_method: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:

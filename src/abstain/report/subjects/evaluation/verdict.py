@@ -40,7 +40,8 @@ def evaluation_verdict(lookup: ResultLookup) -> list[str]:
         ]
         if not lookup.has_several_splits:
             sentences.append(_coverage_sentence(lookup, best.split, best.score))
-            if answered := lookup.evaluation.answered:
+            answered = lookup.evaluation.answered
+            if answered:
                 n, n_total = format_count(answered.n), format_count(answered.n_total)
                 sentences.append(f"The model answered {n} of {n_total} questions.")
         elif not lookup.models_are_compared:
@@ -130,11 +131,11 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
             group[_name(lookup, result)] = difference.adjusted
     clauses = []
     if equal:
-        p = _describe_p_value(min(equal.values()), "≥" if len(equal) > 1 else "=")
-        clauses.append(f"{_join_names(equal)} not significantly different ({p})")
+        p_value = _describe_p_value(min(equal.values()), "≥" if len(equal) > 1 else "=")
+        clauses.append(f"{_join_names(equal)} not significantly different ({p_value})")
     if worse:
-        p = _describe_p_value(max(worse.values()), "≤" if len(worse) > 1 else "=")
-        clauses.append(f"{_join_names(worse)} significantly worse ({p})")
+        p_value = _describe_p_value(max(worse.values()), "≤" if len(worse) > 1 else "=")
+        clauses.append(f"{_join_names(worse)} significantly worse ({p_value})")
     if not clauses:
         return "The differences are not tested."
     if not equal:
@@ -179,13 +180,15 @@ def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
     full_risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(full_risk) or full_risk == 0:
         return ""
-    for metric in lookup.headline_metrics:
-        coverage = metric_named(metric).measurement.at_coverage
-        if coverage is not None:
-            risk = lookup.value(split, score, metric)
-            break
-    else:
+    coverage_by_metric = {}
+    for name in lookup.headline_metrics:
+        at_coverage = metric_named(name).measurement.at_coverage
+        if at_coverage is not None:
+            coverage_by_metric[name] = at_coverage
+    if not coverage_by_metric:
         return ""
+    metric, coverage = next(iter(coverage_by_metric.items()))
+    risk = lookup.value(split, score, metric)
     if math.isnan(risk):
         return ""
     lead = f"At {format_percent(coverage)} coverage"
@@ -203,15 +206,19 @@ def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
 
 def _split_range_sentence(lookup: ResultLookup) -> str:
     """Name the splits with the lowest and the highest risk among several splits."""
-    risks = {split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits}
-    if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks.values())) == 1:
+    risk_by_split = {
+        split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits
+    }
+    risks = list(risk_by_split.values())
+    if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks)) == 1:
         return ""
-    easiest = min(risks, key=lambda split: risks[split])
-    hardest = max(risks, key=lambda split: risks[split])
+    easiest = lookup.splits[risks.index(min(risks))]
+    hardest = lookup.splits[risks.index(max(risks))]
     quantity = "share of wrong answers" if lookup.evaluation.is_binary else "mean loss"
     format_risk = format_share if lookup.evaluation.is_binary else format_number
+    lowest = format_risk(risk_by_split[easiest])
+    highest = format_risk(risk_by_split[hardest])
     return (
-        f"Without abstention, the {quantity} on the {len(risks)} splits ranges from "
-        f"{format_risk(risks[easiest])} ({split_name(easiest)}) to {format_risk(risks[hardest])} "
-        f"({split_name(hardest)})."
+        f"Without abstention, the {quantity} on the {len(risks)} splits ranges from {lowest} "
+        f"({split_name(easiest)}) to {highest} ({split_name(hardest)})."
     )
