@@ -126,10 +126,10 @@ def _marks(overview: Overview) -> dict[str, str]:
 
 
 def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, str]:
-    """Return the style "strong" for names with the best value and "second" for the next value.
+    """Return "strong" for the names of the best value and "second" for the next value.
 
-    The function rounds values before the comparison, because equal values may differ in the last
-    digits. If all values are equal, no name has a style.
+    Values are rounded to 12 digits, because equal values may differ by rounding errors. If all
+    values are equal, the result is empty.
     """
     rounded = {}
     for name, value in values.items():
@@ -161,7 +161,7 @@ def _value_text(
 
 
 def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text:
-    """Return a value with its style, the mark of its test and its interval."""
+    """Return a value with its style, the mark of its test and its interval as inline text."""
     spans: list[str | Span] = [value]
     if kind == "strong":
         spans = [Span(value, "strong")]

@@ -100,9 +100,9 @@ def _anchors(document: doc.Document) -> Iterator[str]:
 
 
 def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
-    """Redirect links to anchors on other pages to the addresses of these pages.
+    """Replace links to anchors on other pages by the addresses of these pages.
 
-    If several pages have the same anchor, links lead to the first of these pages.
+    If several pages have the same anchor, the link leads to the first of these pages.
     """
     # The blocks of each page are built only once.
     pages = {}
@@ -136,7 +136,7 @@ def _walk_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
 
 # ------------------------------------------------------------------------------------- templates
 def render_blocks(blocks: Iterable[doc.Block]) -> "Markup":
-    """Render blocks with the macros named after their classes."""
+    """Render blocks with the template macros that have the names of the block classes."""
     from markupsafe import Markup
 
     macros: Any = environment().get_template("blocks.html").module
@@ -185,7 +185,7 @@ def environment() -> "Environment":
 
 
 def _escape_controls(value: Any) -> Any:
-    """Replace control characters in strings of the caller, but not in safe HTML."""
+    """Replace control characters in a string, but not in HTML that is marked as safe."""
     from markupsafe import Markup
 
     is_safe = not isinstance(value, str) or isinstance(value, Markup)
@@ -291,10 +291,9 @@ _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def figure_svg(figure: doc.Figure) -> "Markup":
-    """Draw a figure as an ``svg`` element with escaped text and without a title.
+    """Draw a figure as an ``svg`` element without a title, and escape its text.
 
-    The ids inside the figure start with the key of the figure, so that the ids are unique on the
-    page.
+    The ids in the element start with the key of the figure, so that ids are unique on a page.
     """
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.

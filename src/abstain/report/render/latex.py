@@ -1,4 +1,7 @@
-"""LaTeX renderer for papers, whose output has no preamble."""
+"""LaTeX renderer for papers.
+
+The output has no preamble.
+"""
 
 import itertools
 import re
@@ -180,7 +183,7 @@ class _Latex(TextRenderer):
         yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
     def _header_lines(self, table: doc.Table) -> list[str]:
-        """Return the header row, below a row of column groups if the table has column groups."""
+        """Return the header row, and above it a row of column groups if there are any."""
         headers = " & ".join(label(column.label) for column in table.columns) + r" \\"
         if not table.column_groups:
             return [headers]

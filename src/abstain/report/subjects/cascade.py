@@ -279,7 +279,10 @@ def _results_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
-    """Return the row for a data set, highlighted for the calibration data."""
+    """Return the row of a data set.
+
+    The row of the calibration data is highlighted.
+    """
     cells = [
         row["name"],
         doc.Number(row["n"], number_format="count"),
@@ -350,7 +353,7 @@ def _guarantee_sentences(checks: CascadeChecks) -> list[str]:
 
 
 def _stages_sentence(cascade: Cascade) -> str:
-    """Return a sentence that says which samples each stage answers."""
+    """Return the sentence that states which samples each stage answers."""
     clauses: list[str] = []
     for stage in cascade.stages:
         if stage.answers == "none":
@@ -380,7 +383,7 @@ def _format_threshold(stage: CascadeStage) -> str:
 
 
 def _target_clause(plan: CascadePlan, *, binary: bool) -> str:
-    """Return the target as a clause."""
+    """Return the maximum risk and the capacity of the person as a clause."""
     if binary:
         risk = f"at most {format_percent(plan.max_risk)} of all answers are wrong"
     else:

@@ -63,7 +63,7 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
-    """Yield a sentence for each active alarm, or one that there is no alarm."""
+    """Yield a sentence for each active alarm, or the sentence that there is no alarm."""
     standing = monitor.active_alarms
     if not standing:
         yield (
@@ -116,7 +116,10 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the tests beside the figure of the risk or, without labels, of the coverage."""
+    """Yield the tests beside the figure of the risk.
+
+    Without labels, the figure shows the coverage.
+    """
     blocks: list[doc.Block] = [_tests_table(monitor), *_risk_estimates_table(monitor)]
     if monitor.alarms:
         blocks.append(_alarms_table(monitor))
@@ -239,7 +242,7 @@ def _optional_number(
 
 
 def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the risk estimated from requested labels, if labels are requested."""
+    """Yield the table of the risk that is estimated from the requested labels."""
     estimates = monitor.estimate()
     if estimates is None:
         return
@@ -288,7 +291,7 @@ def _alarms_table(monitor: Monitor) -> doc.Table:
 
 # ---------------------------------------------------------------------------------- the figures
 def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
-    """Return the names and displays of the figures for which there are data."""
+    """Return the names and displays of the figures of a monitor."""
     check_result_type(monitor, Monitor, "result", "monitoring.start")
     points, plan = monitor.points(), monitor.plan
     if len(points) < 2:

@@ -98,9 +98,10 @@ def _names(lookup: ResultLookup) -> Iterator[str]:
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
-    """Yield the notes, including warnings about built-in scores that are not the best.
+    """Yield the notes; warnings about scores that are not the best become plain notes.
 
-    Warnings about scores that are not the best do not change the interpretation of the answer.
+    Such warnings do not change the interpretation of the answer. Scores from the data keep their
+    warnings.
     """
     best_scores = {result.score for result in lookup.best_results.values()}
     important = best_scores | lookup.evaluation.column_scores | {""}
@@ -124,12 +125,12 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
-    """Return whether a summary prints all requested metrics instead of the key table."""
+    """Return whether a summary prints metrics in detail instead of the key table."""
     return options.full or bool(lookup.evaluation.requested_metrics) or lookup.best is None
 
 
 def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the requested metrics, the reference to omitted numbers, and one curve."""
+    """Yield the blocks for a terminal, which are the requested metrics and one curve."""
     has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
     if has_requested_metrics and not options.full:
         yield tables.requested_table(lookup)
@@ -168,7 +169,7 @@ def _curve_series(case: ScoreCurves) -> Series:
 
 
 def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the visible sections, and then the collapsed sections."""
+    """Yield the sections of the page, starting with those that are not collapsed."""
     if lookup.has_several_splits and len(lookup.scores) > 1 and lookup.key_metric:
         yield _all_scores_section(lookup)
     yield from _calibration_section(lookup)
@@ -183,7 +184,7 @@ def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.
 def _collapsed_sections(
     lookup: ResultLookup, options: doc.ReportOptions
 ) -> Iterator[tuple[str, doc.Section]]:
-    """Yield the sections that are collapsed on a page, with the texts that open them."""
+    """Yield the collapsed sections of a page, with the text that opens each section."""
     if lookup.cases:
         yield "Curves of all scores, confidence bands and thresholds", _curves_section(lookup)
     if lookup.results:
@@ -243,7 +244,10 @@ _MAX_CALIBRATION_ROWS: Final = 8
 
 
 def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
-    """Yield the calibration of the first probability score of each split or of all scores."""
+    """Yield the section on calibration for scores that are probabilities.
+
+    With several splits, each split is represented by its first probability score.
+    """
     cases: dict[object, ScoreCurves] = {}
     for case in lookup.evaluation.curves:
         if case.reliability is not None:
@@ -362,7 +366,7 @@ def _threshold_slider(lookup: ResultLookup) -> doc.ThresholdSlider:
 
 
 def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
-    """Return the table of some points of the curves, which a script fills."""
+    """Return an empty table of points of the curves, which a script fills on the page."""
     split_note = " and split" if lookup.has_several_splits else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
@@ -400,7 +404,7 @@ def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 
 def _cwsa_section(lookup: ResultLookup) -> doc.Section:
-    """Return the section with the charts of metrics that depend on a threshold."""
+    """Return the section with the charts of CWSA and CWSA+."""
     cwsa = _cwsa_chart(lookup, "cwsa", "CWSA", "Mean over all samples.")
     cwsa_plus = _cwsa_chart(lookup, "cwsa_plus", "CWSA+", "Mean over the accepted samples.")
     return doc.Section(

@@ -23,7 +23,7 @@ _MIN_COVERAGE_FOR_AXIS: Final = 0.05
 
 
 def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
-    """Return the line of a selective risk, with a dot at the marked coverage."""
+    """Return the line of the selective risk, with a dot at the coverage `MARKED_COVERAGE`."""
     thinned = thin(curve, vertices=_MAX_VERTICES)
     coverage = np.asarray(to_numpy(thinned.coverage, "curve"), float)
     risk = np.asarray(to_numpy(thinned.risk, "curve"), float)
@@ -36,7 +36,7 @@ def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
 
 
 def max_risk(lines: Sequence[doc.ChartLine]) -> float:
-    """Return the upper limit of the risk axis."""
+    """Return the upper limit of the risk axis for some lines."""
     risks = [
         y
         for line in lines

@@ -35,7 +35,7 @@ _PERCENT_DECIMALS: Final = 1
 # --------------------------------------------------------------------------------------- numbers
 @dataclass(frozen=True)
 class FixedFormat:
-    """Format of the values of one metric with the same number of decimals."""
+    """Format of one metric, with the same number of decimals for all values."""
 
     decimals: int
     is_percent: bool
@@ -67,7 +67,7 @@ class FixedFormat:
         return f"{text}{unit}" if text else ""
 
     def cell(self, result: Result | None, *, is_best: bool = False) -> doc.Number | None:
-        """Return a result as a cell, with the interval in a small font."""
+        """Return a result as a table cell, with the interval in a small font."""
         if result is None:
             return None
         if result.reason:
@@ -81,14 +81,14 @@ class FixedFormat:
 
 
 def is_share(metric: str, *, is_binary: bool) -> bool:
-    """Return whether a metric is a share, which is printed as a percentage."""
+    """Return whether a metric is printed as a percentage."""
     if metric.startswith("coverage@") or metric == CLASSIFIER_METRIC:
         return True
     return is_binary and metric.startswith("selective_risk@")
 
 
 def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
-    """Return the header of a metric in the key tables."""
+    """Return the column header of a metric in the key tables."""
     result = next(r for r in lookup.results.values() if r.metric.name == metric)
     direction: Literal["lower", "higher"] = "lower" if result.metric.lower_is_better else "higher"
     coverage = metric_named(metric).measurement.at_coverage
@@ -105,7 +105,7 @@ def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
 
 # ----------------------------------------------------------------------------------------- title
 def evaluation_title(lookup: ResultLookup) -> str:
-    """Return the title with the numbers of splits and scores."""
+    """Return the title of the report, with the numbers of splits and scores."""
     n_scores = len(lookup.scores)
     scores = f"{n_scores} confidence score{'s' if n_scores > 1 else ''}"
     if n_scores == 1:
@@ -158,7 +158,7 @@ def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
 
 
 def _key_number(result: Result, owner: str, lookup: ResultLookup) -> doc.KeyNumber:
-    """Return a result as a key number, with the name of its score or split."""
+    """Return a result as a key number, with a label that names the split."""
     is_binary = lookup.evaluation.is_binary
     number_format = FixedFormat.of([result], is_binary=is_binary)
     interval = number_format.interval(result.interval.low, result.interval.high)
@@ -198,7 +198,7 @@ def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[do
 
 
 def _key_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the key tables for one or several scores and splits."""
+    """Yield the tables of the first screen for one or several scores and splits."""
     if lookup.best is None:
         return
     if lookup.has_several_splits:
@@ -271,7 +271,7 @@ def _split_table(lookup: ResultLookup) -> doc.Table:
 
 
 def difference_columns(reference: str) -> tuple[doc.Column, doc.Column]:
-    """Return the columns of the difference from a reference and of its p-value."""
+    """Return two columns, for the difference from a reference and for its p-value."""
     return (
         doc.number_column(doc.Label(f"Difference from {reference}", short_text="Difference")),
         doc.number_column(doc.Label("Adjusted p-value", short_text="Adj. p")),
@@ -382,7 +382,7 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the thresholds of the only score at some coverages, if there are curves."""
+    """Yield the table of the thresholds of the only score at some coverages."""
     case = lookup.cases.get((lookup.splits[0], lookup.scores[0]))
     if case is None:
         return
@@ -418,7 +418,7 @@ def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
 
 
 def _coverage_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the risk of the best score of each split at some coverages, if available."""
+    """Yield the table of the risk of the best score of each split at some coverages."""
     is_binary = lookup.evaluation.is_binary
     rows = []
     for best in list(lookup.best_results.values())[:MAX_KEY_ROWS]:
@@ -500,7 +500,10 @@ _BASELINES: Final = ("msr", "confidence")
 
 
 def _visible_names(lookup: ResultLookup, names: list[str]) -> list[str]:
-    """Return the names of the best curves and the baseline, which are visible initially."""
+    """Return the names of the curves that are visible initially.
+
+    These are the best curves and the baseline.
+    """
     visible = names[:_N_VISIBLE_CURVES]
     baseline = [name for name in names if set(name.split(", ")) & set(_BASELINES)]
     if not lookup.has_several_splits and baseline and baseline[0] not in visible:

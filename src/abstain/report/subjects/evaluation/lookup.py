@@ -1,4 +1,4 @@
-"""Lookup of the results of an evaluation by split, score and metric."""
+"""Access to the results of an evaluation by split, score and metric."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _METRICS_WITHOUT_SCORE = frozenset({"accuracy", "balanced_accuracy", "nll", "bri
 
 @dataclass(frozen=True, eq=False)
 class ResultLookup:
-    """The results of an evaluation by split, score and metric, for all output formats."""
+    """The results of an evaluation by split, score and metric."""
 
     evaluation: Evaluation
 
@@ -70,7 +70,7 @@ class ResultLookup:
 
     @cached_property
     def best_keys(self) -> frozenset[ResultKey]:
-        """Keys of the results that are the best of all scores on their split."""
+        """Keys of the results with the best value of all scores on their split."""
         return _find_best_keys(self.results)
 
     @cached_property
@@ -80,7 +80,10 @@ class ResultLookup:
 
     @property
     def first_score_color(self) -> int:
-        """Color index of the first score, after the colors of several splits."""
+        """Color index of the first score.
+
+        With several splits, the first indices are the colors of the splits.
+        """
         return len(self.splits) if self.has_several_splits else 0
 
     @property
@@ -90,7 +93,7 @@ class ResultLookup:
 
     @property
     def level(self) -> str:
-        """Confidence level of the intervals as a percentage, if there are intervals."""
+        """Confidence level of the intervals as a percentage, or "" without intervals."""
         return interval_level(self.evaluation.results)
 
     @cached_property
@@ -105,7 +108,7 @@ class ResultLookup:
 
     @cached_property
     def best_results(self) -> dict[Split, Result]:
-        """Result of the best score of each split by the key metric, sorted from the best split."""
+        """Result of the best score of each split by the key metric, best split first."""
         best: dict[Split, Result] = {}
         # Only the first of several scores with equal rankings is tested.
         repeated = {score for group in self.rankings for score in group[1:]}
@@ -126,13 +129,13 @@ class ResultLookup:
 
     @cached_property
     def rankings(self) -> tuple[tuple[str, ...], ...]:
-        """Scores with identical rankings, in the order of the scores."""
+        """Groups of scores that rank the samples in the same order."""
         group_by_score = {s: group for group in self.evaluation.equal_rankings for s in group}
         groups = (group_by_score.get(score, (score,)) for score in self.scores)
         return tuple(dict.fromkeys(groups))
 
     def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
-        """Return groups of scores with equal rankings, sorted from the best by the key metric."""
+        """Return groups of scores with equal rankings, best group first by the key metric."""
         result_by_group = {}
         for group in self.rankings:
             result = self.results.get((split, group[0], self.key_metric))
@@ -166,7 +169,7 @@ class ResultLookup:
         return self.has_several_splits and tests is not None and tests.has_same_samples
 
     def difference(self, split: Split, score: str, reference: Result) -> ScoreDifference | None:
-        """Return the tested difference of a score from a reference, or None without a test."""
+        """Return the test of a score against a reference, or None if there is no test."""
         key = reference.split, reference.score
         if key not in self._differences:
             tests = self.evaluation.tests
@@ -215,7 +218,10 @@ class ResultLookup:
 
 
 def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
-    """Find the best results by split and metric, unless all scores are equal."""
+    """Return the keys of the best results.
+
+    Metrics for which all scores are equal have no best result.
+    """
     competitors: dict[tuple[Split, str], list[Result]] = {}
     for result in results.values():
         if not math.isnan(result.value):
@@ -239,12 +245,12 @@ def _is_better(result: Result, other: Result) -> bool:
 
 
 def _rounded_value(result: Result) -> float:
-    """Round to 12 digits, because equal values can differ by rounding errors of sums."""
+    """Return the value with 12 digits, because equal values can differ by rounding errors."""
     return float(f"{result.value:.12g}")
 
 
 def interval_level(results: Iterable[Result]) -> str:
-    """Return the confidence level of the intervals as a percentage, if there are intervals."""
+    """Return the confidence level of the intervals as a percentage, or "" without intervals."""
     return next((format_percent(r.interval.level) for r in results if r.interval.exists), "")
 
 

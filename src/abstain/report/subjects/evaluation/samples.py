@@ -33,7 +33,10 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """Section with the extreme samples of every score and split, and with menus as filters."""
+    """Section with the extreme samples of every score and split.
+
+    Menus select the split, the score and the classes.
+    """
 
     lookup: ResultLookup
     images: SampleImages
@@ -53,7 +56,10 @@ class SampleBrowser:
         return names_by_role
 
     def section(self) -> doc.Section:
-        """Return the section, in which the samples of one score are visible."""
+        """Return the section of the extreme samples.
+
+        Initially, the samples of one score are visible.
+        """
         blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
         if self.images.reason:
             blocks.append(doc.Prose(f"{self.images.reason}.", "about"))
@@ -115,7 +121,10 @@ class SampleBrowser:
                 yield doc.Box(tables, tags={"split": str(index)})
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
-        """Return a table of samples, with columns for the available data only."""
+        """Return a table of samples.
+
+        Columns without data, such as the image, are omitted.
+        """
         has_images = any(sample.id in self.images.sources for sample in samples)
         has_classes = any(sample.prediction for sample in samples)
         has_probability = any(sample.probability is not None for sample in samples)
@@ -189,7 +198,7 @@ def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name:
 
 
 def shared_contribution_tables(cases: Sequence[ScoreCurves], suffix: str) -> Iterator[doc.Table]:
-    """Yield the shares of classes and of groups in the AUGRC of several scores of one split."""
+    """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
     if not cases or not cases[0].failures:
         return
     for kind, subsets_by_score in (

@@ -30,7 +30,10 @@ from abstain.typing import Split
 
 
 def number_with_interval(result: Result | None, lookup: ResultLookup) -> doc.Number | None:
-    """Return a result as a number with its interval, marked if it is the best score."""
+    """Return a result as a number with its interval.
+
+    The number is marked if no score is better.
+    """
     if result is None:
         return None
     interval = result.interval
@@ -69,7 +72,7 @@ _MAX_SPLIT_COLUMNS: Final = 8
 
 
 def all_scores_table(lookup: ResultLookup) -> doc.Table:
-    """Return the key metric, with a row for each score and a column for each split."""
+    """Return a table of the key metric with a row for each score and a column for each split."""
     key = lookup.key_metric
     results = _results_of_metric(lookup, key)
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
@@ -126,7 +129,7 @@ def _score_title(score: str, lookup: ResultLookup) -> str:
 
 
 def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
-    """Return mean confidence, accuracy and calibration metrics of scores that are probabilities."""
+    """Return the table of mean confidence, accuracy and calibration metrics."""
     metrics = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
     rows: list[doc.Row] = []
     for case in cases:
@@ -207,7 +210,7 @@ def metrics_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
-    """Yield the rows of each metric, with one row for each split."""
+    """Yield a group of rows for each metric, with one row for each split."""
     for name in lookup.metrics:
         label = _explained_label(name, lookup)
         rows = tuple(
@@ -219,7 +222,10 @@ def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
 
 
 def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
-    """Return a metric with its explanation, which contains the value of a single result."""
+    """Return a metric with its explanation as a label.
+
+    If there is only one result, the explanation contains its value.
+    """
     results = _results_of_metric(lookup, name)
     metric = results[0].metric
     explanation = result_meaning(results[0]) if len(results) == 1 else metric_meaning(metric)
@@ -229,7 +235,7 @@ def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
 
 
 def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
-    """Yield the value of each score with its interval, accepted samples and ties.
+    """Yield a cell for each score, with the value, its interval and its range for ties.
 
     The cells are text, because exact values of many scores would make the page large.
     """
@@ -331,7 +337,7 @@ def paper_table(
     times_1000: bool = False,
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
-    """Yield a table of metrics by scores for each split, and a footnote."""
+    """Yield a table of metrics by score for each split, and then a footnote."""
     lookup = ResultLookup(evaluation)
     requested = lookup.metrics
     if metrics is not None:
@@ -362,7 +368,10 @@ def _paper_row(
     times_1000: bool,
     intervals: bool,
 ) -> tuple[doc.Cell, ...]:
-    """Return the row of a metric, multiplied by 1000 where this is customary."""
+    """Return the row of a metric.
+
+    Metrics that the literature prints times 1000 are multiplied by 1000.
+    """
     scale = 1000 if times_1000 and is_printed_x1000(metric) else 1
     to_number = number_with_interval if intervals else number_without_interval
     cells = [to_number(result, lookup) for result in results]
@@ -379,7 +388,7 @@ def _check_metric(name: str, lookup: ResultLookup) -> str:
 
 
 def _footnote_sentences(results: Sequence[Result], *, intervals: bool) -> list[str]:
-    """Return the sentences of the footnote."""
+    """Return the sentences of the footnote of a table for a paper."""
     sentences = [
         "Values are fractions; arrows point to better values; bold marks the best score.",
         "Tied samples are accepted or rejected together, so the order of rows does not matter.",

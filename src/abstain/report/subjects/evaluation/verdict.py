@@ -1,4 +1,4 @@
-"""Answer of an evaluation, with the best model and score and the test result."""
+"""The answer of an evaluation in sentences."""
 
 import math
 from collections.abc import Collection
@@ -22,7 +22,7 @@ _MAX_NAMES = 3
 
 
 def evaluation_verdict(lookup: ResultLookup) -> list[str]:
-    """Return the answer in one or two sentences, or no sentences without the numbers."""
+    """Return the answer of an evaluation, which names the best split or score."""
     best = lookup.best
     if best is None:
         return [sentence for sentence in [_full_coverage_sentence(lookup)] if sentence]
@@ -57,7 +57,7 @@ def find_best_score(lookup: ResultLookup, split: Split) -> str:
 
 # ------------------------------------------------------------------------------------ best score
 def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
-    """Return the results that are compared with the best result, starting with the best."""
+    """Return the other results that are compared with the best result, best first."""
     if lookup.has_several_splits:
         return [r for r in lookup.best_results.values() if r is not best]
     groups = lookup.ranked_scores(best.split)
@@ -113,7 +113,7 @@ def _have(lookup: ResultLookup, result: Result) -> str:
 
 
 def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
-    """Return which competitors are significantly worse, or why there is no test."""
+    """Return a sentence on the significance of the differences from the best result."""
     if not competitors:
         return ""
     tests = lookup.evaluation.tests
@@ -144,7 +144,7 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
 
 
 def _join_names(names: Collection[str]) -> str:
-    """Return the names, or their number, with a verb."""
+    """Return a few names, or the number of many names, followed by a verb."""
     text = f"{format_count(len(names))} others"
     if len(names) <= _MAX_NAMES:
         *first, last = names
@@ -163,7 +163,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
-    """Return a sentence with the risk on the first split without abstention."""
+    """Return a sentence on the risk without abstention."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):
@@ -176,7 +176,10 @@ def _full_coverage_sentence(lookup: ResultLookup) -> str:
 
 
 def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
-    """Compare the risk at the coverage of the first headline metric that has a coverage."""
+    """Return a sentence that compares the risk at some coverage with the risk at full coverage.
+
+    The coverage is that of the first headline metric with a fixed coverage.
+    """
     full_risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(full_risk) or full_risk == 0:
         return ""
@@ -205,7 +208,7 @@ def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
 
 
 def _split_range_sentence(lookup: ResultLookup) -> str:
-    """Name the splits with the lowest and the highest risk among several splits."""
+    """Return a sentence that names the splits with the lowest and the highest risk."""
     risk_by_split = {
         split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits
     }

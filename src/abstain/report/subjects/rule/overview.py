@@ -118,7 +118,10 @@ def _interval(interval: Interval) -> str:
 
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table, or else the record for a safety review, beside the key figure."""
+    """Yield the key table beside the key figure.
+
+    Without a key table, the record for a safety review is beside the figure.
+    """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
     if figure is None:
@@ -131,7 +134,7 @@ def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Blo
 
 
 def is_review_on_first_screen(checks: RuleChecks) -> bool:
-    """Return whether the record stands beside the key figure, because there is no key table."""
+    """Return whether the review record replaces the key table, which needs check results."""
     return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
@@ -170,7 +173,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def interval_note(checks: RuleChecks) -> str:
-    """Return a sentence that says which intervals hold jointly."""
+    """Return a sentence that states which intervals hold jointly."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):
@@ -185,7 +188,7 @@ def interval_note(checks: RuleChecks) -> str:
 def answers_table(
     checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
 ) -> doc.Table:
-    """Return the results among the answers, with a row for each group or each data set.
+    """Return the results of a rule, with a row for each group or each data set.
 
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
     """
@@ -319,7 +322,7 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
 def _answer_cells(
     check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
 ) -> list[doc.Cell]:
-    """Return the answers, errors and verdict of a group or data set as cells."""
+    """Return the cells of a group or data set, with answers, errors and verdict."""
     cells: list[doc.Cell] = [_answered_cell(check)]
     has_risk_column = n_columns > 2
     if has_risk_column:
@@ -428,7 +431,10 @@ def _cells_of_group(checks: RuleChecks, index: int, group: str) -> list[doc.Cell
 
 # ------------------------------------------------------------------------------------ details
 def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples, where an abstention is not an error."""
+    """Return the errors among all samples.
+
+    An abstention is not an error.
+    """
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
@@ -509,7 +515,7 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 
 
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the options do not explain."""
+    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
     explained_groups = {remedies.group for remedies in checks.remedies}
     parts = [part for part in checks.rule.parts if part.rule.reason]
     for part in parts:

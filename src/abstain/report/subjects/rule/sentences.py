@@ -58,7 +58,7 @@ def verdict_span(row: Mapping[str, Any]) -> Span:
 def row_estimate(
     row: Mapping[str, Any], name: str, number_format: NumberFormat = "four_decimals"
 ) -> Number | None:
-    """Return an estimate of a row with its interval, or None without labels."""
+    """Return a quantity of a row with its interval as a cell, or None if it is NaN."""
     if math.isnan(row[name]):
         return None
     return Number(
@@ -77,7 +77,7 @@ def estimate(value: float, interval: Interval) -> Number | None:
 
 
 def answer_sentences(checks: RuleChecks) -> list[str]:
-    """State when the rule answers, and how many answers on other data are wrong."""
+    """Return when the rule answers, and how many of its answers on other data are wrong."""
     rule = checks.rule
     if not rule.attainable:
         if rule.parts:
@@ -344,7 +344,7 @@ def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def checks_sentences(checks: RuleChecks) -> list[str]:
-    """Return sentences on the data sets where the guarantee or the target holds or is violated."""
+    """Return sentences on the data sets for which the target of the rule holds or is violated."""
     if not checks.rule.attainable:
         return []
     if checks.rule.quantity == "cost":
@@ -358,10 +358,9 @@ def verdict_sentences(
     noun: str = "guarantee",
     beginnings: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each verdict on a guarantee or a target, with the data sets.
+    """Return a sentence for each verdict, with the data sets that have this verdict.
 
-    The mapping `beginnings` contains the text before the names of the data sets for each verdict
-    key.
+    The mapping `beginnings` contains the text before the names of the data sets.
     """
     sentences = []
     for key, beginning in (beginnings or _BEGINNINGS).items():
@@ -419,7 +418,7 @@ _COST_BEGINNINGS: Final = {
 
 
 def interval_scope(checks: RuleChecks) -> str:
-    """Return whether the intervals are simultaneous or separate, as a clause."""
+    """Return a clause that states whether the intervals are simultaneous."""
     if not any(checks.groups):
         return "each separately"
     return (
