@@ -1,4 +1,4 @@
-"""Build the `Predictions` of each split from the selected columns, with notes and warnings."""
+"""Create the `Predictions` of each split from the selected columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ _MAX_SMALL_SPLITS = 100
 
 
 def build_reading(table: DataTable, selection: ColumnSelection, options: ReadingOptions) -> Reading:
-    """Return the predictions of each split, with notes and warnings."""
+    """Return the predictions of each split, with notes and warnings on the data."""
     builder, predictions = _convert(table, selection, options)
     notes = [*table.notes, *selection.notes, *_conversion_notes(builder, predictions)]
     notes += _notes_on_never_predicted_labels(predictions)
@@ -50,9 +50,9 @@ def build_reading(table: DataTable, selection: ColumnSelection, options: Reading
 def build_chunk_reading(
     table: DataTable, selection: ColumnSelection, options: ReadingOptions
 ) -> Reading:
-    """Return the predictions of each split of a chunk of a file, with notes that count rows.
+    """Return the predictions of each split in a chunk of a file.
 
-    The function omits notes that require all rows, such as a note on classes that are never
+    The result has no notes that require all rows, such as a note on classes that are never
     predicted.
     """
     builder, predictions = _convert(table, selection, options, is_chunk=True)
@@ -71,7 +71,7 @@ def _convert(
     *,
     is_chunk: bool = False,
 ) -> tuple[PredictionsBuilder, Predictions]:
-    """Convert the rows of the selected columns to one record, except the dropped rows."""
+    """Convert the selected columns to `Predictions`, without dropped rows."""
     columns = table.load(selection.names())
     check_lengths(table, columns)
     missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
@@ -106,7 +106,10 @@ def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
 def _wrong_length_message(
     table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, DataColumn]
 ) -> str:
-    """Describe a column of wrong length. Mention samples of class scores with swapped axes."""
+    """Describe a column of wrong length.
+
+    A hint is added if the first two axes of samples of class scores are swapped.
+    """
     message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
     for other_name, column in columns.items():
         samples_shape = column.values.shape
@@ -120,7 +123,7 @@ def _wrong_length_message(
 
 
 def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
-    """Select the same rows of every array among the arguments of `Predictions`."""
+    """Select rows of all arrays among the arguments of `Predictions`."""
     selected: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, np.ndarray | CodedNames):
@@ -133,7 +136,7 @@ def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
 
 
 def _add_numbers(builder: PredictionsBuilder) -> None:
-    """Add loss, confidences and weight to the arguments."""
+    """Add the loss, the confidences and the weight to the arguments."""
     selection, table, missing = builder.selection, builder.table, builder.missing
     if selection.correct is not None:
         grades = correctness(
@@ -153,7 +156,10 @@ def _add_numbers(builder: PredictionsBuilder) -> None:
 
 
 def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
-    """Return the name and the values of a confidence, negated if it is an uncertainty."""
+    """Return the name and the values of a confidence.
+
+    An uncertainty is negated, and its name starts with "-".
+    """
     column = builder.numeric_column(name, "confidence")
     if name in builder.selection.percentages:
         if not builder.missing.is_chunk and not (column.values > 1).any():
@@ -178,7 +184,7 @@ def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
 
 
 def _to_fractions(column: DataColumn, source: str) -> DataColumn:
-    """Convert percentages to fractions."""
+    """Divide percentages by 100."""
     values = column.values.astype(np.float64)
     is_outside = (values < 0) | (values > 100)  # False for NaN
     if is_outside.any():
@@ -210,7 +216,7 @@ def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
 
 # ------------------------------------------------------------------------------------ splits
 def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split, Predictions]:
-    """Split the predictions by the distinct combinations of the values of the `by` columns."""
+    """Split the predictions by the combinations of the values of the `by` columns."""
     by = builder.selection.by
     if not by:
         return {(): predictions}
@@ -246,7 +252,7 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
 
 # ------------------------------------------------------------------------------------ notes
 def _conversion_notes(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Return the notes that the conversion of the columns recorded."""
+    """Return the notes from the conversion of the columns."""
     texts_of_predictions = [Note(READING, text) for text in predictions.notes]
     return [*builder.missing.notes, *builder.notes, *texts_of_predictions]
 
@@ -258,7 +264,7 @@ _MIN_REPORTED_SHARE = 0.005
 
 
 def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Report rows in which a column of correctness contradicts label and prediction."""
+    """Return a note if a column of correctness contradicts label and prediction."""
     name = builder.selection.correct_to_verify
     if name is None or not predictions.has_labels:
         return []
@@ -279,7 +285,7 @@ def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions)
 
 
 def _notes_on_rows(predictions: Predictions) -> list[Note]:
-    """Report empty predictions, and several confidences of exactly 0."""
+    """Return notes on empty predictions and on several confidences of exactly 0."""
     notes = []
     if predictions.prediction is not None and "" in predictions.class_names:
         is_empty: BoolArray = predictions.prediction_codes == predictions.class_names.index("")
@@ -295,7 +301,11 @@ def _notes_on_rows(predictions: Predictions) -> list[Note]:
 
 
 def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
-    """Report labels that are never predicted if they are frequent or negative numbers."""
+    """Return a note on labels that are never predicted.
+
+    Rare labels are reported only if they start with a minus sign, because such labels often mark
+    unknown classes.
+    """
     if predictions.prediction is None or not predictions.has_labels:
         return []
     n_labels = _count_labels(predictions)
@@ -376,7 +386,7 @@ def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
 
 
 def _count_labels(predictions: Predictions) -> IntArray:
-    """Return the number of samples of each class, by label."""
+    """Return the number of samples with the label of each class."""
     codes = predictions.label_codes
     known_codes = codes if codes.min() >= 0 else codes[codes >= 0]
     return np.bincount(known_codes, minlength=predictions.n_classes)

@@ -1,4 +1,4 @@
-"""Select the column for each role, from the options or by default names."""
+"""Select the table columns that contain labels, predictions, confidences and other inputs."""
 
 import re
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _CLASS_SCORE_PREFIX = re.compile(
 
 @dataclass
 class ColumnSelection:
-    """The selected columns by role, and notes that describe the selection."""
+    """The selected columns by role, with notes that list them."""
 
     label: str | None = None
     prediction: str | None = None
@@ -126,7 +126,10 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
 
 
 def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
-    """Return the columns that match the names or patterns. A pattern keeps the file order."""
+    """Return the columns that match the names or patterns.
+
+    The columns of a pattern are in the order of the file.
+    """
     selected: list[str] = []
     for name in names:
         column_name = table.find(name)
@@ -148,6 +151,7 @@ def is_column_pattern(name: str) -> bool:
 
 
 def _find_default_column(table: DataTable, role: str) -> str | None:
+    """Return the first column with a default name of this role, or None."""
     if role in table.column_by_role:
         return table.column_by_role[role]
     matches = (table.find(name) for name in DEFAULT_NAMES[role])
@@ -158,7 +162,7 @@ def _find_default_column(table: DataTable, role: str) -> str | None:
 def _select_class_scores(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns of class scores, or the arrays of an archive with default keys."""
+    """Select the columns of class scores, or the arrays with default keys."""
     for kind in ("logits", "probabilities"):
         names: tuple[str, ...] = getattr(options, kind)
         if names:
@@ -170,7 +174,7 @@ def _select_class_scores(
 
 
 def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
-    """Select the arrays of an archive or a mapping by their default keys."""
+    """Select the arrays with default keys from an archive or a mapping."""
     key_by_role = {}
     for role, default_keys in DEFAULT_KEYS.items():
         keys = [key for key in default_keys if key in table.kind_by_column]
@@ -199,7 +203,7 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
 def _select_truth_columns(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns that define correctness.
+    """Select the columns that determine which predictions are correct.
 
     Label and prediction take precedence over a grade, and a grade takes precedence over a loss.
     """
@@ -229,7 +233,7 @@ def _select_truth_columns(
 
 
 def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
-    """Describe which columns are missing for the correctness of predictions."""
+    """Describe which columns are missing to determine the correct predictions."""
     if table.grade_columns:
         return (
             f"{table.source} holds several grades of its answers "
@@ -294,7 +298,10 @@ def _select_confidences(
 def _confidences_named_by(
     role: str, table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> frozenset[str]:
-    """Return the confidences that the option `lower_is_safer` or `percent` names."""
+    """Return the confidences that an option names.
+
+    The `role` is the name of the option, "lower_is_safer" or "percent".
+    """
     requested: tuple[str, ...] = getattr(options, role)
     if not requested:
         return frozenset()
@@ -344,7 +351,7 @@ def _describe_columns(role: str, names: Sequence[str], *, max_listed: int) -> li
 def _add_unused_notes(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Add notes on columns that may contain predictions or class scores but are not read."""
+    """Add notes on unused columns that may contain predictions or class scores."""
     used = set(selection.names())
     unused = [name for name in table.names if name not in used]
     if table.has_keys and unused:
@@ -363,7 +370,7 @@ def _add_unused_notes(
 
 
 def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
-    """Return a sentence on unused columns that look like class scores, or an empty text."""
+    """Return a sentence on unused columns that look like class scores, or "" if there are none."""
     if table.column_by_role:
         return ""
     used = set(selection.names())

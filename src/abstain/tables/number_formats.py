@@ -47,7 +47,7 @@ def are_percentages(texts: Sequence[str]) -> bool:
 
 
 def look_like_percentages(values: Array) -> bool:
-    """Return whether the numbers are probably percentages, mostly integers from 0 to 100."""
+    """Return whether numbers are from 0 to 100 and mostly integers, as percentages are."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if values.dtype.kind not in "fiu" or finite.size == 0:
         return False

@@ -1,4 +1,4 @@
-"""Propose roles, splits and directions for the columns of a file, which the user confirms."""
+"""Propose how to read the columns of a file; the user confirms the proposals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,9 +115,10 @@ class ColumnProposal:
 
 
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
-    """Propose roles for the columns of a table, based on their names and values.
+    """Propose roles for the columns of a table from their names and values.
 
-    `read_predictions` does not use the values, because the user does not confirm its selection.
+    The function `read_predictions` does not use the values, because the user does not confirm its
+    selection.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def _numeric_columns(table: DataTable) -> list[str]:
 
 
 def _bare_name(name: str) -> str:
-    """Return a name in lower case, without words that describe a data set."""
+    """Return a name in lower case, without words such as "test" that describe a data set."""
     words = "".join(name.split()).casefold().replace("-", "_").split("_")
     return "_".join(word for word in words if word not in _DATA_WORDS)
 
@@ -196,7 +197,10 @@ def _distinct_values(table: DataTable, name: str) -> list[Any]:
 
 # ------------------------------------------------------------------------------------ truth
 def _propose_truth(table: DataTable) -> list[ColumnProposal]:
-    """Propose a label and a prediction, or a grade if label and prediction are free texts."""
+    """Propose a label and a prediction.
+
+    If label and prediction are free texts, a grade is proposed.
+    """
     proposals: dict[str, ColumnProposal] = {}
     for role in ("label", "prediction", "correct", "loss"):
         proposal = _propose_default_name(table, role) or _propose_likely_name(table, role)
@@ -230,7 +234,10 @@ def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
-    """Propose a column with a likely name, ignoring words that describe a data set."""
+    """Propose a column with a likely name for a role.
+
+    Words that describe a data set are ignored.
+    """
     if role == "correct" and table.grade_columns:
         reason = f"the first of {len(table.grade_columns)} grades in the log"
         return ColumnProposal(role, (table.grade_columns[0],), reason)
@@ -251,7 +258,7 @@ def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _grade_columns(table: DataTable) -> list[str]:
-    """Return the columns that contain grades and have a likely name for them."""
+    """Return the columns that have a likely name for grades and contain grades."""
     likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
     grade_columns = list(table.grade_columns)
     for name in _flat_columns(table):
@@ -271,13 +278,13 @@ def _is_grade(table: DataTable, name: str) -> bool:
 
 
 def _is_free_text(table: DataTable, name: str) -> bool:
-    """Return whether a column contains mostly different texts, so answers and not classes."""
+    """Return whether a column contains mostly different texts, unlike a column of classes."""
     texts = table.load([name])[name].texts
     return texts is not None and texts.size > max(2, table.n_rows // 2)
 
 
 def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
-    """Return a mask of the correct rows, or None if the proposals do not define correctness."""
+    """Return a mask of the correct rows, or None if the proposals do not determine it."""
     label, prediction = _find_role(proposals, "label"), _find_role(proposals, "prediction")
     if label is not None and prediction is not None:
         columns = table.load([label, prediction])
@@ -339,7 +346,7 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
 
 
 def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
-    """Propose that class scores are probabilities or logits, or return None if neither fits."""
+    """Propose that class scores are probabilities or logits, or return None for other values."""
     has_scores = np.isfinite(values).all(1) & (values != 0).any(1)
     has_no_scores = np.isnan(values).all(1) | (values == 0).all(1)
     if not has_scores.any() or not (has_scores | has_no_scores).all():
@@ -362,7 +369,7 @@ def _count_classes(table: DataTable, scores: ColumnProposal) -> int:
 
 
 def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[ColumnProposal]:
-    """Propose a label for class scores if exactly one integer column has suitable values."""
+    """Propose the only integer column whose values can be labels of the class scores."""
     n_classes = _count_classes(table, scores)
     candidates = []
     for name in _numeric_columns(table):
@@ -380,7 +387,7 @@ def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[C
 
 
 def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterator[ColumnProposal]:
-    """Propose an option for rows without class scores, if such rows exist."""
+    """Propose how to treat rows without class scores, if there are such rows."""
     n_columns = len(scores.columns)
     if table.n_rows * n_columns > _MAX_ENTRIES:
         table = table.select_rows(np.arange(_N_FIRST_ROWS))
@@ -393,7 +400,7 @@ def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterato
 
 
 def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[ColumnProposal]:
-    """Propose to count rows with missing entries as abstentions, if such rows exist."""
+    """Propose to count rows with missing entries as abstentions, if there are such rows."""
     if is_missing.any():
         share = f"{is_missing.sum():,} of {is_missing.size:,} rows have no {description}"
         yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
@@ -402,7 +409,7 @@ def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[Colu
 def _propose_unknown_labels(
     table: DataTable, scores: ColumnProposal, label: str | None
 ) -> Iterator[ColumnProposal]:
-    """Propose an option that declares labels without a class score as unknown classes."""
+    """Propose that labels without a class score are unknown classes."""
     if label is None:
         return
     column = table.load([label])[label]
@@ -491,7 +498,7 @@ def _propose_confidences(
 
 
 def _may_be_confidence(name: str, values: Array) -> bool:
-    """Return whether numbers are decimals, or percentages in a column named as a confidence."""
+    """Return whether a column contains decimals, or percentages under the name of a confidence."""
     has_typical_name = any(word in name.lower() for word in _STATED_CONFIDENCE_WORDS)
     if has_typical_name and look_like_percentages(values):
         return True
@@ -500,7 +507,7 @@ def _may_be_confidence(name: str, values: Array) -> bool:
 
 
 def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
-    """Propose a confidence, negated if it is lower for correct answers.
+    """Propose a confidence, and negate it if correct answers have lower values.
 
     If the values do not determine the direction, the name does.
     """
@@ -526,7 +533,7 @@ def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> C
 def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
     """Return the AUROC of correct against wrong answers.
 
-    The function returns None if there are few answers or if the AUROC is near 1/2.
+    The result is None if there are few answers or if the AUROC is near 1/2.
     """
     is_finite = np.isfinite(values)
     is_correct, values = is_correct[is_finite], values[is_finite]

@@ -1,4 +1,4 @@
-"""Convert the graded answers and confidences in a log of a language model to a table."""
+"""Convert the graded answers in a log of a language model to a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,10 @@ def to_float(value: object) -> float | None:
 
 
 def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
-    """Return the fields of a record that are texts or numbers, with a prefix in their names."""
+    """Return the fields of a record that are texts or numbers.
+
+    The names of the fields start with the prefix.
+    """
     scalars: dict[str, Scalar] = {}
     for name, value in fields.items() if isinstance(fields, dict) else ():
         if isinstance(value, int) and abs(value) >= _INT64_LIMIT:
@@ -60,7 +63,10 @@ def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
 def answer_table(
     answers: Sequence[LoggedAnswer], source: str, notes: Iterable[str] = ()
 ) -> DataTable:
-    """Return a table of answers that declares its columns of grades and confidences."""
+    """Return a table of answers.
+
+    The table declares which columns contain grades and confidences.
+    """
     import polars as pl
 
     if not answers:
@@ -142,19 +148,22 @@ _WITHOUT_GRADE: Final = frozenset({"grader_failed", "scoring_failed"})
 
 
 def reason_of(reason: Any, metadata: Any) -> str | None:
-    """Return the reason of a score, which logs before Inspect 0.3.245 store in the metadata."""
+    """Return the reason for a score.
+
+    Logs before Inspect 0.3.245 store the reason in the metadata.
+    """
     if reason is None and isinstance(metadata, Mapping):
         reason = metadata.get("unscored_reason")
     return reason if isinstance(reason, str) else None
 
 
 def is_refusal(value: Any, reason: str | None) -> bool:
-    """Return whether a score means that the model gave no answer."""
+    """Return whether a score records that the model gave no answer."""
     return value == _NO_ANSWER or reason in _WITHOUT_ANSWER
 
 
 def is_ungraded(reason: str | None) -> bool:
-    """Return whether a score has no grade because the grader or the scorer failed."""
+    """Return whether an answer has no grade because the grader or the scorer failed."""
     return reason in _WITHOUT_GRADE
 
 
@@ -172,10 +181,10 @@ def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
 
 
 def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return the normalized probability of the best choice and its margin to the second.
+    """Return the probability of the best choice and its margin to the second best choice.
 
-    The margin is a difference of log-probabilities. The result is empty if there are fewer than
-    two choices.
+    The probabilities of the choices are normalized. The margin is a difference of
+    log-probabilities. The result is empty if there are fewer than two choices.
     """
     descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
     if descending.size < 2 or not np.isfinite(descending[0]):
