@@ -29,8 +29,7 @@ _ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
 class CriticalDifferenceDisplay(Titled):
     """Mean ranks on an axis, with bars that connect methods without significant differences.
 
-    `plot` passes additional options to ``Axes.plot`` for each bar that connects methods (color,
-    linewidth).
+    `plot` passes additional options to ``Axes.plot`` for each bar (color, linewidth).
 
     Attributes
     ----------
@@ -140,7 +139,10 @@ class CriticalDifferenceDisplay(Titled):
         draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
 
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
-        """Draw the bars at levels without overlap, and return the y position below them."""
+        """Draw the bars that connect methods, and return the y position below them.
+
+        Overlapping bars are drawn at different heights.
+        """
         rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
         ranks = [[rank_by_method[method] for method in c] for c in self.mean_ranks.cliques]
         style = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
@@ -154,7 +156,7 @@ class CriticalDifferenceDisplay(Titled):
         return 0.55 + _BAR_STEP * len(level_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
-        """Draw the names of the better half at the left, and the other names at the right."""
+        """Draw the names of the better half of the methods at the left, others at the right."""
         methods, ranks = self.mean_ranks.methods, self.mean_ranks.mean_ranks
         label_by_method = unique_labels(methods)
         n_left = (len(methods) + 1) // 2
@@ -179,8 +181,8 @@ class CriticalDifferenceDisplay(Titled):
 class PerformanceProfileDisplay(Titled):
     """Share of runs and data sets whose metric is at least as good as a threshold.
 
-    If the line of one method is above the line of another method everywhere, the upper method is
-    better at every quantile.
+    If the line of one method is above the line of another method at each threshold, the upper
+    method is better at every quantile.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 

@@ -1,4 +1,4 @@
-"""Cost by risk of all candidate thresholds of a cascade."""
+"""Figure of the cost and risk of candidate thresholds of a cascade."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -38,9 +38,11 @@ class CascadeDisplay(Titled):
     """Mean cost and risk of each choice of thresholds on the calibration data.
 
     Gray dots are candidate thresholds, and blue dots are certified thresholds. The diamond is the
-    selected choice of thresholds. The dotted line is the maximum risk. Each thin line shows the
-    best thresholds of one model with only the person as second stage. The circle at the end of the
-    line is the model that answers all samples. The cross is the person who answers all samples.
+    selected choice. The dotted line is the maximum risk.
+
+    Each thin line shows the best thresholds of a cascade that consists of one model and the person.
+    The circle at the end of the line is the model that answers all samples. The cross is the person
+    who answers all samples.
 
     `plot` passes additional options to the ``Axes.scatter`` of the certified choices (color, s).
 
@@ -93,15 +95,15 @@ class CascadeDisplay(Titled):
         """Return the plotted data as a Polars table with one row per dot.
 
         The column `kind` contains "candidate", "certified", "selected", "alone" or "data". "alone"
-        is the model of the stage in `name` with only the person as second stage. "data" is the
-        cascade on the data set in `name`.
+        is a cascade of the model in `name` and the person. "data" is the cascade on the data set in
+        `name`.
         """
         import polars as pl
 
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the candidates, then of the models, and then of the data sets."""
+        """Return the rows of the table: candidates, single models, and data sets."""
         rows: list[dict[str, Any]] = []
         f = self.checks.frontier
         if f is not None:
@@ -121,7 +123,7 @@ class CascadeDisplay(Titled):
         return rows
 
     def _distinct_points(self, f: CascadeFrontier) -> IntArray:
-        """Return one candidate for each cell of a grid."""
+        """Return one candidate for each cell of a grid, because overlapping dots are invisible."""
         in_range = np.flatnonzero(f.risk <= self._max_risk(f))
         x, y = (
             np.floor(v / max(v.max(), 1e-300) * n).astype(np.int64)
@@ -183,7 +185,7 @@ class CascadeDisplay(Titled):
         return legend_entries
 
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
-        """Draw the best thresholds of each model, and return the legend entries."""
+        """Draw the cascades of one model and the person, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, stage in enumerate(f.stages):
             efficient = f.efficient(f.only_stage(index))
@@ -196,7 +198,7 @@ class CascadeDisplay(Titled):
         return [*legend_entries, (cross, f"all samples to the {PERSON}")]
 
     def _draw_data(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the cascade on each data set, and return the legend entries."""
+        """Draw the results on other data sets, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, check in enumerate(self.checks.checks):
             load = check.load

@@ -1,4 +1,4 @@
-"""Working point of a threshold on the risk-coverage curve and on other data sets."""
+"""Figure of the threshold of a decision rule on the risk-coverage curve."""
 
 import math
 from dataclasses import dataclass
@@ -58,14 +58,17 @@ _ARROW_HEIGHT = 0.965
 
 @dataclass(eq=False)
 class DecisionRuleDisplay(Titled):
-    """Risk-coverage curve of the calibration data, selected working point, and other data.
+    """Risk and coverage of a decision rule on the calibration data and on other data.
 
-    The dotted line is the target. The diamond is the selected working point, and the bar of the
-    diamond extends to the certified bound. The other markers are the working points of the same
-    threshold on other data, with intervals of coverage and risk. A risk out of range is drawn as an
-    arrow at the upper edge, and the legend contains the risk. Consecutive data sets are severities
-    of one shift if their names differ only in a number at the end. A line connects the severities
-    of one shift, and the markers grow with the severity.
+    The line is the risk-coverage curve of the calibration data, and the dotted line is the target.
+    The diamond is the selected threshold. Its bar extends to the certified bound.
+
+    The other markers are the results of the same threshold on other data, with intervals of
+    coverage and risk. A risk out of range is drawn as an arrow at the upper edge, and the legend
+    contains its value.
+
+    A line connects the severities of one shift, which are consecutive data sets whose names differ
+    only in a number at the end. The markers grow with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
@@ -130,7 +133,7 @@ class DecisionRuleDisplay(Titled):
         return "generalized_risk" if generalized else "selective_risk"
 
     def frame(self) -> "pl.DataFrame":
-        """Return a Polars table of the plotted points, followed by the vertices of the curve."""
+        """Return a Polars table of the plotted results, followed by the points of the curve."""
         import polars as pl
 
         rule = self.checks.rule
@@ -149,7 +152,7 @@ class DecisionRuleDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the curves, the target, the selected working point and the data sets."""
+        """Draw the curves, the target, the selected threshold and the data sets."""
         rule, max_risk = self.checks.rule, self._max_plotted_risk()
         is_compact = bool(self.checks.group_curves) or not self.shows_data
         legend_entries: list[tuple[Any, str]] = []
@@ -200,7 +203,7 @@ class DecisionRuleDisplay(Titled):
                 axes.plot([x, x], [y, rule.bound], linestyle=(0, (1, 1.5)), linewidth=1.6, **style)
 
     def _shown_checks(self) -> tuple[RuleCheck, ...]:
-        """Return the checks whose working points are drawn."""
+        """Return the check results that are drawn."""
         is_drawn = self.shows_data and not self.checks.group_curves
         return self.checks.checks if is_drawn else ()
 
@@ -216,7 +219,7 @@ class DecisionRuleDisplay(Titled):
         return None if curve is None else thin(curve, vertices=_MAX_VERTICES)
 
     def _draw_working_point(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the selected working point and its certified bound."""
+        """Draw the selected threshold and its certified bound."""
         rule = self.checks.rule
         calibration = self.checks.calibration_values()
         if calibration is None or math.isnan(calibration[self.risk_name]):
@@ -234,7 +237,7 @@ class DecisionRuleDisplay(Titled):
         return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
-        """Draw the working points on all data sets, and connect the severities of one shift."""
+        """Draw the results on all data sets, and connect the severities of one shift."""
         checks = self._shown_checks()
         names = shorten_names([c.name for c in checks])
         arrow_height = _ARROW_HEIGHT * max_risk
@@ -275,7 +278,10 @@ class DecisionRuleDisplay(Titled):
         return ax.errorbar([x], [y], xerr=x_error, yerr=y_error, elinewidth=1, **style), ""
 
     def _max_plotted_risk(self) -> float:
-        """Return the upper limit of the risk axis, without values that are out of range."""
+        """Return the upper limit of the risk axis.
+
+        Large risks are drawn at the edge and do not extend the axis.
+        """
         rule, values = self.checks.rule, [0.0]
         for _, curve in self._curves():
             values.append(float(curve.risk[curve.coverage >= _MIN_COVERAGE_FOR_AXIS].max()))
@@ -310,14 +316,17 @@ def _format_tick(value: float, _: object) -> str:
 
 
 def data_set_style(index: int) -> dict[str, Any]:
-    """Return the color and the marker of a data set, which differ between neighbors."""
+    """Return the color and the marker of a data set.
+
+    Neighboring data sets differ in both.
+    """
     shape = _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
     color = LIGHT[(index + 1) % len(LIGHT)]
     return {"color": color, "marker": shape, "markersize": 6, "linestyle": "none", "zorder": 4}
 
 
 def _severity_sizes(count: int) -> list[float]:
-    """Return the sizes of the markers of one shift, which grow with the severity."""
+    """Return the marker sizes of the severities of one shift."""
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 
@@ -328,7 +337,10 @@ def _row(
     name: str = "",
     intervals: "tuple[Interval, Interval] | None" = None,
 ) -> dict[str, Any]:
-    """Return a row of the table, with NaN for missing bounds."""
+    """Return a row of the table.
+
+    Missing bounds are NaN.
+    """
     bounds = {f"{n}_{end}": math.nan for n in ("coverage", "risk") for end in ("low", "high")}
     for number, interval in zip(("coverage", "risk"), intervals or (), strict=False):
         bounds |= {f"{number}_low": interval.low, f"{number}_high": interval.high}

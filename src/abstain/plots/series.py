@@ -192,9 +192,9 @@ class SeriesDisplay(Panels):
             handles.setdefault(f"band of {name_with_band}", bands[name_with_band])
 
     def _only_name_with_band(self) -> str | None:
-        """Return the name of the only line with a band, or None if all bands are drawn.
+        """Return the name of the line whose band is drawn, or None if all bands are drawn.
 
-        Many overlapping bands would be unreadable. The table contains all bands.
+        Many overlapping bands would be unreadable.
         """
         names = distinct((s for s in self.series if s.low), "name")
         return names[0] if len(names) > _MAX_BANDS else None
@@ -217,9 +217,10 @@ class SeriesDisplay(Panels):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
 
     def _must_hide_negative_band(self, series: Sequence[Series]) -> bool:
-        """Return whether a band extends below 0 although the plotted quantity is at least 0.
+        """Return whether the negative part of a band is meaningless.
 
-        A dotted line at or below 0 indicates a quantity with a sign, such as a bias.
+        This is the case if the plotted quantity cannot be negative. A dotted line at or below 0
+        indicates a quantity that can be negative, such as a bias.
         """
         has_negative_band = any(low < 0 for s in series for low in s.low)
         has_negative_value = any(y < 0 for s in series for y in s.y)
@@ -227,7 +228,7 @@ class SeriesDisplay(Panels):
         return has_negative_band and not may_be_negative
 
     def _size(self) -> tuple[float, float]:
-        """Return the size of the figure, with the height of its titles and its legend."""
+        """Return the size of the figure, which includes titles and legend."""
         rows, columns = grid_shape(len(self.panels))
         panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
         width = max(columns * panel_width + 0.4, 5.6)
@@ -256,7 +257,7 @@ _DIGIT_WIDTH = 0.03
 
 
 def set_log_ticks(ax: "Axes", values: list[float]) -> None:
-    """Make the x axis logarithmic, with ticks at data values or powers of two."""
+    """Make the x axis logarithmic, with ticks at values of the data or at powers of two."""
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
@@ -266,7 +267,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return few values as candidates for ticks, and powers of two for many values.
+    """Return the values as tick positions, or powers of two if there are many values.
 
     Examples
     --------
@@ -283,7 +284,9 @@ def _tick_candidates(values: Sequence[float]) -> list[float]:
 
 
 def _drop_overlapping(values: Sequence[float]) -> list[float]:
-    """Drop ticks whose labels would overlap, except the first and the last tick.
+    """Remove ticks whose labels would overlap.
+
+    The first and the last tick remain.
 
     Examples
     --------
@@ -303,7 +306,7 @@ def _drop_overlapping(values: Sequence[float]) -> list[float]:
 
 
 def _format_tick(value: float) -> str:
-    """Format a number of samples for a tick.
+    """Format a number of samples as a tick label.
 
     Examples
     --------

@@ -39,9 +39,10 @@ class SignificanceMapDisplay(Titled):
     """Matrix of methods, with blue cells where the row is significantly better.
 
     Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of the pair of methods. With more than 12 methods, the shade of the cell
-    shows whether the p-value is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value
-    for a pair, which only one of the two cells contains.
+    the adjusted p-value of a pair of methods. With more than 12 methods, the shade of the cell
+    shows whether the p-value is below 0.001, 0.01 or 1 - level.
+
+    A two-sided test has one p-value for a pair, which is in the row of the better method.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
     shade (linewidth, facecolor).
@@ -165,7 +166,7 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the cells in the shade of their p-value, and the p-values if there is space."""
+        """Draw the cells in the shade of their p-value, with the p-value if there is space."""
         k, cells = len(self.methods), self._cells()
         index_by_method = {method: i for i, method in enumerate(self.methods)}
         significant: dict[float, list[tuple[int, int]]] = {opacity: [] for _, opacity in _SHADES}
@@ -191,7 +192,10 @@ class SignificanceMapDisplay(Titled):
         self._label_axes(axes)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell, in the row of the better method for two-sided tests."""
+        """Return the pair of methods in each cell.
+
+        A two-sided test has a cell in the row of the better method only.
+        """
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:
@@ -219,7 +223,10 @@ class SignificanceMapDisplay(Titled):
 
     @property
     def _side(self) -> float:
-        """Side length of the map in inches, with a minimum size of the cells."""
+        """Side length of the map in inches.
+
+        Cells have a minimum size.
+        """
         k = len(self.methods)
         return min(max(0.46 * k, 1.6), max(5.5, 0.1 * k))
 
@@ -267,7 +274,7 @@ class SignificanceMapsDisplay(DisplayGrid):
 
 
 def _opacity(p_value: float) -> float:
-    """Return the opacity of the shade of a significant p-value."""
+    """Return the opacity of a cell with a significant p-value."""
     return next(opacity for bound, opacity in _SHADES if p_value < bound)
 
 

@@ -1,7 +1,4 @@
-"""Markers of check results of a decision rule, and names of data sets.
-
-Each check result has a marker of a different shape and color.
-"""
+"""Markers for the check results of a decision rule, and short names of data sets."""
 
 import string
 from collections.abc import Sequence
@@ -44,7 +41,9 @@ def verdict_mark(verdict: str) -> dict[str, Any]:
 
 
 def group_severities(names: Sequence[str]) -> list[list[int]]:
-    """Group consecutive data sets whose names differ only in the severity at the end.
+    """Group consecutive data sets that are severities of one shift.
+
+    The names of severities differ only in a number at the end.
 
     Examples
     --------
@@ -62,7 +61,7 @@ def group_severities(names: Sequence[str]) -> list[list[int]]:
 
 
 def _shift_name(name: str) -> str:
-    """Return the name of a shift without its severity, or an empty string without a severity."""
+    """Return the name of a shift without its severity, or "" for names without severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -75,7 +74,9 @@ def _shift_name(name: str) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a label for each name, without the common prefix and suffix of long names.
+    """Return a short label for each name.
+
+    Long names lose their common prefix and suffix.
 
     Examples
     --------
@@ -113,5 +114,5 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def check_rule_checks(checks: object) -> RuleChecks:
-    """Return the result of `check_rule`, and raise an error for other types."""
+    """Return the argument if it is a result of `check_rule`, else raise an error."""
     return check_result_type(checks, RuleChecks, "checks", "check_rule")
