@@ -10,7 +10,7 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import InputError
-from abstain.evaluation.comparison import Plan, RowWeights, compute_values
+from abstain.evaluation.comparison import RowWeights, compute_values
 from abstain.evaluation.comparison.pairs import differences_of
 from abstain.evaluation.comparison.runs import score_runs
 from abstain.inference.aggregates import pairwise_improvements, probability_of_improvement
@@ -311,11 +311,25 @@ def test_methods_that_nothing_distinguishes_are_equal_whatever_they_leave_out():
     assert (pair.difference, pair.better) == (0.0, "")
 
 
+def test_the_interval_of_a_difference_uses_the_weights_of_its_two_methods():
+    three = study(np.random.default_rng(17), methods=("a", "b", "c"), noise=(1.0, 1.2, 0.3))
+    rows = compare(three, metrics=("augrc",), adjustment="none", reference="b").summary
+    two = {split: part for split, part in three.items() if ("method", "a") not in split}
+    [row] = [
+        row
+        for row in compare(two, metrics=("augrc",), adjustment="none", reference="b").summary
+        if row.method == "c"
+    ]
+    same = only(rows, method="c")
+    assert same.difference_low == pytest.approx(row.difference_low, rel=1e-12)
+    assert same.difference_high == pytest.approx(row.difference_high, rel=1e-12)
+
+
 # ------------------------------------------------------------------------------------ studies
 def found_in_one_study(rng, noise, metric="augrc"):
     units = score_runs(study(rng, noise=noise), methods="method", per_method_weights=True)
     sampled = compute_values(metric_named(metric), units, RowWeights.from_runs(units))
-    return differences_of(sampled, Plan(0.95)).record(0)
+    return differences_of(sampled, 0.95).record(0)
 
 
 @pytest.mark.slow

@@ -128,16 +128,15 @@ class RiskCoverageBandDisplay(Titled):
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = formatting.check_comparison(comparison).data_or_only(data)
         requested = comparison.methods if methods is None else methods
-        band_by_method = {b.method: b for b in comparison.bands if b.data == split}
-        # A band is computed on access. Bands of other methods are therefore not computed.
-        bands = {
-            method: getattr(band_by_method[method], kind)
-            for method in requested
-            if method in band_by_method
-        }
-        positions = {method: i for i, method in enumerate(comparison.methods)}
-        n_available = len(band_by_method) if len(band_by_method) > len(bands) else 0
-        return cls(bands, split_name(split) if split else "", positions, n_available)
+        available = {bands.method: bands for bands in comparison.bands if bands.data == split}
+        bands = {}
+        for method in requested:
+            if method in available:
+                # A band is computed on access, so the bands of other methods are not computed.
+                bands[method] = getattr(available[method], kind)
+        index_by_method = {method: i for i, method in enumerate(comparison.methods)}
+        n_methods = len(available) if len(available) > len(bands) else 0
+        return cls(bands, split_name(split) if split else "", index_by_method, n_methods)
 
     @property
     def title(self) -> str:

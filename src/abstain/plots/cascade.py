@@ -1,15 +1,17 @@
-"""Figure of the cost and risk of candidate thresholds of a cascade."""
+"""Figures of the candidate thresholds of a cascade and of the path of the samples."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from abstain.evaluation.cascade import CascadeChecks
+from abstain.evaluation.cascade import CascadeChecks, PathStage
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import check_result_type
-from abstain.plots.labels import add_legend_at_right, label_width
+from abstain.plots.labels import add_legend_at_right, add_legend_below, label_width
 from abstain.plots.style import (
+    GRID,
     INK,
     LIGHT,
     Style,
@@ -18,8 +20,9 @@ from abstain.plots.style import (
     reference_style,
     style_axes,
 )
+from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
-from abstain.typing import IntArray
+from abstain.typing import Array, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +32,16 @@ if TYPE_CHECKING:
 _GRID_SIZE: Final = (90, 60)
 #: Maximum of the risk axis, relative to the target.
 _MAX_RELATIVE_RISK: Final = 4.0
+#: Number of samples of a path, and columns of its table.
+_N_PATH: Final = 1000
+_PATH_COLUMNS: Final = (
+    "n_reached",
+    "n_answered",
+    "n_wrong",
+    "cost_per_sample",
+    "cost",
+    "error_cost",
+)
 #: Gray that is lighter than the lines and darker than the grid.
 _LIGHT_GRAY: Final = "#c3cad1"
 
@@ -105,38 +118,48 @@ class CascadeDisplay(Titled):
     def _rows(self) -> list[dict[str, Any]]:
         """Return the rows of the table: candidates, single models, and data sets."""
         rows: list[dict[str, Any]] = []
-        f = self.checks.frontier
-        if f is not None:
-            points = [("candidate", "", i) for i in self._distinct_points(f)]
-            points += [("certified", "", i) for i in f.certified]
-            points += [("selected", "", i) for i in [f.selected] if i is not None]
-            for index, stage in enumerate(f.stages):
-                points += [("alone", stage.name, i) for i in f.efficient(f.only_stage(index))]
-            for kind, name, i in points:
-                values = float(f.risk[i]), float(f.cost[i]), float(f.reviews[i])
-                rows.append(_row(kind, name, *values))
-        rows += [
-            _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
-            for check in self.checks.checks
-            if check.load is not None
-        ]
+        if self.checks.frontier is not None:
+            rows += self._frontier_rows(self.checks.frontier)
+        for check in self.checks.checks:
+            if check.load is not None:
+                row = _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
+                rows.append(row)
         return rows
 
-    def _distinct_points(self, f: CascadeFrontier) -> IntArray:
+    def _frontier_rows(self, frontier: CascadeFrontier) -> list[dict[str, Any]]:
+        """Return the rows of the candidates and of the cascades of one model and the person."""
+
+        def rows_of(kind: str, name: str, indices: Iterable[int]) -> list[dict[str, Any]]:
+            rows = []
+            for i in indices:
+                risk = float(frontier.risk[i])
+                cost = float(frontier.cost[i])
+                rows.append(_row(kind, name, risk, cost, float(frontier.reviews[i])))
+            return rows
+
+        rows = rows_of("candidate", "", self._distinct_points(frontier))
+        rows += rows_of("certified", "", frontier.certified)
+        if frontier.selected is not None:
+            rows += rows_of("selected", "", [frontier.selected])
+        for index, stage in enumerate(frontier.stages):
+            rows += rows_of("alone", stage.name, frontier.efficient(frontier.only_stage(index)))
+        return rows
+
+    def _distinct_points(self, frontier: CascadeFrontier) -> IntArray:
         """Return one candidate for each cell of a grid, because overlapping dots are invisible."""
-        in_range = np.flatnonzero(f.risk <= self._max_risk(f))
-        x, y = (
-            np.floor(v / max(v.max(), 1e-300) * n).astype(np.int64)
-            for v, n in zip((f.risk[in_range], f.cost[in_range]), _GRID_SIZE, strict=True)
-        )
-        first_of_cell = np.unique(x * (_GRID_SIZE[1] + 1) + y, return_index=True)[1]
+        in_range = np.flatnonzero(frontier.risk <= self._max_risk(frontier))
+        n_x, n_y = _GRID_SIZE
+        x = _grid_index(frontier.risk[in_range], n_x)
+        y = _grid_index(frontier.cost[in_range], n_y)
+        first_of_cell = np.unique(x * (n_y + 1) + y, return_index=True)[1]
         return np.asarray(in_range[first_of_cell])
 
-    def _max_risk(self, f: CascadeFrontier) -> float:
+    def _max_risk(self, frontier: CascadeFrontier) -> float:
         """Return the upper limit of the risk axis."""
         target = self.checks.cascade.plan.max_risk
         single_model_risks = [
-            float(f.risk[f.answer_all_choice(index)]) for index in range(len(f.stages))
+            float(frontier.risk[frontier.answer_all_choice(index)])
+            for index in range(len(frontier.stages))
         ]
         max_risk = min(1.05 * max(single_model_risks), _MAX_RELATIVE_RISK * target)
         return max(1.3 * target, max_risk)
@@ -219,8 +242,132 @@ class CascadeDisplay(Titled):
         return 6.6 + 0.8 * label_width([*names, "all samples to the person"]), 4.4
 
 
+@dataclass(eq=False)
+class CascadePathDisplay(Titled):
+    """Path of 1,000 samples through the stages of a cascade, with costs.
+
+    Each stage has a bar from top to bottom. The length of the bar is the number of samples that
+    reach the stage. The colored segment contains the samples with a correct answer, the dark
+    segment contains the samples with a wrong answer, and the light segment contains the samples
+    that the next stage receives. The text states the numbers of answers and the costs.
+
+    `plot` passes additional options to the ``Axes.barh`` of all segments (height, linewidth).
+
+    Attributes
+    ----------
+    checks : CascadeChecks
+        Result of `check_cascade`.
+    check : RuleCheck or None, default=None
+        Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
+        calibration data, whose errors are unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> from abstain.plots import CascadePathDisplay
+    >>> confidence = np.linspace(0, 1, 2000)
+    >>> is_failure = (np.arange(2000) % 3 == 0) & (confidence < 0.5)
+    >>> data = {"small": (confidence, is_failure)}
+    >>> checks = ab.check_cascade(ab.set_cascade(data, max_risk=0.1), {"later": data})
+    >>> display = CascadePathDisplay.from_checks(checks, checks.checks[0])
+    >>> display.frame().select("stage", "n_reached", "n_answered").rows()
+    [('small', 1000.0, 747.5), ('person', 252.5, 252.5)]
+    """
+
+    checks: CascadeChecks
+    check: RuleCheck | None = None
+
+    @classmethod
+    def from_checks(cls, checks: CascadeChecks, check: RuleCheck | None = None) -> Self:
+        """Create a display from the result of `check_cascade`.
+
+        Parameters
+        ----------
+        checks : CascadeChecks
+            Cascade and the data sets on which it was checked.
+        check : RuleCheck, optional
+            Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
+            calibration data.
+
+        Returns
+        -------
+        CascadePathDisplay
+            Display of the data. The method `plot` draws the figure.
+        """
+        return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"), check)
+
+    @property
+    def title(self) -> str:
+        """Title of the figure."""
+        name = "the calibration data" if self.check is None else self.check.name
+        return f"Path of {_N_PATH:,} samples, {name}"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the numbers of samples and the costs as a Polars table with one row per stage."""
+        import polars as pl
+
+        rows = [
+            {"stage": stage.name, **{f: getattr(stage, f) for f in _PATH_COLUMNS}}
+            for stage in self._path()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _path(self) -> tuple[PathStage, ...]:
+        return self.checks.path(self.check, n=_N_PATH)
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw a bar and a text for each stage."""
+        path = self._path()
+        colors = {
+            "correct answers" if self.check else "answers": LIGHT[0],
+            "wrong answers" if self.checks.is_binary else "loss of the answers": LIGHT[1],
+            "to the next stage": GRID,
+        }
+        bars_by_name: dict[str, Any] = {}
+        for row, stage in enumerate(path):
+            n_wrong = 0.0 if np.isnan(stage.n_wrong) else stage.n_wrong
+            n_forwarded = stage.n_reached - stage.n_answered
+            widths = (stage.n_answered - n_wrong, n_wrong, n_forwarded)
+            left = 0.0
+            for (name, color), width in zip(colors.items(), widths, strict=True):
+                style: Style = {"left": left, "color": color, "height": 0.42, **kwargs}
+                bars = axes.barh([row], [width], **style)
+                if width > 0:
+                    bars_by_name.setdefault(name, bars)
+                left += width
+            axes.text(0, row - 0.32, _stage_text(stage), fontsize=9, color=INK, parse_math=False)
+        axes.set(xlim=(0, _N_PATH), ylim=(len(path) - 0.5, -0.75), xlabel="Samples")
+        style_axes(axes)
+        axes.grid(visible=False, axis="y")
+        axes.set_yticks([])
+        entries = [(bars_by_name[name], name) for name in colors if name in bars_by_name]
+        add_legend_below(axes, entries)
+
+    def _size(self) -> tuple[float, float]:
+        return 3.9, 1.2 + 0.62 * len(self.checks.cascade.names)
+
+
+def _stage_text(stage: PathStage) -> str:
+    """Return the name of a stage with the number of its answers and its costs."""
+    if stage.n_reached == 0:
+        return f"{stage.name}: not reached"
+    text = f"{stage.name}: {stage.n_answered:,.0f} of {stage.n_reached:,.0f} answered"
+    if stage.n_wrong > 0:
+        text += f", {stage.n_wrong:,.0f} wrong"
+    cost = stage.cost + stage.error_cost
+    return f"{text}, cost {cost:,.4g}" if cost else text
+
+
 def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict[str, Any]:
     return {"kind": kind, "name": name, "risk": risk, "cost": cost, "reviews": reviews}
+
+
+def _grid_index(values: Array, n_cells: int) -> IntArray:
+    """Return the index of the grid cell of each value, between 0 and the maximum value."""
+    shares = values / max(values.max(), 1e-300)
+    index: IntArray = np.floor(shares * n_cells).astype(np.int64)
+    return index
 
 
 def _draw_mark(ax: "Axes", f: CascadeFrontier, choice: int, **style: Any) -> Any:

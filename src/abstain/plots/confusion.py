@@ -3,7 +3,6 @@
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -256,16 +255,21 @@ class SelectiveConfusionDisplay(Titled):
     def _write_numbers(self, ax: "Axes", cell: float) -> None:
         """Draw the number of each cell, unless a number does not fit in its cell."""
         texts = [[format_cell(value) for value in row] for row in self.confusion.counts.tolist()]
-        size = min(9.0, 72 * cell / (0.75 * max(2, *(len(text) for row in texts for text in row))))
-        if size < _MIN_FONT_SIZE:
+        max_length = max(len(text) for row in texts for text in row)
+        font_size = min(9.0, 72 * cell / (0.75 * max(2, max_length)))
+        if font_size < _MIN_FONT_SIZE:
             return
-        is_dark = self.confusion.by_class > 0.5
-        for row, column in product(range(len(texts)), range(len(texts) + 1)):
-            word = texts[row][column]
-            color = PAPER if is_dark[row, column] else MUTED if word == "0" else INK
-            x = sum(self._column_edges(column)) / 2
-            style = {"color": color, "ha": "center", "va": "center", "fontsize": size}
-            draw_text(ax, x, row, word, **style).set_in_layout(False)
+        style = {"ha": "center", "va": "center", "fontsize": font_size}
+        for row, row_texts in enumerate(texts):
+            for column, text in enumerate(row_texts):
+                x = sum(self._column_edges(column)) / 2
+                color = self._text_color(row, column, text)
+                draw_text(ax, x, row, text, color=color, **style).set_in_layout(False)
+
+    def _text_color(self, row: int, column: int, text: str) -> str:
+        if self.confusion.by_class[row, column] > 0.5:
+            return PAPER  # The cell is dark.
+        return MUTED if text == "0" else INK
 
     def _column_edges(self, column: int) -> tuple[float, float]:
         k = len(self.confusion.classes)

@@ -1,6 +1,7 @@
 """Figure of the threshold of a decision rule on the risk-coverage curve."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -41,7 +42,7 @@ _MAX_VERTICES = 2000
 #: Maximum number of groups with a curve, and maximum number of vertices of a curve.
 _MAX_GROUP_CURVES, _MAX_GROUP_VERTICES = len(LIGHT), 400
 #: Width of a figure without other data, in inches.
-_COMPACT_WIDTH = 4.6
+_COMPACT_WIDTH = 3.9
 #: Risks at a lower coverage vary strongly and do not determine the limit of the axis.
 _MIN_COVERAGE_FOR_AXIS = 0.05
 #: A data set with a larger risk relative to the others is drawn as an arrow at the upper edge.
@@ -136,19 +137,20 @@ class DecisionRuleDisplay(Titled):
         """Return a Polars table of the plotted results, followed by the points of the curve."""
         import polars as pl
 
-        rule = self.checks.rule
         rows = []
-        if (calibration := self.checks.calibration_values()) is not None:
+        calibration = self.checks.calibration_values()
+        if calibration is not None:
             row = _row("calibration", calibration["coverage"], calibration[self.risk_name])
-            rows.append({**row, "threshold": rule.threshold})
-        for c in self._shown_checks():
-            intervals = c.coverage_interval, getattr(c, f"{self.risk_name}_interval")
-            rows.append(_row("data", c.coverage, getattr(c, self.risk_name), c.name, intervals))
+            rows.append({**row, "threshold": self.checks.rule.threshold})
+        for check in self._shown_checks():
+            risk = getattr(check, self.risk_name)
+            intervals = (check.coverage_interval, getattr(check, f"{self.risk_name}_interval"))
+            rows.append(_row("data", check.coverage, risk, check.name, intervals))
         for name, curve in self._curves():
-            rows += [
-                {**_row("curve", float(x), float(y), name), "threshold": float(t)}
-                for x, y, t in zip(curve.coverage, curve.risk, curve.thresholds, strict=True)
-            ]
+            points = zip(curve.coverage, curve.risk, curve.thresholds, strict=True)
+            for coverage, risk, threshold in points:
+                row = _row("curve", float(coverage), float(risk), name)
+                rows.append({**row, "threshold": float(threshold)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
@@ -239,28 +241,45 @@ class DecisionRuleDisplay(Titled):
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
         """Draw the results on all data sets, and connect the severities of one shift."""
         checks = self._shown_checks()
-        names = shorten_names([c.name for c in checks])
-        arrow_height = _ARROW_HEIGHT * max_risk
+        names = [check.name for check in checks]
+        label_by_name = shorten_names(names)
         legend_entries: list[tuple[Any, str]] = []
-        for index, rows in enumerate(group_severities([c.name for c in checks])):
-            style, members = data_set_style(index), [checks[i] for i in rows]
-            risks = [min(getattr(c, self.risk_name), arrow_height) for c in members]
-            line = {"color": style["color"], "linewidth": 0.9, "alpha": 0.5, "zorder": 3}
-            ax.plot([c.coverage for c in members], risks, **line)
-            regular, irregular = [], []
-            for check, size in zip(members, _severity_sizes(len(members)), strict=True):
-                mark, note = self._draw_data_set(ax, check, {**style, "markersize": size}, max_risk)
-                name = names[check.name]
-                if note:
-                    irregular.append((mark, f"{name} ({note})"))
-                else:
-                    regular.append((mark, name))
-            if regular:
-                (_, first_name), (last_mark, last_name) = regular[0], regular[-1]
-                label = first_name if first_name == last_name else f"{first_name} to {last_name}"
-                legend_entries.append((last_mark, label))
-            legend_entries += irregular
+        for index, members in enumerate(group_severities(names)):
+            severities = [checks[i] for i in members]
+            style = data_set_style(index)
+            legend_entries += self._draw_shift(ax, severities, style, label_by_name, max_risk)
         return legend_entries
+
+    def _draw_shift(
+        self,
+        ax: "Axes",
+        severities: Sequence[RuleCheck],
+        style: Style,
+        label_by_name: Mapping[str, str],
+        max_risk: float,
+    ) -> list[tuple[Any, str]]:
+        """Draw the severities of one shift with a line, and return the legend entries."""
+        coverages = [check.coverage for check in severities]
+        arrow_height = _ARROW_HEIGHT * max_risk
+        risks = [min(getattr(check, self.risk_name), arrow_height) for check in severities]
+        ax.plot(coverages, risks, color=style["color"], linewidth=0.9, alpha=0.5, zorder=3)
+        regular = []
+        with_note = []
+        for check, size in zip(severities, _severity_sizes(len(severities)), strict=True):
+            mark, note = self._draw_data_set(ax, check, {**style, "markersize": size}, max_risk)
+            label = label_by_name[check.name]
+            if note:
+                with_note.append((mark, f"{label} ({note})"))
+            else:
+                regular.append((mark, label))
+        if not regular:
+            return with_note
+        # One legend entry represents all severities without a note.
+        _, first_label = regular[0]
+        last_mark, last_label = regular[-1]
+        if first_label != last_label:
+            last_label = f"{first_label} to {last_label}"
+        return [(last_mark, last_label), *with_note]
 
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
@@ -304,7 +323,7 @@ class DecisionRuleDisplay(Titled):
         if self.checks.group_curves or not self.shows_data:
             names = [name for name, _ in self._curves()]
             n_rows = math.ceil((len(names) + 1) / n_legend_columns(names, _COMPACT_WIDTH))
-            return _COMPACT_WIDTH, 3.3 + _LEGEND_ROW_HEIGHT * n_rows
+            return _COMPACT_WIDTH, 2.8 + _LEGEND_ROW_HEIGHT * n_rows
         names = [c.name for c in self.checks.checks]
         width = 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"])
         return width, max(4.2, 1.4 + _LEGEND_ROW_HEIGHT * len(names))

@@ -179,21 +179,22 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
 
     if not positions:
         return
-    at = np.array(positions)
-    is_square = np.zeros(at.max(axis=0) + 3, np.bool_)
-    is_square[tuple(at.T + 1)] = True
+    x, y = np.array(positions).T
+    # The mask has a margin of 1 on each side.
+    is_square = np.zeros((x.max() + 3, y.max() + 3), np.bool_)
+    is_square[x + 1, y + 1] = True
     left, row, right = _find_runs(is_square)
     rectangles = [[left, row], [left, row + 1], [right, row + 1], [right, row], [left, row]]
     # Separators are drawn twice, as are the edges between rows.
     top, line, bottom = _find_runs((is_square[:-1] & is_square[1:]).T)
     separators = [[line + 1, top], [line + 1, bottom]] * 2
-    # Positions have an offset of 1 in the mask, and a square starts 0.5 before its center.
-    points = [
-        np.array(lines, np.float64).transpose(2, 0, 1) - 1.5 for lines in (rectangles, separators)
-    ]
     codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
     codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
-    path = Path(np.concatenate([array.reshape(-1, 2) for array in points]), codes)
+    rectangle_points = np.array(rectangles, np.float64).transpose(2, 0, 1).reshape(-1, 2)
+    separator_points = np.array(separators, np.float64).transpose(2, 0, 1).reshape(-1, 2)
+    # A square starts 0.5 before its center, in addition to the margin of the mask.
+    points = np.concatenate([rectangle_points, separator_points]) - 1.5
+    path = Path(points, codes)
     # The complete patch is snapped to pixels, so that the squares have equal widths.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
 
@@ -251,16 +252,16 @@ def legend_height(names: Iterable[str], width: float) -> float:
 def add_curve_legend(ax: "Axes") -> None:
     """Add a legend in which names such as "_x" and "$x$" are printed unchanged."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
-    other_handles = [h for h in ax.get_legend_handles_labels()[0] if h not in curves]
-    handles = [*curves, *other_handles]
+    all_handles, _ = ax.get_legend_handles_labels()
+    handles = [*curves, *(handle for handle in all_handles if handle not in curves)]
     names = [escape_control_characters(str(handle.get_label())) for handle in handles]
     legend = add_legend(ax, handles, names, **_legend_position(ax, names))
-    for text, handle in zip(legend.get_texts(), handles, strict=True):
-        if handle in curves:
-            # With this id, a script that hides a curve also hides its legend entry.
-            text.set_gid(CURVE_ID)
-    for legend_handle, handle in zip(legend.legend_handles, handles, strict=True):
-        if handle in curves and legend_handle is not None:
+    # The curves are the first entries. With this id, a script that hides a curve also hides its
+    # legend entry.
+    for i in range(len(curves)):
+        legend.get_texts()[i].set_gid(CURVE_ID)
+        legend_handle = legend.legend_handles[i]
+        if legend_handle is not None:
             legend_handle.set_gid(CURVE_ID)
 
 

@@ -272,17 +272,19 @@ class RankingChangeDisplay(Titled):
             second = other_metrics[0]
         second = comparison.metric_or_first(second)
         split = comparison.data_or_all(data)
-        before, after = (
-            {s.method: s.rank for s in comparison.standings_of(metric, split)}
-            for metric in (first, second)
-        )
-        ranks = {method: (before[method], after[method]) for method in before if method in after}
-        agreements = [
-            a
-            for a in comparison.agreements
-            if {a.first, a.second} == {first, second} and a.data == split
-        ]
-        return cls(first, second, ranks, split, agreements[0] if agreements else None)
+        first_ranks = {s.method: s.rank for s in comparison.standings_of(first, split)}
+        second_ranks = {s.method: s.rank for s in comparison.standings_of(second, split)}
+        ranks = {}
+        for method, rank in first_ranks.items():
+            if method in second_ranks:
+                ranks[method] = (rank, second_ranks[method])
+        agreement = None
+        for candidate in comparison.agreements:
+            has_both_metrics = {candidate.first, candidate.second} == {first, second}
+            if has_both_metrics and candidate.data == split:
+                agreement = candidate
+                break
+        return cls(first, second, ranks, split, agreement)
 
     @property
     def title(self) -> str:

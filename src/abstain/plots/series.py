@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Size of a panel in a figure with several panels, and size of a single panel, in inches.
 _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
 #: Width of a compact figure, and height of its panel, in inches.
-_COMPACT_SIZE = (4.4, 2.9)
+_COMPACT_SIZE = (3.9, 2.6)
 
 
 @dataclass(frozen=True)
@@ -205,15 +205,18 @@ class SeriesDisplay(Panels):
 
     def _scale_axes(self, ax: "Axes", panel: str) -> None:
         """Set the scale of both axes of a panel."""
-        positive_x = sorted({x for s in self.series for x in s.x if x > 0})
-        if self.log_x and positive_x:
-            set_log_ticks(ax, positive_x)
-        series = [s for s in self.series if self.share_y or s.panel == panel]
-        if self.log_y and any(y > 0 for s in series for y in s.y):
+        if self.log_x:
+            all_x = {x for line in self.series for x in line.x}
+            positive_x = sorted(x for x in all_x if x > 0)
+            if positive_x:
+                set_log_ticks(ax, positive_x)
+        lines = [line for line in self.series if self.share_y or line.panel == panel]
+        max_y = max((max(line.y, default=-math.inf) for line in lines), default=-math.inf)
+        if self.log_y and max_y > 0:
             ax.set_yscale("log")
         elif self.linear_threshold > 0:
             ax.set_yscale("symlog", linthresh=self.linear_threshold, linscale=0.6)
-        elif self._must_hide_negative_band(series):
+        elif self._must_hide_negative_band(lines):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
 
     def _must_hide_negative_band(self, series: Sequence[Series]) -> bool:
@@ -229,20 +232,29 @@ class SeriesDisplay(Panels):
 
     def _size(self) -> tuple[float, float]:
         """Return the size of the figure, which includes titles and legend."""
-        rows, columns = grid_shape(len(self.panels))
-        panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
-        width = max(columns * panel_width + 0.4, 5.6)
-        if self.is_compact and rows * columns == 1:
+        n_rows, n_columns = grid_shape(len(self.panels))
+        is_single = n_rows * n_columns == 1
+        panel_width, panel_height = _SINGLE_PANEL_SIZE if is_single else _PANEL_SIZE
+        width = max(n_columns * panel_width + 0.4, 5.6)
+        if self.is_compact and is_single:
             width, panel_height = _COMPACT_SIZE
-        legend_names = [*self.names, *([self.level_name] if self.level else [])]
-        legend_names += [self.marks_name] if self.marks else []
-        if name_with_band := self._only_name_with_band():
-            legend_names.append(f"band of {name_with_band}")
         title_height = 0.2 if any(self.panels) else 0.0
         # Long titles of panels have two lines.
-        extra = 0.35 if label_width(self.panels) > columns * panel_width else 0.0
-        height = rows * (panel_height + title_height) + 0.5 + extra
-        return width, height + legend_below_height(legend_names, width)
+        extra_height = 0.35 if label_width(self.panels) > n_columns * panel_width else 0.0
+        height = n_rows * (panel_height + title_height) + 0.5 + extra_height
+        return width, height + legend_below_height(self._legend_names(), width)
+
+    def _legend_names(self) -> list[str]:
+        """Return the names of the lines, the dotted line, the vertical lines and the band."""
+        names = list(self.names)
+        if self.level:
+            names.append(self.level_name)
+        if self.marks:
+            names.append(self.marks_name)
+        name_with_band = self._only_name_with_band()
+        if name_with_band:
+            names.append(f"band of {name_with_band}")
+        return names
 
 
 #: Maximum number of points of a line with markers.

@@ -118,10 +118,11 @@ class SignificanceMapDisplay(Titled):
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
         pairs = tuple(comparison.pairs_of(name, split, test))
-        tested_methods = {method for pair in pairs for method in (pair.first, pair.second)}
-        order = [s.method for s in comparison.standings_of(name, split)]
-        methods = dict.fromkeys([*order, *comparison.methods])
-        return cls(tuple(m for m in methods if m in tested_methods), pairs, comparison.level)
+        tested_methods = {pair.first for pair in pairs} | {pair.second for pair in pairs}
+        ranked_methods = [standing.method for standing in comparison.standings_of(name, split)]
+        all_methods = dict.fromkeys([*ranked_methods, *comparison.methods])
+        methods = tuple(method for method in all_methods if method in tested_methods)
+        return cls(methods, pairs, comparison.level)
 
     @property
     def title(self) -> str:
@@ -167,29 +168,48 @@ class SignificanceMapDisplay(Titled):
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         """Draw the cells in the shade of their p-value, with the p-value if there is space."""
-        k, cells = len(self.methods), self._cells()
+        n_methods = len(self.methods)
         index_by_method = {method: i for i, method in enumerate(self.methods)}
-        significant: dict[float, list[tuple[int, int]]] = {opacity: [] for _, opacity in _SHADES}
-        other: list[tuple[int, int]] = []
-        for (row, column), pair in cells.items():
-            position = index_by_method[column], index_by_method[row]
+        positions_by_opacity: dict[float, list[tuple[int, int]]] = {
+            opacity: [] for _, opacity in _SHADES
+        }
+        not_significant: list[tuple[int, int]] = []
+        for (row, column), pair in self._cells().items():
+            position = (index_by_method[column], index_by_method[row])
             is_significant = pair.better == row
-            opacity = 1.0 if self._has_text else _opacity(pair.adjusted)
-            (significant[opacity] if is_significant else other).append(position)
+            if is_significant:
+                opacity = 1.0 if self._has_text else _opacity(pair.adjusted)
+                positions_by_opacity[opacity].append(position)
+            else:
+                not_significant.append(position)
             if self._has_text:
-                style: Style = {"ha": "center", "va": "center", "fontsize": 9 if k <= 8 else 6.5}
-                if is_significant:
-                    style |= {"color": PAPER, "fontweight": "bold"}
-                draw_text(axes, *position, _format_cell(pair.adjusted), **style)
+                self._write_p_value(axes, position, pair, is_significant=is_significant)
         # The gap is at most a quarter of a cell, in points.
-        gap = min(1.5, 72 * self._side / k / 4) if k else 0.0
-        shades = [(positions, LIGHT[0], opacity) for opacity, positions in significant.items()]
-        for positions, color, opacity in (*shades, (other, GRID, 1.0)):
-            style = {"facecolor": color, "edgecolor": PAPER, "linewidth": gap, "alpha": opacity}
-            draw_squares(axes, positions, **(style | kwargs))
-        axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
+        gap = min(1.5, 72 * self._side / n_methods / 4) if n_methods else 0.0
+        style: Style = {"edgecolor": PAPER, "linewidth": gap}
+        for opacity, positions in positions_by_opacity.items():
+            shade = {"facecolor": LIGHT[0], "alpha": opacity}
+            draw_squares(axes, positions, **{**style, **shade, **kwargs})
+        shade = {"facecolor": GRID, "alpha": 1.0}
+        draw_squares(axes, not_significant, **{**style, **shade, **kwargs})
+        axes.set(xlim=(-0.52, n_methods - 0.48), ylim=(n_methods - 0.48, -0.52), aspect="equal")
         hide_frame(axes)
         self._label_axes(axes)
+
+    def _write_p_value(
+        self,
+        ax: "Axes",
+        position: tuple[int, int],
+        pair: PairedDifference,
+        *,
+        is_significant: bool,
+    ) -> None:
+        """Write the p-value of a pair in its cell, in bold if the difference is significant."""
+        font_size = 9 if len(self.methods) <= 8 else 6.5
+        style: Style = {"ha": "center", "va": "center", "fontsize": font_size}
+        if is_significant:
+            style |= {"color": PAPER, "fontweight": "bold"}
+        draw_text(ax, *position, _format_cell(pair.adjusted), **style)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
         """Return the pair of methods in each cell.

@@ -1,4 +1,4 @@
-"""Durations of the stages of a benchmark, which its jobs and its last report measure."""
+"""Durations of the stages of a benchmark, from its jobs and its last report."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,9 +49,9 @@ class Cost:
     stage : str
         "train", "validate", "test" or "report". "validate" and "test" include ensembles.
     part : str
-        Name in `PART_TITLES`. It is empty for jobs of versions that did not measure parts.
+        Name in `PART_TITLES`, or empty for jobs of versions that did not measure parts.
     score : str
-        Name of the score in the part "scores". It is empty in all other parts.
+        Name of the confidence score in the part "scores", otherwise empty.
     jobs : int
         Number of measured jobs.
     seconds : float
@@ -88,9 +88,7 @@ class CostRow:
 
 
 def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return a row with the duration of each part of each stage.
-
-    The row of the part "scores" contains the sum over all scores.
+    """Return a row with the duration of each part of each stage, summed over all scores.
 
     Examples
     --------
@@ -102,9 +100,11 @@ def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
     ... ]
     [(('train', 'total'), 6.0), (('test', 'scores: fit and compute'), 2.0)]
     """
-    return _sum_by_label(
-        ((cost.stage, PART_TITLES.get(cost.part, "total")), cost) for cost in costs
-    )
+    labels_and_costs = []
+    for cost in costs:
+        title = PART_TITLES.get(cost.part, "total")
+        labels_and_costs.append(((cost.stage, title), cost))
+    return _sum_by_label(labels_and_costs)
 
 
 def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
@@ -186,8 +186,7 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
     Returns
     -------
     tuple of Cost
-        Durations by stage, part and score. Jobs of earlier versions have a single part. The stage
-        "report" is missing if no report was made.
+        Durations by stage, part and score. The stage "report" is missing if no report was made.
 
     Examples
     --------
@@ -200,48 +199,51 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
         receipts = read_receipts(folder / JOBS).values()
     seconds_by_key: dict[tuple[str, str, str], list[float]] = {}
     for receipt in receipts:
+        stage = stage_of_name(receipt.name)
         for (part, score), seconds in _seconds_by_part(receipt).items():
-            key = (stage_of_name(receipt.name), part, score)
-            seconds_by_key.setdefault(key, []).append(seconds)
-    costs = [
-        Cost(*key, len(seconds), sum(seconds))
-        for key, seconds in seconds_by_key.items()
-        if key[0] in _STAGES
-    ]
-    report_seconds = _report_seconds(folder)
-    costs += [Cost(REPORT, part, "", 1, seconds) for part, seconds in report_seconds.items()]
-    parts = ("", *PART_TITLES)
-    costs.sort(key=lambda c: (_STAGES.index(c.stage), parts.index(c.part), c.score))
+            seconds_by_key.setdefault((stage, part, score), []).append(seconds)
+    costs = []
+    for (stage, part, score), seconds_of_jobs in seconds_by_key.items():
+        if stage in _STAGES:
+            n_jobs = len(seconds_of_jobs)
+            costs.append(Cost(stage, part, score, n_jobs, sum(seconds_of_jobs)))
+    for part, seconds in _report_seconds(folder).items():
+        costs.append(Cost(REPORT, part, "", 1, seconds))
+    part_order = ("", *PART_TITLES)
+    costs.sort(
+        key=lambda cost: (_STAGES.index(cost.stage), part_order.index(cost.part), cost.score)
+    )
     return tuple(costs)
 
 
 def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
-    """Return the durations of a job by part and score.
-
-    The part "other" is the duration of the job minus the durations of the measured parts.
-    """
+    """Return the durations of a job by part and score, including the unmeasured part "other"."""
     measured = receipt.facts.get("took")
     if not isinstance(measured, Mapping):
         return {("", ""): receipt.seconds}
     seconds: dict[tuple[str, str], float] = {}
     for part, duration in measured.items():
-        if part in PART_TITLES:
-            by_score = duration if isinstance(duration, Mapping) else {"": duration}
-            for score, seconds_of_score in update_method_names(by_score).items():
-                seconds[part, score] = float(seconds_of_score)
-    return seconds | {("other", ""): max(0.0, receipt.seconds - sum(seconds.values()))}
+        if part not in PART_TITLES:
+            continue
+        duration_by_score = duration if isinstance(duration, Mapping) else {"": duration}
+        for score, score_duration in update_method_names(duration_by_score).items():
+            seconds[part, score] = float(score_duration)
+    unmeasured = max(0.0, receipt.seconds - sum(seconds.values()))
+    return {**seconds, ("other", ""): unmeasured}
 
 
 def _report_seconds(folder: Path) -> dict[str, float]:
-    """Return the durations of the last report by part.
-
-    The result is empty if no report was made or the file is damaged.
-    """
+    """Return the durations of the last report by part, or no parts if there is no valid report."""
+    seconds = {}
     with suppress(InputError, OSError, TypeError, ValueError):
         content = read_json_object(folder / _FILE)
-        seconds = {part: float(content[part]) for part in content if part in PART_TITLES}
-        return {part: x for part, x in seconds.items() if isfinite(x) and x >= 0}
-    return {}
+        all_seconds = {part: float(content[part]) for part in content if part in PART_TITLES}
+        seconds = {
+            part: duration
+            for part, duration in all_seconds.items()
+            if isfinite(duration) and duration >= 0
+        }
+    return seconds
 
 
 def write_report_costs(folder: Path, watch: Stopwatch) -> None:

@@ -73,7 +73,6 @@ class LoadedTask:
             images = exposure.load()
             if exposure.is_corrupted or not exposure.corruption:
                 return self._prepare(images, EXPOSURE_SEED)
-            # Pass the loaded images, because loading a large file again takes long.
             prepared = self.preprocessing.prepare_exposure(
                 exposure, seed=EXPOSURE_SEED, images=images
             )
@@ -86,10 +85,7 @@ class LoadedTask:
         return hash_images([self.task_images.train, self.task_images.validation])
 
     def _prepare(self, images: Images, seed: int) -> InputImages:
-        """Preprocess images.
-
-        Images that would exceed the cache are preprocessed on access if their variation allows it.
-        """
+        """Preprocess images now, or on access if they are large and their variation allows it."""
         exceeds_cache = images.pixels.nbytes * _BYTES_PER_FLOAT > _CACHE_BYTES
         prepared = self.preprocessing.prepare_lazily(images) if exceeds_cache else None
         if prepared is None:
@@ -107,10 +103,10 @@ class LoadedTask:
         return inputs
 
 
-def hash_images(parts: Iterable[Images]) -> str:
-    """Return a hash of images and their labels."""
+def hash_images(image_sets: Iterable[Images]) -> str:
+    """Return a hash of several sets of images and their labels."""
     digest = hashlib.sha256()
-    for images in parts:
+    for images in image_sets:
         for start in range(0, images.n, _N_IMAGES_PER_BLOCK):
             digest.update(images.pixels[start : start + _N_IMAGES_PER_BLOCK].tobytes())
         digest.update(images.labels.tobytes())
@@ -144,12 +140,12 @@ def _load_task(arguments: str) -> LoadedTask:
 
 
 def select_exposures(
-    parts: TaskImages, corruptions: Sequence[str], severities: Sequence[int]
+    images: TaskImages, corruptions: Sequence[str], severities: Sequence[int]
 ) -> tuple[Exposure, ...]:
-    """Return the exposures of a task without corruptions and severities that are not listed."""
+    """Return the exposures of a task, with only the listed corruptions and severities."""
     return tuple(
         exposure
-        for exposure in parts.exposures
+        for exposure in images.exposures
         if not exposure.corruption
         or (exposure.corruption in corruptions and exposure.severity in severities)
     )

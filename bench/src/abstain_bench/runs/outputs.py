@@ -74,11 +74,10 @@ def network_outputs(
         learned["learned"] = np.asarray(confidence, dtype=np.float64)
     if sample_confidence is not None:
         log_odds = _finite(sample_confidence, "sample_confidence").astype(np.float64)
-        # The two-class softmax of (log-odds, 0) is the probability and its complement. With it, the
-        # mean is computed in log space.
-        pairs = np.stack([log_odds, np.zeros_like(log_odds)], axis=2)
-        mean = log_mean_probabilities(log_softmax(pairs))
-        learned["mcd_learned"] = mean[:, 0] - mean[:, 1]
+        # The softmax of (log-odds, 0) is the probability and its complement.
+        two_class_logits = np.stack([log_odds, np.zeros_like(log_odds)], axis=2)
+        log_mean = log_mean_probabilities(log_softmax(two_class_logits))
+        learned["mcd_learned"] = log_mean[:, 0] - log_mean[:, 1]
         probability = expit(log_odds)
         learned["learned_waic"] = probability.mean(axis=1) - probability.std(axis=1)
     return Predictions(
@@ -129,6 +128,17 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
     ([[-0.2877, -1.3863]], (1, 2, 2))
     """
     members = list(members)
+    _check_members(members)
+    reference = members[0]
+    samples = np.stack([member.logits for member in members], axis=1)
+    logits = np.empty((reference.n, reference.n_classes), dtype=reference.logits.dtype)
+    for rows in row_blocks(reference.n, samples[0].size):
+        logits[rows] = log_mean_probabilities(log_softmax(samples[rows].astype(np.float64)))
+    return network_outputs(logits, reference.labels, reference.ids, samples=samples)
+
+
+def _check_members(members: Sequence[Predictions]) -> None:
+    """Raise an error if there are fewer than two members, or if they differ in their images."""
     if len(members) < 2:
         raise InputError(f"`members` must hold at least two outputs; got {len(members)}")
     reference = members[0]
@@ -138,17 +148,12 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
             "`labels`": (member.labels, reference.labels),
             "`ids`": (member.ids, reference.ids),
         }
-        for description, (values, expected) in pairs.items():
-            if not np.array_equal(values, expected):
+        for description, (member_array, expected_array) in pairs.items():
+            if not np.array_equal(member_array, expected_array):
                 raise InputError(
                     f"members of an ensemble must have outputs for the same images; the "
                     f"{description} of member {number} and of member 1 differ"
                 )
-    samples = np.stack([member.logits for member in members], axis=1)
-    logits = np.empty((reference.n, reference.n_classes), dtype=reference.logits.dtype)
-    for rows in row_blocks(reference.n, samples[0].size):
-        logits[rows] = log_mean_probabilities(log_softmax(samples[rows].astype(np.float64)))
-    return network_outputs(logits, reference.labels, reference.ids, samples=samples)
 
 
 def check_n_passes(samples: Any) -> None:
@@ -160,7 +165,7 @@ def check_n_passes(samples: Any) -> None:
         )
 
 
-def _finite(x: AnyArray, name: str) -> Array:
-    """Return an array of finite values; convert float16 to float32."""
-    values = checks.finite(np.asarray(x), name, hint="Did the training diverge?")
-    return values.astype(np.float32) if values.dtype == np.float16 else values
+def _finite(array: AnyArray, name: str) -> Array:
+    """Check that an array is finite, and convert float16 to float32."""
+    finite = checks.finite(np.asarray(array), name, hint="Did the training diverge?")
+    return finite.astype(np.float32) if finite.dtype == np.float16 else finite

@@ -41,7 +41,7 @@ def compute_outputs(
     seed: int = 0,
     on_share: OnShare | None = None,
 ) -> Predictions:
-    """Compute the outputs of a trained network with one pass without dropout and `samples` with it.
+    """Compute the outputs of a trained network without dropout and in `samples` dropout passes.
 
     Notes
     -----
@@ -78,22 +78,22 @@ def compute_outputs(
         n_images = len(images)
         block_size = _block_size(network, images)
         for start in range(0, n_images, block_size):
-            rows = slice(start, min(start + block_size, n_images))
-            maps = _before_dropout(network, images[rows].to(device))
-            outputs = _pass_outputs(objective, _after_dropout(network, maps), with_features=True)
-            _store_rows(arrays, rows, (n_images,), outputs)
+            block = slice(start, min(start + block_size, n_images))
+            feature_maps = _before_dropout(network, images[block].to(device))
+            output = _after_dropout(network, feature_maps)
+            outputs = _pass_outputs(objective, output, with_features=True)
+            _store_block(arrays, block, (n_images,), outputs)
             for layer in dropout_layers:
                 layer.train()
             for i in range(samples):
-                pass_outputs = _pass_outputs(
-                    objective, _after_dropout(network, maps), with_features=False
-                )
-                sampled = {_SAMPLED_NAMES[name]: array for name, array in pass_outputs.items()}
-                _store_rows(arrays, (rows, i), (n_images, samples), sampled)
+                output = _after_dropout(network, feature_maps)
+                outputs = _pass_outputs(objective, output, with_features=False)
+                sampled = {_SAMPLED_NAMES[name]: array for name, array in outputs.items()}
+                _store_block(arrays, (block, i), (n_images, samples), sampled)
             for layer in dropout_layers:
                 layer.eval()
             if on_share is not None:
-                on_share(rows.stop / n_images)
+                on_share(block.stop / n_images)
     return network_outputs(
         labels=np.asarray(labels), source_indices=np.asarray(source_indices), **arrays
     )
@@ -109,36 +109,35 @@ def _block_size(network: Network, images: Tensor) -> int:
 
 
 def _backbones(network: Network) -> list[Any]:
-    """Return the backbones of a network, which are one or two."""
-    return [part for part in (network.backbone, network.twin) if part is not None]
+    """Return the backbone of a network, and its second backbone if there is one."""
+    return [backbone for backbone in (network.backbone, network.twin) if backbone is not None]
 
 
 def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
     """Run the layers before dropout, whose result is equal in all passes."""
     return [
-        part.before_dropout(block) if isinstance(part, Backbone) else block
-        for part in _backbones(network)
+        backbone.before_dropout(block) if isinstance(backbone, Backbone) else block
+        for backbone in _backbones(network)
     ]
 
 
-def _after_dropout(network: Network, maps: list[Tensor]) -> Output:
-    """Run the layers after the result of `_before_dropout`, as `Network.forward` does."""
+def _after_dropout(network: Network, feature_maps: list[Tensor]) -> Output:
+    """Run the layers that follow `_before_dropout`, as `Network.forward` does."""
     features = [
-        part.after_dropout(x) if isinstance(part, Backbone) else part(x)
-        for part, x in zip(_backbones(network), maps, strict=True)
+        backbone.after_dropout(maps) if isinstance(backbone, Backbone) else backbone(maps)
+        for backbone, maps in zip(_backbones(network), feature_maps, strict=True)
     ]
     output: Output = network.head(*features)
     return output
 
 
 def _dropout_layers(network: Network, samples: int) -> list[Any]:
-    """Return the dropout layers with a positive rate.
-
-    The result is empty if `samples` is 0. Otherwise a network without dropout raises InputError.
-    """
+    """Return the dropout layers with a positive rate, or no layers if `samples` is 0."""
     if not samples:
         return []
-    layers = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
+    layers = [
+        module for module in network.modules() if isinstance(module, _DropoutNd) and module.p > 0
+    ]
     if not layers:
         raise InputError(
             "the network has no dropout, so that all samples would be equal; make the model with "
@@ -148,10 +147,8 @@ def _dropout_layers(network: Network, samples: int) -> list[Any]:
 
 
 def _seed_dropout(device: Any, seed: int) -> None:
-    """Seed the random generators of the CPU and of one device.
-
-    The function does not call `torch.manual_seed`, which seeds all devices.
-    """
+    """Seed the random generators of the CPU and of one device."""
+    # `torch.manual_seed` would seed all devices.
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         with torch.cuda.device(device):
@@ -169,10 +166,10 @@ def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) 
     return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
 
 
-def _store_rows(
+def _store_block(
     arrays: dict[str, Array], index: Any, shape: tuple[int, ...], outputs: dict[str, Array]
 ) -> None:
-    """Write the outputs of a block to `arrays`, which the first block creates."""
+    """Write the outputs of a block to `arrays`, which is filled with empty arrays at first."""
     for name, array in outputs.items():
         if name not in arrays:
             arrays[name] = np.empty((*shape, *array.shape[1:]), dtype=array.dtype)

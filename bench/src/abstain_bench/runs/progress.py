@@ -32,7 +32,7 @@ class ArmProgress:
         Numbers of planned, trained, validated and tested networks. An ensemble counts as trained
         when all its networks are validated.
     n_to_test : int
-        Number of networks with a setting that is selected so far. These networks must be tested.
+        Number of networks to test, which have a setting that is selected so far.
     """
 
     arm: str
@@ -117,7 +117,10 @@ def read_progress(folder: str | Path) -> Progress:
     spec = specification_of(store, receipts)
     outcome_of = _OutcomeLookup(receipts)
     imported = [stored for stored in store.stored_runs if "imported" in stored.run.facts]
-    runs = imported if spec is None else [*imported, *spec.stored_runs(outcome_of)]
+    imported_by_arm = Counter(stored.run.arm for stored in imported)
+    runs = list(imported)
+    if spec is not None:
+        runs += spec.stored_runs(outcome_of)
     selected = select_best_settings(runs, store.config["metrics"]) if runs else ()
     failures = [
         Failure(_job_name(log), log, last_line(log))
@@ -127,7 +130,7 @@ def read_progress(folder: str | Path) -> Progress:
     return Progress(
         store=store,
         arms=() if spec is None else tuple(_arm_progress(spec, outcome_of, selected)),
-        imported=dict(Counter(stored.run.arm for stored in imported)),
+        imported=dict(imported_by_arm),
         selected=selected,
         failures=tuple(failures),
         unfinished_trainings=tuple(sorted(map(_job_name, jobs.glob("*.part")))),
@@ -147,10 +150,7 @@ def _job_name(path: Path) -> str:
 def specification_of(
     store: Store, receipts: Mapping[str, Receipt] | None = None
 ) -> Specification | None:
-    """Return the specification of the benchmark in a folder.
-
-    The result is None if all runs of the folder were imported. On the machine of the benchmark, the
-    jobs of the specification equal the jobs of the benchmark.
+    """Return the specification of the benchmark in a folder, or None if all runs were imported.
 
     Examples
     --------
@@ -188,7 +188,10 @@ def _job_inputs(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]
             continue
         for key in source.keys() & _INPUT_FIELDS.keys():
             inputs.setdefault(_INPUT_FIELDS[key], source[key])
-    return inputs if task not in TASKS else {**inputs, "variation": None}
+    if task in TASKS:
+        # The variation of the task is used.
+        inputs["variation"] = None
+    return inputs
 
 
 #: Fields of `Specification` that are not part of the configuration, by their names in manifests and
@@ -203,7 +206,7 @@ _INPUT_FIELDS: Final = {
 
 
 class _OutcomeLookup:
-    """Looks up the outcome of a job in the receipts of the job and of the jobs that it needs."""
+    """Looks up the outcomes of jobs in receipts."""
 
     def __init__(self, receipts: Mapping[str, Receipt]) -> None:
         self.receipts = receipts
@@ -216,6 +219,7 @@ class _OutcomeLookup:
         return self.cache[job.stem]
 
     def _look_up(self, job: Job) -> Outcome | None:
+        """Return the outcome of a job if its receipt and those of the needed jobs are valid."""
         receipt = self.receipts.get(job.stem)
         if receipt is None or receipt.key != job.key:
             return None
@@ -223,7 +227,8 @@ class _OutcomeLookup:
         if receipt.spec != json.loads(json.dumps(job.spec)):
             return None
         # A trained network does not need the files of the job that it started from.
-        if stage_of(job) != "train" and None in map(self, job.needs):
+        needs_files = stage_of(job) != "train"
+        if needs_files and any(self(needed) is None for needed in job.needs):
             return None
         return Outcome(job, "kept", receipt.seconds, facts=receipt.facts)
 
@@ -236,17 +241,21 @@ def _arm_progress(
     test_keys = {job.key for job in test_jobs}
     # The runs of an ensemble, one for each seed, share their jobs and count once.
     ensembles = {ensemble.validate.key: ensemble for ensemble in spec.ensembles}
-    runs = [*spec.networks, *ensembles.values()]
-    for arm in dict.fromkeys(planned.run.arm for planned in runs):
-        runs_of_arm = [planned for planned in runs if planned.run.arm == arm]
-        to_test = [planned for planned in runs_of_arm if planned.test.key in test_keys]
+    all_runs = [*spec.networks, *ensembles.values()]
+
+    def is_done(job: Job) -> bool:
+        return outcome_of(job) is not None
+
+    for arm in dict.fromkeys(planned.run.arm for planned in all_runs):
+        runs = [planned for planned in all_runs if planned.run.arm == arm]
+        runs_to_test = [planned for planned in runs if planned.test.key in test_keys]
         yield ArmProgress(
-            arm,
-            len(runs_of_arm),
-            sum(None not in map(outcome_of, planned.validate.needs) for planned in runs_of_arm),
-            sum(outcome_of(planned.validate) is not None for planned in runs_of_arm),
-            sum(outcome_of(planned.test) is not None for planned in to_test),
-            len(to_test),
+            arm=arm,
+            n_networks=len(runs),
+            n_trained=sum(all(map(is_done, planned.validate.needs)) for planned in runs),
+            n_validated=sum(is_done(planned.validate) for planned in runs),
+            n_tested=sum(is_done(planned.test) for planned in runs_to_test),
+            n_to_test=len(runs_to_test),
         )
 
 

@@ -66,8 +66,8 @@ class Recipe:
 
     Notes
     -----
-    By default, the training is short and the learning rate is low. Tasks and protocols contain the
-    recipes of the papers.
+    The default training is short, with a low learning rate. Tasks and protocols contain the recipes
+    of the papers.
 
     Examples
     --------
@@ -117,8 +117,8 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary of plain values for jobs and manifests.
 
-        A field that the first version of `Recipe` did not have is omitted if it has its default
-        value. The keys of earlier jobs therefore stay valid.
+        Fields that the first version of `Recipe` did not have are omitted if they have their
+        default values, so that the keys of earlier jobs stay valid.
         """
         defaults = {f.name: f.default for f in fields(self) if f.name in _FIELDS_ADDED_LATER}
         return {
@@ -130,8 +130,7 @@ class Recipe:
     def learning_rate_at(self, progress: float, epochs: int | None = None) -> float:
         """Return the learning rate when the share `progress` of the steps is done.
 
-        `progress` is in [0, 1). `epochs` is the number of epochs of all steps. By default, this is
-        the number of epochs of the recipe.
+        `progress` is in [0, 1). `epochs` replaces the number of epochs of the recipe.
         """
         if self.schedule == "cosine":
             return self.learning_rate * 0.5 * (1 + math.cos(math.pi * progress))

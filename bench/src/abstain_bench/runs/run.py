@@ -54,7 +54,7 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, select settings on validation data, and test the selected networks.
 
-    The function stores the confidence scores of every method for every image of the exposures.
+    The confidence scores of every method for every image are stored.
     `abstain_bench.results.results_of` makes tables from them.
 
     Parameters
@@ -81,9 +81,8 @@ def run_benchmark(
     store : Store
         The contents of the folder.
     outcomes : list of Outcome
-        The outcomes of the jobs. A failed job has a ``.log`` file, and the jobs that need the
-        failed job are skipped. Another call with the same arguments repeats the failed job and
-        runs the skipped jobs.
+        The outcomes of the jobs. A failed job has a ``.log`` file, and the jobs that need it are
+        skipped. Another call with the same arguments runs these jobs again.
 
     Raises
     ------
@@ -94,9 +93,9 @@ def run_benchmark(
 
     Notes
     -----
-    For each method and metric, the function computes the mean of the metric over the seeds on
-    validation data and selects the setting with the best mean. Only selected settings are tested,
-    so test data cannot affect the selection. Logits are stored in float32 and scored in float64.
+    For each method and metric, the setting with the best mean of the metric over the seeds on
+    validation data is selected. Only selected settings are tested, so test data cannot affect the
+    selection. Logits are stored in float32 and scored in float64.
 
     Examples
     --------
@@ -154,10 +153,7 @@ class _RunningBenchmark:
     tested: dict[str, Outcome] = field(default_factory=dict)
 
     def on_outcome(self, outcome: Outcome, *counts: int, callback: OnOutcome | None) -> None:
-        """Add a tested network to the manifest, and call the callback.
-
-        The manifest is written at once, because the process may be killed later.
-        """
+        """Add a tested network to the manifest at once, and call the callback."""
         if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
             # The manifest already contains the networks that an earlier call tested.
@@ -168,10 +164,15 @@ class _RunningBenchmark:
 
     def stored_runs(self) -> list[StoredRun]:
         """Return the validated networks, also of earlier calls, with the names of their files."""
-        done = self.tested | {o.job.key: o for o in self.outcomes if o.is_done}
-        return self.spec.stored_runs(
-            lambda job: done.get(job.key) or stored_outcome(job, self.folder / JOBS)
-        )
+        done = dict(self.tested)
+        for outcome in self.outcomes:
+            if outcome.is_done:
+                done[outcome.job.key] = outcome
+
+        def outcome_of(job: Job) -> Outcome | None:
+            return done.get(job.key) or stored_outcome(job, self.folder / JOBS)
+
+        return self.spec.stored_runs(outcome_of)
 
     def test_jobs(self) -> list[Job]:
         """Return the test jobs of the selected settings, except for networks that failed."""
@@ -180,7 +181,9 @@ class _RunningBenchmark:
             return []
         selected = select_best_settings(runs, self.spec.config.metrics)
         failed = {outcome.job.key for outcome in self.outcomes if not outcome.is_done}
-        untestable = {n.test.key for n in self.spec.networks if n.validate.key in failed}
+        untestable = {
+            network.test.key for network in self.spec.networks if network.validate.key in failed
+        }
         jobs = self.spec.test_jobs((setting.arm, setting.setting) for setting in selected)
         return [job for job in jobs if job.key not in untestable]
 
@@ -214,7 +217,7 @@ class _RunningBenchmark:
             "train": self.task.task_images.train.n,
             "validation": self.task.task_images.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
-            "failed": [o.job.name for o in self.outcomes if not o.is_done],
+            "failed": [outcome.job.name for outcome in self.outcomes if not outcome.is_done],
             "notes": [
                 *self.task.task_images.notes,
                 *reward_notes(self.spec.config.arms, len(self.task.task_images.train.classes)),
@@ -234,10 +237,7 @@ def _absolute_path(folder: str) -> str:
 
 
 def _check_model(config: Config, task: LoadedTask) -> str:
-    """Make the network of a configuration once, and return the path of its initial weights.
-
-    Making the network raises an error if an option of the model is invalid.
-    """
+    """Check that the network can be made, and return the path of its initial weights."""
     path = _absolute_path(config.weights)
     options: dict[str, Any] = {"weights": path or None, "side": config.side}
     MODELS[config.model].make(task.shape, seed=config.seeds[0], **options)
@@ -266,10 +266,7 @@ def _hash_listing(folder: str, out: Path) -> str:
 
 
 def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
-    """Move a damaged manifest to another name, and return a note.
-
-    The benchmark then writes the manifest again from the receipts of its jobs.
-    """
+    """Rename a damaged manifest, which is then written again from receipts, and return a note."""
     specs = [receipt.spec for receipt in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
@@ -279,8 +276,9 @@ def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
         )
     move_damaged_manifest(folder)
     note = f"{MANIFEST} was damaged, and was written again from the receipts of the jobs"
-    if names := sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz")):
-        note += f"; imported runs must be imported again: {', '.join(names)}"
+    imported_files = sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz"))
+    if imported_files:
+        note += f"; imported runs must be imported again: {', '.join(imported_files)}"
     return [note]
 
 

@@ -32,11 +32,11 @@ class SelectedSetting:
     arm, setting : str
         Arm and label of the setting. The label is empty if the arm has one setting.
     value : float
-        Mean of the metric over the seeds on validation data. It is NaN if the metric is undefined.
+        Mean of the metric over the seeds on validation data, or NaN if the metric is undefined.
     tried : mapping from str to float
         Mean of the metric for every setting with a value, by the label of the setting.
     seeds : int
-        Number of seeds with a value of the metric in the selected setting.
+        Number of seeds for which the metric is defined in the selected setting.
     note : str
         Remark on the selection, or empty.
     """
@@ -56,7 +56,7 @@ def validation_values(
 ) -> dict[str, dict[str, float | None]]:
     """Compute metrics of each method of a run on validation data.
 
-    `methods` maps the name of each method to True if the method uses the mean prediction.
+    `methods` maps each name of a method to whether the method uses the mean prediction.
 
     Examples
     --------
@@ -93,10 +93,7 @@ def reported_metrics(store: Store | None) -> tuple[str, ...]:
 def to_predictions(
     scores: RunScores, names: Sequence[str], *, uses_mean_prediction: bool
 ) -> Predictions:
-    """Return the predictions of a run with the confidences of some methods.
-
-    All these methods use the same prediction, which `uses_mean_prediction` selects.
-    """
+    """Return the predictions of a run with the confidences of methods that use one prediction."""
     prediction = scores.prediction_for(uses_mean_prediction)
     return Predictions(
         prediction=prediction,
@@ -125,7 +122,9 @@ def _evaluate(
     }
     computable = [metric for metric in metrics if is_computable(metric)]
     for needs_calibration in (False, True):
-        metric_names = [m.name for m in computable if needs_probabilities(m) is needs_calibration]
+        metric_names = [
+            metric.name for metric in computable if needs_probabilities(metric) is needs_calibration
+        ]
         if not metric_names:
             continue
         # A name selects the column of the predictions even if a registered score has that name.
@@ -198,15 +197,16 @@ def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
 
 
 def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> SelectedSetting:
-    """Select the setting with the best mean of a metric over the seeds.
-
-    Among settings with equal means, the function selects the first.
-    """
+    """Select the first of the settings with the best mean of a metric over the seeds."""
     defined_values = {}
     for setting, by_seed in values.items():
         metric_values = [by_seed[seed].get(metric) for seed in sorted(by_seed)]
         defined_values[setting] = [value for value in metric_values if value is not None]
-    means = {setting: fsum(x) / len(x) for setting, x in defined_values.items() if x}
+    means = {}
+    for setting, metric_values_of_setting in defined_values.items():
+        if metric_values_of_setting:
+            total = fsum(metric_values_of_setting)
+            means[setting] = total / len(metric_values_of_setting)
     labels = _setting_labels(values)
     mean_by_label = {labels[setting]: mean for setting, mean in means.items()}
     if not means:
@@ -229,10 +229,10 @@ def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> 
 def _setting_labels(values: _Values) -> dict[_Setting, str]:
     """Return the label of each setting, which includes the arm if there are several arms."""
     has_several_arms = len({arm for arm, _ in values}) > 1
-    return {
-        (arm, label): " ".join(filter(None, (arm, label))) if has_several_arms else label
-        for arm, label in values
-    }
+    labels = {}
+    for arm, label in values:
+        labels[arm, label] = f"{arm} {label}".strip() if has_several_arms else label
+    return labels
 
 
 def _selection_note(n_values: int, n_seeds: int, excluded: Sequence[str]) -> str:

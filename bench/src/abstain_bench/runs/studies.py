@@ -1,9 +1,9 @@
 """Studies, which are the columns in the tables of a benchmark.
 
-A study has a list of exposures and a definition of failure.
+A study consists of exposures and a definition of failure.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,55 +99,55 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     """
     studies = [*_known_class_studies(exposures), *_new_class_studies(exposures)]
     names = [study.name for study in studies]
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
         raise InputError(
             f"the names of studies must be unique; got {duplicates[0]!r} twice. Rename an exposure"
         )
     return tuple(studies)
 
 
-def _known_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Yield the studies of i.i.d. images, corruptions and sub-classes."""
+def _known_class_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
+    """Return the studies of i.i.d. images, corruptions and sub-classes."""
+    studies = []
     for exposure in _exposures_of_kind(exposures, "iid"):
         title = KINDS["iid"] if exposure.name == "iid" else exposure.title
-        yield Study(exposure.name, title, "iid", (exposure.key,))
-    yield from _corruption_studies(_exposures_of_kind(exposures, "corruption"))
+        studies.append(Study(exposure.name, title, "iid", (exposure.key,)))
+    studies += _corruption_studies(_exposures_of_kind(exposures, "corruption"))
     for exposure in _exposures_of_kind(exposures, "sub-class"):
-        yield Study(exposure.name, _with_spaces(exposure.title), exposure.kind, (exposure.key,))
+        title = _with_spaces(exposure.title)
+        studies.append(Study(exposure.name, title, "sub-class", (exposure.key,)))
+    return studies
 
 
-def _corruption_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Yield the mean over the severities, the study of each severity, and the pooled study."""
-    by_severity = [
-        Study(
-            f"corruption-{severity}",
-            f"corruptions of severity {severity}",
-            "corruption",
-            tuple(exposure.key for exposure in exposures if exposure.severity == severity),
-            severity=severity,
-            headline=False,
+def _corruption_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
+    """Return the mean over the severities, the study of each severity, and the pooled study."""
+    by_severity = []
+    for severity in sorted({exposure.severity for exposure in exposures}):
+        keys = tuple(exposure.key for exposure in exposures if exposure.severity == severity)
+        name = f"corruption-{severity}"
+        title = f"corruptions of severity {severity}"
+        by_severity.append(
+            Study(name, title, "corruption", keys, severity=severity, headline=False)
         )
-        for severity in sorted({exposure.severity for exposure in exposures})
-    ]
     if not by_severity:
-        return
-    keys = tuple(key for study in by_severity for key in study.exposures)
-    # With one severity, the mean and the pooled study would equal the study of the severity.
-    has_several = len(by_severity) > 1
-    parts = tuple(study.name for study in by_severity) if has_several else ()
-    yield Study("corruption", "corruptions", "corruption", keys, parts=parts)
-    yield from by_severity
-    if has_several:
-        title = "corruptions, pooled"
-        yield Study("corruption-pooled", title, "corruption", keys, headline=False)
+        return []
+    all_keys = tuple(key for study in by_severity for key in study.exposures)
+    if len(by_severity) == 1:
+        # The mean and the pooled study would equal the study of the severity.
+        return [Study("corruption", "corruptions", "corruption", all_keys), *by_severity]
+    names = tuple(study.name for study in by_severity)
+    mean = Study("corruption", "corruptions", "corruption", all_keys, parts=names)
+    pooled = Study(
+        "corruption-pooled", "corruptions, pooled", "corruption", all_keys, headline=False
+    )
+    return [mean, *by_severity, pooled]
 
 
-def _new_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Yield four studies for each exposure to new classes.
-
-    Each study also contains the i.i.d. images.
-    """
+def _new_class_studies(exposures: Sequence[ExposureFacts]) -> list[Study]:
+    """Return four studies for each exposure to new classes, which include the i.i.d. images."""
     iid = _exposures_of_kind(exposures, "iid")
+    studies = []
     for kind in _NEW_CLASS_KINDS:
         for exposure in _exposures_of_kind(exposures, kind):
             if not iid:
@@ -157,10 +157,12 @@ def _new_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
                 )
             keys = (iid[0].key, exposure.key)
             title = _with_spaces(exposure.title)
-            yield Study(exposure.name, title, kind, keys, "removed")
+            studies.append(Study(exposure.name, title, kind, keys, "removed"))
             for errors, ending in _TITLES_BY_ERROR_RULE.items():
                 name = f"{exposure.name}-{errors}"
-                yield Study(name, f"{title}, {ending}", kind, keys, errors, headline=False)
+                full_title = f"{title}, {ending}"
+                studies.append(Study(name, full_title, kind, keys, errors, headline=False))
+    return studies
 
 
 def _exposures_of_kind(exposures: Sequence[ExposureFacts], kind: str) -> list[ExposureFacts]:
@@ -174,37 +176,51 @@ def _with_spaces(name: str) -> str:
 def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
     """Concatenate the scores of one run for the exposures of a study.
 
-    The result contains the methods that all exposures have. Corruptions have the same source
-    images, so rows with equal `source_indices` belong to the same image. In studies of new classes,
-    the function shifts the indices so that images of different exposures have different indices.
+    The result contains the methods that all exposures have. Samples with equal `source_indices`
+    belong to the same image, such as the corruptions of an image.
     """
-    methods = [m for m in scores[0].confidence if all(m in s.confidence for s in scores)]
+    methods = [
+        method
+        for method in scores[0].confidence
+        if all(method in part.confidence for part in scores)
+    ]
+    confidence = {
+        method: np.concatenate([part.confidence[method] for part in scores]) for method in methods
+    }
     mean_prediction = None
-    if any(s.mean_prediction is not None for s in scores):
+    if any(part.mean_prediction is not None for part in scores):
         mean_prediction = np.concatenate(
-            [s.prediction_for(uses_mean_prediction=True) for s in scores]
+            [part.prediction_for(uses_mean_prediction=True) for part in scores]
         )
+    reasons: dict[str, str] = {}
+    for part in scores:
+        reasons |= part.reasons
     return RunScores(
         exposure=study.name,
-        labels=np.concatenate([s.labels for s in scores]),
+        labels=np.concatenate([part.labels for part in scores]),
         source_indices=_concatenate_source_indices(study, scores),
-        prediction=np.concatenate([s.prediction for s in scores]),
+        prediction=np.concatenate([part.prediction for part in scores]),
         mean_prediction=mean_prediction,
-        confidence={m: np.concatenate([s.confidence[m] for s in scores]) for m in methods},
-        reasons={method: reason for s in scores for method, reason in s.reasons.items()},
+        confidence=confidence,
+        reasons=reasons,
     )
 
 
 def _concatenate_source_indices(study: Study, scores: Sequence[RunScores]) -> IntArray:
-    """Concatenate the source indices of exposures, shifted if the study has new classes."""
+    """Concatenate the source indices of exposures.
+
+    In studies of new classes, the exposures contain different images, so their indices are shifted
+    to be different.
+    """
     if study.kind not in _NEW_CLASS_KINDS:
-        return np.concatenate([s.source_indices for s in scores])
+        return np.concatenate([part.source_indices for part in scores])
     shifted = []
     next_index = 0
-    for s in scores:
-        lowest_index = int(s.source_indices.min(initial=0))
-        shifted.append(s.source_indices - lowest_index + next_index)
-        next_index = int(shifted[-1].max(initial=next_index)) + 1
+    for part in scores:
+        lowest_index = int(part.source_indices.min(initial=0))
+        indices = part.source_indices - lowest_index + next_index
+        shifted.append(indices)
+        next_index = int(indices.max(initial=next_index)) + 1
     return np.concatenate(shifted)
 
 
@@ -217,8 +233,8 @@ class StudyLoss:
     loss : bool or float64 ndarray of shape (n,)
         The cost of each sample, or whether the sample is a failure.
     weight : float64 ndarray of shape (n,) or None
-        Weight of each sample, which is 0 for samples that are left out and 1 for all others. It is
-        None if no sample is left out.
+        Weight of each sample, which is 0 for samples that are left out and 1 for all others. None
+        if no sample is left out.
     """
 
     loss: BoolArray | FloatArray
@@ -234,9 +250,8 @@ def study_loss(
 ) -> StudyLoss:
     """Return the loss and the weight of each sample in a study.
 
-    `uses_mean_prediction` selects the class with the largest mean probability over the passes with
-    dropout or over the networks, if this mean exists. `outlier_cost` is the cost of an accepted
-    image of a new class for the error rule "scod".
+    If `uses_mean_prediction` is True, the predictions are the mean predictions of the run if they
+    exist. `outlier_cost` is the cost of an accepted image of a new class for the error rule "scod".
 
     Examples
     --------

@@ -169,8 +169,9 @@ class Worker(Trainer):
         _, length = _stage_shares_and_length(job)
         recipe = Recipe(**job.spec["recipe"]).with_length(length).with_epochs_for(images.n)
         n_epochs_done = 0
-        for classifier_job in job.needs:
+        if job.needs:
             # Another job trained the classifier, which is the first phase of this training.
+            (classifier_job,) = job.needs
             load_classifier(network, classifier_job.path(folder, ".pt"))
             plan = objective.plan(recipe.epochs)
             n_epochs_done = plan.count(plan[0])
@@ -199,9 +200,7 @@ class Worker(Trainer):
         objective = _make_objective(training_job)
         network = self._make_network(training_job, task, objective, trained=True)
         network.load_state_dict(load_state(training_job.path(folder, ".pt")))
-        n_image_sets = len(job.spec.get("exposures", ())) + bool(_methods_fitted_on(job, "train"))
-        n_image_sets += stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
-        progress = ProgressWriter(job, folder, "part", n_image_sets)
+        progress = ProgressWriter(job, folder, "part", _count_image_sets(job))
         seed = training_job.spec["seed"]
         trained = _TrainedNetwork(network.to(self.device), objective, seed, progress, watch)
         samples = job.spec["samples"]
@@ -214,8 +213,8 @@ class Worker(Trainer):
         exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
         scores_by_exposure = []
         for key in job.spec["exposures"]:
-            load = partial(task.exposure_images, exposures[key])
-            outputs = trained.outputs_for(load, samples)
+            load_images = partial(task.exposure_images, exposures[key])
+            outputs = trained.outputs_for(load_images, samples)
             scores_by_exposure.append(_score_outputs(key, outputs, fitted, watch))
         return _finish(job, folder, scores_by_exposure, watch)
 
@@ -227,11 +226,7 @@ class Worker(Trainer):
     def _make_network(
         self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
-        """Create the network of a training job.
-
-        The function loads initial weights unless `trained` is True. A trained network gets its
-        parameters later.
-        """
+        """Create the network of a training job, with initial weights unless `trained` is True."""
         spec = training_job.spec
         n_classes = task.task_images.train.n_classes
         options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
@@ -241,7 +236,7 @@ class Worker(Trainer):
 
 
 class JobStopwatch(Stopwatch):
-    """Sums the durations of the parts of a scoring job, and separately those of each score."""
+    """Measures the durations of the phases of a scoring job, and of each confidence score."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -270,7 +265,7 @@ class _TrainedNetwork:
     watch: Stopwatch
 
     def outputs_for(self, load: Callable[[], InputImages], samples: int) -> Predictions:
-        """Load images, and compute the outputs with `samples` passes with dropout."""
+        """Load images, and compute the outputs with `samples` forward passes with dropout."""
         with self.watch.measure("pictures"):
             inputs = load()
         with self.watch.measure("passes"):
@@ -290,8 +285,7 @@ class _TrainedNetwork:
     ) -> FitData:
         """Compute the outputs that the methods of a job are fitted on.
 
-        If `validation` is not None, its outputs are used, because forward passes take most of the
-        time. Outputs that no method needs are not computed.
+        `validation` contains the outputs for the validation images if they are already computed.
         """
         train = None
         if _methods_fitted_on(job, "train"):
@@ -306,6 +300,13 @@ class _TrainedNetwork:
             return FitData(train, validation)
         weight, bias = _to_numpy(last_layer.weight), _to_numpy(last_layer.bias)
         return FitData(train, validation, weight, bias)
+
+
+def _count_image_sets(job: Job) -> int:
+    """Return the number of image sets that a scoring job passes through the network."""
+    uses_train = bool(_methods_fitted_on(job, "train"))
+    uses_validation = stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
+    return len(job.spec.get("exposures", ())) + uses_train + uses_validation
 
 
 def _methods_fitted_on(job: Job, split: str) -> list[Method]:
@@ -356,7 +357,7 @@ def _score_outputs(
     """Score the outputs for one exposure with the fitted methods."""
     scores = fitted.score(outputs)
     watch.scores.add(scores.seconds)
-    confidence = {name: x for name, x in scores.items() if name not in scores.reasons}
+    confidence = {name: array for name, array in scores.items() if name not in scores.reasons}
     return RunScores.from_outputs(key, outputs, confidence, scores.reasons)
 
 
@@ -367,7 +368,7 @@ def _make_objective(training_job: Job) -> Objective:
 
 
 def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
-    """Return options with the share of each stage in a training, and the total length."""
+    """Return the share of each training stage as options of the objective, and the total length."""
     spec = training_job.spec
     length = Recipe(**spec["recipe"]).length
     stage_lengths = spec.get("stages", {})

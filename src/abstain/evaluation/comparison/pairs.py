@@ -1,6 +1,7 @@
 """Test the paired differences between all methods on one data set."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any, TypeAlias
 
@@ -102,29 +103,26 @@ def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
 
 
 # ------------------------------------------------------------------------------------ influence
-def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = True) -> Differences:
-    """Return the differences between the means of all pairs, tested by influence functions."""
+def differences_of(
+    method_values: MethodValues,
+    level: float,
+    *,
+    ratios: bool = True,
+    paired_numbers: PairedNumbers | None = None,
+) -> Differences:
+    """Return the differences between the means of all pairs, tested by influence functions.
+
+    `paired_numbers` is `method_values.paired_numbers` by default. A caller that selected methods
+    passes the corresponding pairs, which saves their computation.
+    """
     measurement = method_values.metric.measurement
-    has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None
-    shares = (
-        method_values.shares_at_fixed_threshold if has_fixed_thresholds else method_values.shares
-    )
-    if shares is None:
-        raise InputError(f"{method_values.metric.name} has no influence function")
     failures = [method_values.fewest_failures(i) for i in range(len(method_values.methods))]
     n_units = method_values.n_units_per_pair
     has_clusters = method_values.runs[0].cluster is not None
     n_clusters = n_units.tolist() if has_clusters else [None] * n_units.size
-    pairs = PairedNumbers.all_pairs(
-        method_values.mean,
-        shares,
-        bounds=method_values.bounds,
-        failures=failures,
-        level=plan.level,
-        n_units=n_units.astype(np.float64),
-    )
+    has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None
     return compare_pairs(
-        pairs,
+        replace(paired_numbers or method_values.paired_numbers, level=level),
         lower_is_better=method_values.metric.lower_is_better,
         bounds=method_values.bounds,
         warnings=warnings_by_pair(
@@ -136,10 +134,26 @@ def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = Tr
     )
 
 
+def interval_of_difference(
+    method_values: MethodValues, first: str, second: str, level: float
+) -> tuple[float, float]:
+    """Return the interval of the mean of `first` minus the mean of `second`."""
+    methods = method_values.methods
+    i, j = sorted((methods.index(first), methods.index(second)))
+    # Position of the pair in the order of `itertools.combinations`.
+    n_pairs_before_i = i * len(methods) - i * (i + 1) // 2
+    pair = n_pairs_before_i + j - i - 1
+    selected = method_values.select([methods[i], methods[j]])
+    pairs = method_values.paired_numbers.select(slice(pair, pair + 1))
+    result = differences_of(selected, level, ratios=False, paired_numbers=pairs)
+    low, high = float(result.low[0]), float(result.high[0])
+    return (low, high) if methods[i] == first else (-high, -low)
+
+
 def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
     """Return the tests of all pairs by influence functions."""
     has_ratios = not plan.skip_slow or method_values.replicates is not None
-    differences = differences_of(method_values, plan, ratios=has_ratios)
+    differences = differences_of(method_values, plan.level, ratios=has_ratios)
     columns = zip(*(getattr(differences, name).tolist() for name in _COLUMNS), strict=True)
     results = [dict(zip(_COLUMNS, values, strict=True)) for values in columns]
     for result, note, pair in zip(

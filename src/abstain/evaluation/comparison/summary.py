@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from abstain.evaluation.comparison.pairs import differences_of
+from abstain.evaluation.comparison.pairs import interval_of_difference
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.tables import (
     MEAN,
@@ -79,12 +79,10 @@ def _interval_of_difference(
 ) -> tuple[float, float]:
     """Return the interval of the difference of a pair by the deciding test at a level."""
     test = method_values.deciding_test(plan.test)
-    selected = method_values.select(methods)
     if test == "influence":
-        result = differences_of(selected, replace(plan, level=1 - alpha), ratios=False)
-        return float(result.low[0]), float(result.high[0])
+        return interval_of_difference(method_values, *methods, level=1 - alpha)
     if test == "bootstrap":
-        first, second = selected.mean_replicates
+        first, second = method_values.select(methods).mean_replicates
         return interval_of_test(first - second, alpha, is_rejected=is_rejected)
     return _NO_INTERVAL
 

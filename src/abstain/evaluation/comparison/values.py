@@ -17,7 +17,7 @@ from abstain.inference.influence import (
     unit_contributions,
     unit_has_weight,
 )
-from abstain.inference.pairs import magnitude, pair_indices
+from abstain.inference.pairs import PairedNumbers, magnitude, pair_indices
 from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
 from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
@@ -51,6 +51,12 @@ class RowWeights:
                 for weight in weights
             ]
         return cls(np.concatenate(weights), independence_codes(runs))
+
+    def select(self, columns: Sequence[int]) -> "RowWeights":
+        """Return the weights of a subset of the methods."""
+        if self.weight is None or self.weight.ndim == 1:
+            return self
+        return RowWeights(np.ascontiguousarray(self.weight[:, columns]), self.cluster)
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
@@ -116,6 +122,7 @@ class MethodValues:
                 for run in self.runs
             ),
             values=self.values[:, columns],
+            rows=self.rows.select(columns),
             shares=select_columns(self.shares),
             replicates=select_columns(self.replicates),
             shares_at_fixed_threshold=select_columns(self.shares_at_fixed_threshold),
@@ -226,6 +233,28 @@ class MethodValues:
         n_shared_per_pair = n_shared[first, second].astype(np.int64)
         return np.asarray(
             n_units_per_method[first] + n_units_per_method[second] - n_shared_per_pair
+        )
+
+    @cached_property
+    def paired_numbers(self) -> PairedNumbers:
+        """The means of all pairs of methods with the sums for tests by influence functions.
+
+        The level of the result is NaN. Callers set the level.
+        """
+        shares = (
+            self.shares
+            if self.shares_at_fixed_threshold is None
+            else (self.shares_at_fixed_threshold)
+        )
+        if shares is None:
+            raise InputError(f"{self.metric.name} has no influence function")
+        return PairedNumbers.all_pairs(
+            self.mean,
+            shares,
+            bounds=self.bounds,
+            failures=[self.fewest_failures(i) for i in range(len(self.methods))],
+            level=float("nan"),
+            n_units=self.n_units_per_pair.astype(np.float64),
         )
 
     def influences_of(self, *methods: int) -> FloatArray:

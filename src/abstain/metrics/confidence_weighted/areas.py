@@ -471,7 +471,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 def _reason_few_accepted(s: Scored) -> str:
     """Return the reason if CWSA+ at these thresholds has no valid interval, or ""."""
     threshold = THRESHOLDS[-1]
-    [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
+    sums = s.cached(_sums_at_thresholds)[-1]
     if sums.count >= _MIN_ACCEPTED:
         return ""
     return (
@@ -482,8 +482,12 @@ def _reason_few_accepted(s: Scored) -> str:
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
     """Return the sums at each threshold, or for CWSA+ at each threshold that accepts a sample."""
-    all_sums = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
+    all_sums = s.cached(_sums_at_thresholds)
     return [sums for sums in all_sums if sums.count] if plus else all_sums
+
+
+def _sums_at_thresholds(s: Scored) -> list[AcceptedSums]:
+    return accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
 
 
 def _coverages(sums: list[AcceptedSums]) -> FloatArray:

@@ -176,7 +176,7 @@ def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> Ver
     return VertexPlausibility(
         coverage=coverage,
         n_effective=np.append(sums.n_for_coverage[:1], sums.n_for_coverage),
-        distance=np.hypot(too_high, too_low_later),
+        distance=_euclidean_norm(too_high, too_low_later),
         coverage_shift=correlation * (too_high - too_low_later),
         unexplained_variance=1 - correlation**2,
     )
@@ -311,7 +311,12 @@ def _distance_to_min_risk(
     shortfall = np.maximum(coverage - groups.cumulative_weight / groups.total_weight, 0.0)
     coverage_distance = np.where(shortfall > 0, np.inf, 0.0) if error == 0 else shortfall / error
     selected = vertex_at_coverage(groups, coverage)
-    distance = np.hypot(coverage_distance, risk_moments.excess_z_scores(selected))
+    # The coverage distance decreases with the coverage, so the implausible vertices come first.
+    n_implausible = int(np.count_nonzero(coverage_distance >= MAX_DISTANCE))
+    distance = np.full_like(coverage_distance, np.inf)
+    distance[n_implausible:] = _euclidean_norm(
+        coverage_distance[n_implausible:], risk_moments.excess_z_scores(selected, n_implausible)
+    )
     # The larger coverages are at the far end of each step.
     coverages = np.minimum(coverage + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     required_weight = coverages * groups.total_weight * (1 - ROUNDING)
@@ -321,9 +326,14 @@ def _distance_to_min_risk(
         if vertex != selected:
             first = first_vertices[step]
             excess = risk_moments.excess_z_scores(int(vertex), first)
-            alternative = np.hypot(DISTANCE_STEPS[step], excess)
-            distance[first:] = np.minimum(distance[first:], alternative)
+            alternative = _euclidean_norm(DISTANCE_STEPS[step], excess)
+            np.minimum(distance[first:], alternative, out=distance[first:])
     return distance
+
+
+def _euclidean_norm(x: FloatArray | float, y: FloatArray) -> FloatArray:
+    """Return the root of x^2 + y^2. It is four times faster than `np.hypot`."""
+    return np.asarray(np.sqrt(x * x + y * y))
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,10 +80,10 @@ def add_scores(
     title : str, optional
         Title of the method in reports. By default, the title is the name.
     columns : sequence of str, optional
-        Columns of confidences. By default, these are all columns of numbers except `run`,
-        `exposure`, `row`, `prediction`, `label`, `logit_0`, `logit_1`, ...
+        Columns of confidences. By default, these are all columns of numbers that `export` does not
+        write.
     lower_is_safer : bool, default=False
-        Whether the columns contain uncertainties. The function then negates them.
+        Whether the columns contain uncertainties, which are negated.
     replace : bool, default=False
         Whether to replace a method that was added under the same name.
 
@@ -96,8 +96,8 @@ def add_scores(
     ------
     InputError
         If the folder contains no runs or the name is in use. If the file lacks images, exposures or
-        seeds, contains an image twice, or has labels that differ from those of the folder. If the
-        file contains several settings without the validation rows that select among them.
+        seeds, repeats an image, or has labels that differ from those of the folder. If the file
+        contains several settings without the validation rows that select among them.
     UnknownNameError
         If a run, exposure or column does not exist.
     DomainError
@@ -107,8 +107,8 @@ def add_scores(
 
     Notes
     -----
-    For each metric, the confidences of the exposure "validation" select among the settings in the
-    file, as for all other methods. An interrupted call adds no method.
+    For each metric, the confidences on validation data select among the settings in the file, as
+    for all other methods. An interrupted call adds no method.
 
     Examples
     --------
@@ -166,9 +166,8 @@ def covered_runs(
 ) -> tuple[tuple[Run, ...], list[str]]:
     """Return the tested runs that a file scores, in the order of the folder, and notes.
 
-    `pairs` contains each run and exposure of the file. The function raises InputError if the file
-    lacks an exposure of a run or a seed of a setting. It also raises InputError if the file lacks
-    the validation rows that select among several settings.
+    `pairs` contains each run and exposure of the file. InputError is raised if the file lacks an
+    exposure of a run, a seed of a setting, or the validation rows that select among settings.
     """
     exposures_by_run: dict[str, set[str]] = {}
     for name, exposure in pairs:
@@ -190,10 +189,7 @@ def covered_runs(
 def _check_untested_runs(
     exposures_by_run: Mapping[str, set[str]], tested: Collection[str], source: str
 ) -> list[str]:
-    """Return a note on the validation rows of untested runs.
-
-    Raises InputError if the file contains test rows of an untested run.
-    """
+    """Return a note on the validation rows of untested runs, and reject other rows of such runs."""
     untested = [name for name in exposures_by_run if name not in tested]
     for name in untested:
         if surplus := sorted(exposures_by_run[name] - {VALIDATION}):
@@ -241,8 +237,8 @@ def _check_validation_rows(
 ) -> list[str]:
     """Return a note if a file scores no validation rows.
 
-    Raises InputError if only some runs lack validation rows, or if the file scores several settings
-    and a run lacks validation rows.
+    InputError is raised if validation rows are missing for some runs only, or if the file scores
+    several settings.
     """
     missing = [run.name for run in runs if VALIDATION not in exposures_by_run[run.name]]
     if not missing:
@@ -279,44 +275,34 @@ class _ScoreWriter:
 
     @cached_property
     def custom_prediction(self) -> IntArray | None:
-        """The predictions of the file by row.
-
-        The value is None if the file has no predictions or they equal the predictions of the runs.
-        """
+        """The predictions of the file, or None if they are missing or equal those of the runs."""
         if "prediction" not in self.index.table.kind_by_column:
             return None
         prediction = self.index.class_codes("prediction", self.store.classes)
-        is_equal = all(
-            np.array_equal(prediction[self.index.rows_by_exposure[pair]], scores.prediction)
-            for pair, scores in self._run_scores.items()
-        )
-        return None if is_equal else prediction
+        for pair, scores in self._run_scores.items():
+            rows = self.index.rows_by_exposure[pair]
+            if not np.array_equal(prediction[rows], scores.prediction):
+                return prediction
+        return None
 
     def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
-        """Write the score files of one method.
-
-        The files become valid when the list of added methods contains the method.
-        """
-        confidences = -values if self.lower_is_safer else values
+        """Write the score files of one method, which are used once the method is listed."""
+        confidence = -values if self.lower_is_safer else values
         stored: dict[str, str] = {}
         values_by_run: dict[str, dict[str, float | None]] = {}
         n_images = 0
         keys = [VALIDATION, *(exposure.key for exposure in self.store.exposures)]
         for number, run in enumerate(self.runs):
             run_keys = [key for key in keys if (run.name, key) in self.index.rows_by_exposure]
-            scores = []
-            for key in run_keys:
-                base = self._run_scores[run.name, key]
-                rows = self.index.rows_by_exposure[run.name, key]
-                if self.custom_prediction is not None:
-                    base = replace(base, prediction=self.custom_prediction[rows])
-                confidence = {name: confidences[rows]}
-                scores.append(replace(base, mean_prediction=None, confidence=confidence))
-            stored[run.name] = write_scores(self.store.folder, f"{ADDED}/{name}-{number}", scores)
-            n_images += sum(part.n for part in scores)
+            run_scores = [self._scores_for(run.name, key, name, confidence) for key in run_keys]
+            stored[run.name] = write_scores(
+                self.store.folder, f"{ADDED}/{name}-{number}", run_scores
+            )
+            n_images += sum(scores.n for scores in run_scores)
             if run_keys[0] == VALIDATION:
                 metrics = reported_metrics(self.store)
-                values_by_run[run.name] = validation_values(scores[0], {name: False}, metrics)[name]
+                value_by_method = validation_values(run_scores[0], {name: False}, metrics)
+                values_by_run[run.name] = value_by_method[name]
         scored_keys = {exposure for _, exposure in self._run_scores}
         return AddedMethod(
             name=name,
@@ -331,6 +317,14 @@ class _ScoreWriter:
             stored=stored,
             validated=values_by_run,
         )
+
+    def _scores_for(self, run: str, key: str, method: str, confidence: FloatArray) -> RunScores:
+        """Return the outputs for a run and an exposure with the added confidences of a method."""
+        rows = self.index.rows_by_exposure[run, key]
+        scores = self._run_scores[run, key]
+        if self.custom_prediction is not None:
+            scores = replace(scores, prediction=self.custom_prediction[rows])
+        return replace(scores, mean_prediction=None, confidence={method: confidence[rows]})
 
     def check_labels(self) -> None:
         """Raise an error if the file has labels that differ from those of the folder."""

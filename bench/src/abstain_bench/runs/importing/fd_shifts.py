@@ -19,7 +19,7 @@ from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.report.formatting import join_first
 from abstain.tables import read_predictions
-from abstain.typing import IntArray
+from abstain.typing import BoolArray, IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.images import KINDS, renumber_classes
 from abstain_bench.runs.outputs import network_outputs
@@ -35,10 +35,16 @@ _KINDS_WITH_NAME: Final = ("sub-class", "new-class", "far-new-class")
 
 @dataclass(frozen=True, eq=False)
 class ExposureOutputs:
-    """Outputs of a network for one exposure.
+    """Outputs of a network for one exposure, which may be the validation data.
 
-    Validation data are an exposure of the kind "validation". `external` maps the column names of
-    `abstain.tables.read_predictions` to external confidences.
+    Attributes
+    ----------
+    facts : ExposureFacts
+        The exposure.
+    outputs : Predictions
+        Outputs of the network.
+    external : mapping from str to ndarray
+        External confidences by their column names in `abstain.tables.read_predictions`.
     """
 
     facts: ExposureFacts
@@ -50,11 +56,20 @@ class ExposureOutputs:
 class ResultsFolder:
     """The contents of a folder of results.
 
-    The exposures are in the order of the data sets in the folder. `classes` contains the codes of
-    the classes that have an output. `train` contains the outputs for the training images.
-    `last_layer` contains a weight and a bias, which have one row per class. `train` and
-    `last_layer` are None if the folder lacks the training features or the last layer. If
-    `has_logit_level` is False, the logits of each image are known up to a constant.
+    Attributes
+    ----------
+    exposures : tuple of ExposureOutputs
+        Exposures in the order of the data sets in the folder.
+    classes : tuple of str
+        Codes of the classes that have an output.
+    train : Predictions or None
+        Outputs for the training images, or None if the folder has no training features.
+    last_layer : tuple of ndarray or None
+        Weight and bias of the last layer with one row per class, or None if the folder lacks them.
+    notes : tuple of str
+        Remarks on the folder.
+    has_logit_level : bool
+        Whether the logits are known exactly. If False, they are known up to a constant per image.
     """
 
     exposures: tuple[ExposureOutputs, ...]
@@ -69,7 +84,7 @@ def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tupl
     """Return the kind and the name of the exposure of each data set in a folder.
 
     An entry is "validation", "iid", "corruption", a kind with a name such as "new-class:svhn", or
-    "-". The entry "-" leaves the data set out.
+    "-" for a data set that is left out.
     """
     if isinstance(exposures, str) or len(exposures) != len(sizes):
         got = repr(exposures) if isinstance(exposures, str) else f"{len(exposures)} entries"
@@ -106,8 +121,7 @@ def read_results(
 ) -> ResultsFolder:
     """Read a folder of FD-Shifts results without the data sets whose exposure is "-".
 
-    `abstains` is True for DeepGamblers networks, which have an output for abstention. The last row
-    of their last layer belongs to this output. Their stored logits do not contain it. If
+    `abstains` is True for DeepGamblers networks, which have an output for abstention. If
     `stored_probabilities` is True, the folder contains probabilities instead of logits.
     """
     if not path.is_dir():
@@ -173,17 +187,16 @@ def _exposure_outputs(
         samples=predictions.logit_samples,
     )
     confidence = predictions.confidence or {}
-    external = {column: np.asarray(x, np.float64) for column, x in confidence.items()}
+    external = {column: np.asarray(array, np.float64) for column, array in confidence.items()}
     return ExposureOutputs(ExposureFacts(name, name, name, kind), outputs, external)
 
 
 def logits_of_probabilities(probabilities: Any) -> Any:
     """Return the logarithms of the class probabilities of a softmax as logits.
 
-    The softmax includes an abstention output, whose probability is not stored. The logarithms equal
-    the logits minus a constant per row. Scores that compare the classes of an image are therefore
-    unaffected. If a probability was rounded to 0, half of the smallest positive number of its type
-    replaces it.
+    The logarithms equal the logits minus a constant per row. A probability of 0 is replaced by half
+    of the smallest positive number of its type. A row may sum to less than 1, because the
+    probability of an abstention output is not stored.
     """
     stored = np.asarray(probabilities)
     p = stored.astype(np.float64)
@@ -194,15 +207,14 @@ def logits_of_probabilities(probabilities: Any) -> Any:
             "raw_logits.npz holds no probabilities: they must lie in [0, 1] and add up to at most "
             "1 in each row. Import the folder without `stored_probabilities`"
         )
+    is_positive = p > 0
     log_smallest = np.log(np.float64(np.finfo(stored.dtype).smallest_subnormal)) - np.log(2.0)
-    return np.where(p > 0, np.log(np.where(p > 0, p, 1.0)), log_smallest)
+    log_positive = np.log(np.where(is_positive, p, 1.0))
+    return np.where(is_positive, log_positive, log_smallest)
 
 
 def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
-    """Split corrupted images by corruption and severity.
-
-    The images are stacked as 15 corruptions x 5 severities x n images.
-    """
+    """Split a stack of 15 corruptions x 5 severities x n images by corruption and severity."""
     n_blocks = len(_STACK_ORDER) * SEVERITIES
     n, remainder = divmod(stack.outputs.n, n_blocks)
     if remainder or not n:
@@ -227,7 +239,7 @@ def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[Exposur
         facts = ExposureFacts(
             f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity
         )
-        external = {column: x[rows] for column, x in stack.external.items()}
+        external = {column: array[rows] for column, array in stack.external.items()}
         exposures.append(ExposureOutputs(facts, stack.outputs.subset(rows), external))
     return exposures
 
@@ -237,7 +249,7 @@ def _training_outputs(
 ) -> tuple[Predictions | None, tuple[Any, Any] | None]:
     """Return the outputs for the training images, and the weight and bias of the last layer.
 
-    Returns None for the outputs and for the last layer if a file or the features are missing.
+    The outputs and the last layer are None if a file or the features are missing.
     """
     features_path = folder / "train_features.npz"
     last_layer_path = folder / "last_layer.npz"
@@ -281,10 +293,7 @@ def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tu
 
 
 def _read_arrays(path: Path, count: int) -> list[Any]:
-    """Return the arrays of an archive.
-
-    Raises FileFormatError if the archive does not contain `count` arrays.
-    """
+    """Return the arrays of an archive, which must contain `count` arrays."""
     arrays = list(Archive(path).values())
     if len(arrays) != count:
         raise FileFormatError(f"{path.name} must hold {count} arrays; got {len(arrays)}")
@@ -300,64 +309,70 @@ _HELD_OUT_FACTS: Final = ExposureFacts(_HELD_OUT, _HELD_OUT, _HELD_OUT, "new-cla
 def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
     """Remove the held-out classes from the results of an open-set network.
 
-    The function removes the outputs for these classes. The i.i.d. images of these classes become
-    the exposure "held-out-classes" of the kind "new-class". Validation images and shifted images of
-    these classes are removed. The function raises InputError if a code is invalid, if fewer than
-    two classes remain, if a training image has such a class, or if no i.i.d. image has one.
+    The i.i.d. images of these classes become the exposure "held-out-classes" of the kind
+    "new-class". Validation images and shifted images of these classes are removed. InputError is
+    raised if a training image has such a class, or if no i.i.d. image has one.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
-    if results.train is not None:
-        trained = np.intersect1d(results.train.labels, held_out_codes).tolist()
-        if trained:
-            raise InputError(
-                f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
-                "training images in train_features.npz have"
-            )
-    retained = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
+    _check_not_trained(results.train, held_out_codes)
+    retained_codes = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
     exposures = []
     n_removed = 0
     for exposure in results.exposures:
-        is_known = ~np.isin(exposure.outputs.labels, held_out_codes)
-        if not is_known.any():
+        is_held_out = np.isin(exposure.outputs.labels, held_out_codes)
+        if is_held_out.all():
             raise InputError(
                 f"all images of the exposure {exposure.facts.key!r} have held-out classes"
             )
-        known_rows = np.flatnonzero(is_known)
-        exposures.append(_select_rows_and_classes(exposure, known_rows, retained))
-        if exposure.facts.kind == "iid":
-            if is_known.all():
-                raise InputError(
-                    "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these "
-                    "classes"
-                )
-            new = _select_rows_and_classes(exposure, np.flatnonzero(~is_known), retained)
-            new = replace(new, facts=_HELD_OUT_FACTS)
-        else:
-            n_removed += int((~is_known).sum())
+        exposures.append(_select_images_and_classes(exposure, ~is_held_out, retained_codes))
+        if exposure.facts.kind != "iid":
+            n_removed += int(is_held_out.sum())
+            continue
+        if not is_held_out.any():
+            raise InputError(
+                "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these "
+                "classes"
+            )
+        held_out_images = _select_images_and_classes(exposure, is_held_out, retained_codes)
+        held_out_images = replace(held_out_images, facts=_HELD_OUT_FACTS)
     if any(exposure.facts.key == _HELD_OUT for exposure in exposures):
         raise InputError(
             f"`exposures` must not contain {_HELD_OUT!r}, which the i.i.d. images of these classes "
             "become"
         )
     note = (
-        f"of the classes {_join(held_out_codes)}, which were held out, {new.outputs.n:,} i.i.d. "
-        f"images are the exposure {_HELD_OUT!r}"
+        f"of the classes {_join(held_out_codes)}, which were held out, "
+        f"{held_out_images.outputs.n:,} i.i.d. images are the exposure {_HELD_OUT!r}"
     )
-    note += f"; {n_removed:,} images of {VALIDATION} or shifts are left out" if n_removed else ""
-    train, last_layer = results.train, results.last_layer
+    if n_removed:
+        note += f"; {n_removed:,} images of {VALIDATION} or shifts are left out"
+    train = results.train
     if train is not None:
-        train = _select_outputs(train, np.arange(train.n), retained)
+        train = _select_outputs(train, np.arange(train.n), retained_codes)
+    last_layer = results.last_layer
     if last_layer is not None:
         weight, bias = last_layer
-        last_layer = weight[retained], bias[retained]
+        last_layer = weight[retained_codes], bias[retained_codes]
     return replace(
         results,
-        exposures=(*exposures, new),
-        classes=tuple(results.classes[code] for code in retained),
+        exposures=(*exposures, held_out_images),
+        classes=tuple(results.classes[code] for code in retained_codes),
         train=train,
         last_layer=last_layer,
         notes=(*results.notes, note),
     )
+
+
+def _check_not_trained(train: Predictions | None, held_out_codes: Sequence[int]) -> None:
+    """Raise an error if a training image has a held-out class."""
+    if train is None:
+        return
+    trained = np.intersect1d(train.labels, held_out_codes).tolist()
+    if trained:
+        raise InputError(
+            f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
+            "training images in train_features.npz have"
+        )
 
 
 def held_out_flag(codes: Iterable[int]) -> str:
@@ -365,27 +380,24 @@ def held_out_flag(codes: Iterable[int]) -> str:
     return f"--held-out {' '.join(map(str, codes))}"
 
 
-def untrained_class_notes(results: ResultsFolder) -> Iterator[str]:
-    """Yield a note if i.i.d. test images have classes that no training image has.
-
-    Without outputs for training images, the function yields nothing.
-    """
+def untrained_class_notes(results: ResultsFolder) -> list[str]:
+    """Return a note if i.i.d. test images have classes that no training image has."""
     if results.train is None:
-        return
-    labels = next(e for e in results.exposures if e.facts.kind == "iid").outputs.labels
+        return []
+    iid = next(exposure for exposure in results.exposures if exposure.facts.kind == "iid")
+    labels = iid.outputs.labels
     untrained = np.setdiff1d(labels[labels >= 0], results.train.labels)
-    if untrained.size:
-        yield (
-            f"no training image has the classes {_join(untrained.tolist())}, but i.i.d. images do: "
-            f"if these classes were held out, set `held_out` ({held_out_flag(untrained)})"
-        )
+    if not untrained.size:
+        return []
+    note = (
+        f"no training image has the classes {_join(untrained.tolist())}, but i.i.d. images do: "
+        f"if these classes were held out, set `held_out` ({held_out_flag(untrained)})"
+    )
+    return [note]
 
 
 def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
-    """Return the sorted codes of the held-out classes.
-
-    Raises InputError if a code is invalid or repeated, or if fewer than two classes remain.
-    """
+    """Return the sorted codes of the held-out classes, of which at least two must remain."""
     invalid = [code for code in held_out if type(code) is not int or not 0 <= code < n_classes]
     if invalid or len(set(held_out)) != len(held_out):
         got = repr(invalid[0]) if invalid else f"{_join(held_out)}, one of them twice"
@@ -397,10 +409,11 @@ def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
     return sorted(held_out)
 
 
-def _select_rows_and_classes(
-    exposure: ExposureOutputs, rows: IntArray, classes: IntArray
+def _select_images_and_classes(
+    exposure: ExposureOutputs, is_selected: BoolArray, classes: IntArray
 ) -> ExposureOutputs:
-    external = {column: values[rows] for column, values in exposure.external.items()}
+    rows = np.flatnonzero(is_selected)
+    external = {column: array[rows] for column, array in exposure.external.items()}
     outputs = _select_outputs(exposure.outputs, rows, classes)
     return replace(exposure, outputs=outputs, external=external)
 
@@ -409,11 +422,13 @@ def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> 
     """Select rows and classes of the outputs, and renumber the classes from 0."""
     subset = outputs.subset(rows)
     samples = subset.logit_samples
+    if samples is not None:
+        samples = samples[:, :, classes]
     return replace(
         subset,
         logits=subset.logits[:, classes],
         labels=renumber_classes(subset.labels, outputs.n_classes, classes),
-        logit_samples=None if samples is None else samples[:, :, classes],
+        logit_samples=samples,
         classes=None,
     )
 
@@ -439,11 +454,7 @@ _EMPTY: Final = {"", "null"}
 
 
 def configured_held_out(folder: Path) -> tuple[int, ...]:
-    """Return the sorted codes of the classes that the configuration of a folder holds out.
-
-    The result is empty if the folder has no configuration or no configuration names held-out
-    classes.
-    """
+    """Return the sorted codes of the classes that the configuration of a folder holds out."""
     for text in _configurations(folder):
         match = _OUT_CLASSES.search(text)
         if match is not None:
@@ -455,8 +466,7 @@ def configured_held_out(folder: Path) -> tuple[int, ...]:
 def configured_model(folder: Path) -> str:
     """Return the name of the backbone in the configuration of a folder, or an empty string.
 
-    For most networks, FD-Shifts writes the backbone to `model.network.backbone`. For its plain
-    vision transformer, it writes the backbone to `model.network.name`.
+    The entry is `model.network.backbone`, or `model.network.name` for a plain vision transformer.
     """
     for text in _configurations(folder):
         network = _NETWORK.search(text)
@@ -483,10 +493,9 @@ _MODEL_FACTS: Final = ("model", "configured_model", "n_features")
 def check_same_model(store: Store, run: Run) -> list[str]:
     """Raise an error if the model of a run differs from the model of the runs in a folder.
 
-    Settings and seeds of a method are compared within one model only, as in table 1 of Jaeger et
-    al. (2023). Two runs are compared by the first of three facts that both runs have. These facts
-    are the name in `model`, the backbone in the configuration, and the number of features. The
-    function returns a note if a run of the folder has no fact in common with `run`.
+    Settings of a method are compared within one model only, as in table 1 of Jaeger et al. (2023).
+    The models are compared by their names, by the backbones in the configurations, or by the
+    numbers of features. The result is a note if a run of the folder cannot be compared.
     """
     unknown = []
     for stored in store.stored_runs:
@@ -518,6 +527,6 @@ def check_same_model(store: Store, run: Run) -> list[str]:
 
 
 def _model_fact(run: Run, name: str) -> str:
-    """Return a fact of a run as text. The text is empty if the run does not have the fact."""
+    """Return a fact of a run as text, or an empty text if the run does not have the fact."""
     value = run.model if name == "model" else run.facts.get(name)
     return str(value or "")

@@ -121,14 +121,13 @@ def import_fd_shifts(
         objective.
     held_out : sequence of int, optional
         Codes of the classes that an open-set network was not trained on (``out_classes`` of
-        FD-Shifts). The function removes the outputs for these classes. The i.i.d. images of these
-        classes become the exposure "held-out-classes" of the kind "new-class". All other images of
-        these classes are removed.
+        FD-Shifts). The outputs for these classes are removed. The i.i.d. images of these classes
+        become the exposure "held-out-classes" of the kind "new-class". All other images of these
+        classes are removed.
     stored_probabilities : bool, default=False
-        Whether raw_logits.npz contains probabilities. Versions of FD-Shifts before November 2023
-        stored probabilities for DeepGamblers. The logarithms of the probabilities then replace the
-        logits. The maximum logit and the energy cannot be computed from the logarithms. For passes
-        with dropout, all versions store logits.
+        Whether raw_logits.npz contains probabilities, as for DeepGamblers in versions of FD-Shifts
+        before November 2023. The logarithms of the probabilities then replace the logits, except
+        for passes with dropout. They do not determine the maximum logit and the energy.
     replaces : bool, default=False
         Whether to replace an imported run with the same name.
 
@@ -151,15 +150,12 @@ def import_fd_shifts(
 
     Notes
     -----
-    A ConfidNet folder contains the outputs of the classifier, which was trained with cross-entropy.
-    Therefore the methods of cross-entropy networks also score this folder. The function removes the
-    row for abstention from the last layer of DeepGamblers, because FD-Shifts stores no logits for
-    abstention.
+    A ConfidNet folder contains the outputs of a classifier that was trained with cross-entropy, so
+    the methods of cross-entropy networks also score this folder. The last layer of DeepGamblers
+    loses the row for abstention, because FD-Shifts stores no logits for abstention.
 
-    Each run has the scores that FD-Shifts computes for the network, and the other methods of the
-    objective. The scores are computed from the logits and features. The external confidences are
-    imported without a computation. They are probabilities, which rank the images as their log-odds
-    do. The methods of external confidences are:
+    The scores are computed from the logits and features, except for external confidences, which are
+    imported unchanged. The methods of external confidences are:
 
     - "confidnet", "dg_res" and "devries" for ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries &
       Taylor ("devries"),
@@ -228,7 +224,7 @@ def import_fd_shifts(
 
 
 def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
-    """Return a run with checked arm, setting and seed, and the name that these define."""
+    """Return a run with a checked arm, setting and seed, whose name combines these values."""
     for name, text in {"arm": arm, "setting": setting}.items():
         is_optional = name == "setting" and text == ""
         if not is_optional and not ARM_NAME.fullmatch(text):
@@ -243,7 +239,7 @@ def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
 
 
 def _resolve_objective(name: str) -> str:
-    """Return the objective of the benchmark for a name of the benchmark or of FD-Shifts."""
+    """Return the training objective for a name of this benchmark or of FD-Shifts."""
     available = tuple(dict.fromkeys(method.objective for method in METHODS.values()))
     objective = _OBJECTIVE_BY_FD_SHIFTS_NAME.get(name, name)
     if objective not in available:
@@ -256,10 +252,7 @@ def _resolve_objective(name: str) -> str:
 
 
 def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int]) -> ResultsFolder:
-    """Remove the held-out classes from the results.
-
-    Raises InputError if the configuration of the folder names other classes.
-    """
+    """Remove the held-out classes, which must match the configuration of the folder."""
     configured = configured_held_out(path)
     if configured and set(configured) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
@@ -303,10 +296,7 @@ def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
 def _write_run(
     folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None
 ) -> StoredRun:
-    """Write the score files of a run.
-
-    The files become valid when the manifest contains their names.
-    """
+    """Write the score files of a run, which are used once the manifest lists them."""
     validation = [part for part in scores if part.exposure == VALIDATION]
     tested = [part for part in scores if part.exposure != VALIDATION]
     validation_file = ""
@@ -326,17 +316,19 @@ def _update_manifest(
 ) -> None:
     """Add a run to the manifest, and delete files that the manifest no longer names."""
     if store is not None:
-        others = [other for other in store.stored_runs if other.run.name != stored.run.name]
+        other_runs = [other for other in store.stored_runs if other.run.name != stored.run.name]
+        stored_runs = [*other_runs, stored]
         write_manifest(
             folder,
             config=store.config,
             facts=store.facts,
             classes=store.classes,
             exposures=store.exposures,
-            stored_runs=[*others, stored],
+            stored_runs=stored_runs,
         )
-        listed = {file for s in (*others, stored) for file in (s.validation_file, s.test_file)}
-        delete_unlisted_files(folder, IMPORTED, listed)
+        validation_files = {run.validation_file for run in stored_runs}
+        test_files = {run.test_file for run in stored_runs}
+        delete_unlisted_files(folder, IMPORTED, validation_files | test_files)
         return
     write_manifest(
         folder,
@@ -346,7 +338,9 @@ def _update_manifest(
             "model": stored.run.model or stored.run.facts["configured_model"],
         },
         classes=results.classes,
-        exposures=[e.facts for e in results.exposures if e.facts.key != VALIDATION],
+        exposures=[
+            exposure.facts for exposure in results.exposures if exposure.facts.key != VALIDATION
+        ],
         stored_runs=[stored],
     )
 
@@ -360,26 +354,21 @@ def score_network(
 ) -> tuple[list[RunScores], dict[str, str], list[str]]:
     """Score every exposure with the methods that can be computed for all exposures.
 
-    Returns the scores of each exposure, the reason for each method without scores, and notes on the
-    external confidences.
+    Returns the scores of each exposure, the reason for each method without scores, and notes.
     """
-    external_columns, notes = _match_external_confidences(results, objective)
-    is_in_unit_interval = all(
-        exposure.outputs.logits.min() >= 0 and exposure.outputs.logits.max() <= 1
-        for exposure in results.exposures
-    )
-    if objective == _ABSTAINING_OBJECTIVE and is_in_unit_interval:
+    column_by_method, notes = _match_external_confidences(results, objective)
+    if objective == _ABSTAINING_OBJECTIVE and _may_be_probabilities(results):
         notes.append(
             "all logits lie in [0, 1]: versions of FD-Shifts before November 2023 stored "
             "probabilities of DeepGamblers networks in raw_logits.npz. If these are, import the "
             "folder with `stored_probabilities` (--stored-probabilities)"
         )
-    by_key = {exposure.facts.key: exposure for exposure in results.exposures}
-    validation = by_key[VALIDATION].outputs if VALIDATION in by_key else None
+    outputs_by_key = {exposure.facts.key: exposure.outputs for exposure in results.exposures}
+    validation = outputs_by_key.get(VALIDATION)
     methods, reasons = _applicable_methods(results, objective, validation)
     weight, bias = results.last_layer or (None, None)
     data = FitData(results.train, validation, weight, bias)
-    fitted = fit_all([m for m in methods if m.name not in external_columns], data)
+    fitted = fit_all([method for method in methods if method.name not in column_by_method], data)
     fitted_scores = [fitted.score(exposure.outputs) for exposure in results.exposures]
     for scores in fitted_scores:
         reasons |= scores.reasons
@@ -387,14 +376,24 @@ def score_network(
     names = [method.name for method in methods if method.name not in reasons]
     scores_by_exposure = []
     for exposure, scores in zip(results.exposures, fitted_scores, strict=True):
-        external = {name: exposure.external[c] for name, c in external_columns.items()}
-        available = {**scores, **external}
-        confidence = {name: available[name] for name in names}
+        confidence = {}
+        for name in names:
+            column = column_by_method.get(name)
+            confidence[name] = scores[name] if column is None else exposure.external[column]
         key = exposure.facts.key
         scores_by_exposure.append(
             RunScores.from_outputs(key, exposure.outputs, confidence, reasons)
         )
     return scores_by_exposure, reasons, notes
+
+
+def _may_be_probabilities(results: ResultsFolder) -> bool:
+    """Return whether all logits of a folder lie in [0, 1]."""
+    for exposure in results.exposures:
+        logits = exposure.outputs.logits
+        if logits.min() < 0 or logits.max() > 1:
+            return False
+    return True
 
 
 def _applicable_methods(
@@ -424,12 +423,10 @@ def _match_external_confidences(
     results: ResultsFolder, objective: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return the column of external confidences of each method, and a note on each column."""
-    method_by_column = {
-        column: method.name
-        for score, column in EXTERNAL_COLUMNS.items()
-        for method in METHODS.values()
-        if method.objective == objective and method.score == score
-    }
+    method_by_column = {}
+    for method in METHODS.values():
+        if method.objective == objective and method.score in EXTERNAL_COLUMNS:
+            method_by_column[EXTERNAL_COLUMNS[method.score]] = method.name
     column_by_method: dict[str, str] = {}
     notes = []
     for column in EXTERNAL_COLUMNS.values():
@@ -441,9 +438,9 @@ def _match_external_confidences(
         elif column not in method_by_column:
             notes.append(f"{prefix} not used: no method of such networks")
         else:
-            method = method_by_column[column]
-            column_by_method[method] = column
-            notes.append(f"{prefix} the method {method!r}")
+            name = method_by_column[column]
+            column_by_method[name] = column
+            notes.append(f"{prefix} the method {name!r}")
     return column_by_method, notes
 
 
@@ -452,7 +449,7 @@ def _align_with_store(
 ) -> tuple[ExposureOutputs, ...]:
     """Return the exposures in the order of a store, with the source indices of the store.
 
-    Raises InputError if the exposures or their images differ from those of the store.
+    InputError is raised if the exposures or their images differ from those of the store.
     """
     by_key = {exposure.facts.key: exposure for exposure in exposures}
     required = [exposure.key for exposure in store.exposures]
@@ -465,7 +462,8 @@ def _align_with_store(
             f"these are missing: {missing or 'none'}; these are not in it: {surplus or 'none'}"
         )
     aligned = []
-    for key in ([VALIDATION] if VALIDATION in by_key else []) + required:
+    keys = [VALIDATION, *required] if VALIDATION in by_key else required
+    for key in keys:
         stored = store.first_scores(key, logits=True)
         exposure = by_key[key]
         if stored is None:

@@ -34,10 +34,7 @@ RunAndExposure = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Row numbers of a table by run and exposure.
-
-    The row numbers of a run and an exposure are in the order of the images.
-    """
+    """Row numbers of a table by run and exposure, in the order of the images."""
 
     table: DataTable
     rows_by_exposure: Mapping[RunAndExposure, IntArray]
@@ -97,8 +94,7 @@ class RowIndex:
 def match_rows(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the images of a store.
 
-    If the table contains a run and an exposure, it must contain each of their images in exactly one
-    row.
+    For each run and exposure of the table, each image must occur in exactly one row.
     """
     for name in INDEX_COLUMNS:
         if name not in table.kind_by_column:
@@ -143,7 +139,7 @@ def _check_each_image_once(
 ) -> None:
     """Raise an error if the rows of a run and an exposure repeat an image or lack one.
 
-    `images` contains the image numbers of `rows` in ascending order.
+    `images` contains the image number of each row, in ascending order.
     """
     run, exposure = pair
     is_repeated = images[1:] == images[:-1]
@@ -165,10 +161,7 @@ def _check_each_image_once(
 def _encode_names(
     column: DataColumn, names: Sequence[str], kind: str, table: DataTable
 ) -> IntArray:
-    """Return the index in `names` of each name in a column.
-
-    Raises UnknownNameError if the column contains a name that is not in `names`.
-    """
+    """Return the index in `names` of each name in a column, and reject unknown names."""
     code_by_name = {name: code for code, name in enumerate(names)}
     distinct_codes, distinct_names = column.distinct()
     known_codes = [code_by_name.get(str(name), -1) for name in distinct_names]
@@ -218,9 +211,9 @@ _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
 def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
-    """Return a mapping from each column of confidences to the name of its method.
+    """Return the name of the method for each column of confidences.
 
-    Without `columns`, all columns of numbers except the columns of `export` are confidences.
+    Without `columns`, these are all columns of numbers that `export` does not write.
     """
     requested = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in requested:
@@ -268,10 +261,7 @@ def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], rep
 
 
 def method_title(title: str, column: str, name: str, n_columns: int) -> str:
-    """Return the title of a method, which includes its column if there are several columns.
-
-    If `title` is empty, the title is the name of the method.
-    """
+    """Return the title of a method, which includes its column if there are several columns."""
     if not title:
         return name
     return title if n_columns == 1 else f"{title}, {column}"
@@ -279,8 +269,12 @@ def method_title(title: str, column: str, name: str, n_columns: int) -> str:
 
 def unused_column_notes(table: DataTable, method_by_column: dict[str, str]) -> list[str]:
     """Return one note with the unused columns of numbers, or no note if all are used."""
-    unused = [c for c in table.names if c not in method_by_column and _may_be_score(c)]
-    return [f"not used: {', '.join(map(repr, unused))}"] if unused else []
+    unused = [
+        column for column in table.names if column not in method_by_column and _may_be_score(column)
+    ]
+    if not unused:
+        return []
+    return [f"not used: {', '.join(map(repr, unused))}"]
 
 
 # ------------------------------------------------------------------------------------ export
@@ -323,9 +317,9 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     Returns
     -------
     Exported
-        Description of the file. Its columns are run, exposure, row, label, prediction, and the
-        logits logit_0, logit_1, ... The first exposure is "validation". The label of an image of an
-        unknown class is -1.
+        Description of the file. The columns of the file are run, exposure, row, label, prediction,
+        and the logits logit_0, logit_1, ... The first exposure is "validation". The label of an
+        image of an unknown class is -1.
 
     Raises
     ------
@@ -372,8 +366,11 @@ def _export_run(store: Store, run: Run) -> "pl.DataFrame":
     import polars as pl
 
     stored = next(stored for stored in store.stored_runs if stored.run.name == run.name)
-    keys = [VALIDATION] if stored.validation_file else []
-    keys += [exposure.key for exposure in store.exposures] if stored.test_file else []
+    keys = []
+    if stored.validation_file:
+        keys.append(VALIDATION)
+    if stored.test_file:
+        keys += [exposure.key for exposure in store.exposures]
     frames = []
     for key in keys:
         scores = store.scores(run, key, logits=True)
@@ -385,7 +382,8 @@ def _export_run(store: Store, run: Run) -> "pl.DataFrame":
             "prediction": scores.prediction,
         }
         if scores.logits is not None:
-            columns |= {f"logit_{k}": x for k, x in enumerate(np.asarray(scores.logits).T)}
+            for k, logit in enumerate(np.asarray(scores.logits).T):
+                columns[f"logit_{k}"] = logit
         frames.append(pl.DataFrame(columns))
     return pl.concat(frames, rechunk=False)
 

@@ -1,6 +1,6 @@
 """Execution of jobs in processes or on a dask cluster, and assignment of devices.
 
-If one of several processes dies, the jobs of the other processes continue or are repeated.
+If a process dies, the jobs that were running start once more.
 """
 
 import multiprocessing
@@ -87,9 +87,8 @@ def check_devices_available(devices: Iterable[str]) -> None:
 def device_of_this_process(devices: Sequence[str]) -> str:
     """Return the device of the current process.
 
-    The processes are assigned to the devices in turn. A process that replaces a dead worker of a
-    dask cluster uses the device of this worker. Outside of `run_jobs`, the function returns the
-    first device.
+    The processes are assigned to the devices in turn. If a worker of a dask cluster dies, its
+    replacement uses the same device. Outside of `run_jobs`, the result is the first device.
 
     Examples
     --------
@@ -194,10 +193,7 @@ class WorkerPool:
         self._shut_down()
 
     def run(self, table: JobTable, run: JobRunner) -> None:
-        """Run jobs until no job can start.
-
-        If a process dies, the function ends all processes and returns.
-        """
+        """Run jobs until no job can start, or until a process dies."""
         running: dict[Future[Outcome], Job] = {}
         if self.pool is None:
             # A forked process would inherit the state of the threads of torch, which is undefined.
@@ -232,8 +228,8 @@ class WorkerPool:
     ) -> bool:
         """Submit jobs until all processes are busy, and return whether any job is running.
 
-        The function submits at most one job per process. If a process dies, the interrupted jobs
-        are therefore the jobs in `running`.
+        At most one job is submitted per process. The jobs in `running` are therefore the jobs that
+        are interrupted if a process dies.
         """
         while len(running) < self.processes and (job := table.next_job()) is not None:
             if table.must_run_alone(job, running.values()):
@@ -265,10 +261,7 @@ def _delay_ctrl_c() -> Iterator[None]:
 
 
 def _initialize_process(n_started: Any) -> None:
-    """Prepare a process of the pool.
-
-    The process ignores Ctrl-C, gets an index, and ends when its parent process ends.
-    """
+    """Make a process ignore Ctrl-C, set its index, and end it when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with n_started.get_lock():
         set_process_index(n_started.value)
@@ -298,9 +291,10 @@ _PROCESS_LOCK = Lock()
 def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, address: str) -> None:
     """Run jobs on a dask cluster until no job can start.
 
-    Without an address, the function starts a local cluster.
+    Without an address, a local cluster is started.
     """
-    with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
+    cluster = connect_to_scheduler(address) if address else start_local_cluster(processes)
+    with cluster as client:
         if address:
             _check_shared_folder(client, folder)
         # A local cluster does not restart a job whose worker died, so the table restarts it.
@@ -319,9 +313,9 @@ def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, ad
 class _JobDispatcher:
     """Submits jobs to a cluster, at most one per worker."""
 
-    def __init__(self, table: JobTable, do: JobRunner, client: Any, *, may_restart: bool) -> None:
+    def __init__(self, table: JobTable, run: JobRunner, client: Any, *, may_restart: bool) -> None:
         self.table = table
-        self.do = do
+        self.run = run
         self.client = client
         self.may_restart = may_restart
         self.running: dict[Any, Job] = {}
@@ -330,12 +324,13 @@ class _JobDispatcher:
 
     def submit_jobs(self) -> bool:
         """Submit jobs until all workers are busy, and return whether any job is running."""
-        workers = self._workers()
-        while len(self.running) < len(workers) and (job := self.table.next_job()) is not None:
+        worker_addresses = self._worker_addresses()
+        n_workers = len(worker_addresses)
+        while len(self.running) < n_workers and (job := self.table.next_job()) is not None:
             # The key is unique, because dask returns the earlier result for a repeated key.
-            name = f"{job.stem}-{secrets.token_hex(4)}"
+            key = f"{job.stem}-{secrets.token_hex(4)}"
             future = self.client.submit(
-                _run_on_worker, self.do, job, self.worker_indices, key=name, pure=False, retries=0
+                _run_on_worker, self.run, job, self.worker_indices, key=key, pure=False, retries=0
             )
             self.table.start(job)
             self.running[future] = job
@@ -346,21 +341,23 @@ class _JobDispatcher:
         """Wait a limited time until a job ends, and record its outcome."""
         with suppress(Empty):
             future = self.finished.get(timeout=_POLL_INTERVAL)
-            self._end(future, self.running.pop(future))
+            job = self.running.pop(future)
+            self._record_outcome(future, job)
 
-    def _end(self, future: Any, job: Job) -> None:
+    def _record_outcome(self, future: Any, job: Job) -> None:
         """Record the outcome of a job whose future has ended."""
         if future.status == "finished":
             self.table.finish(future.result())
-        elif future.status != "error":
+            return
+        if future.status != "error":
             raise InputError("the dask scheduler is gone; run this again: finished jobs are kept")
-        elif isinstance(error := future.exception(), import_distributed().KilledWorker):
-            self.table.handle_process_death(job, may_restart=self.may_restart)
-        else:
+        error = future.exception()
+        if not isinstance(error, import_distributed().KilledWorker):
             # `run_job` catches the errors of a job, so the worker could not load the job.
             raise error
+        self.table.handle_process_death(job, may_restart=self.may_restart)
 
-    def _workers(self) -> list[str]:
+    def _worker_addresses(self) -> list[str]:
         """Return the addresses of the workers, after waiting for the first worker."""
         try:
             addresses = list(self.client.nthreads())
@@ -394,14 +391,12 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def _run_on_worker(do: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
-    """Run a job on a worker.
-
-    The lock prevents a worker with several threads from running several jobs at the same time.
-    """
+def _run_on_worker(run: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
+    """Run a job on a worker, which runs one job at a time even if it has several threads."""
     with _PROCESS_LOCK:
-        set_process_index(worker_indices.get(import_distributed().get_worker().address, 0))
-        return do(job)
+        worker_address = import_distributed().get_worker().address
+        set_process_index(worker_indices.get(worker_address, 0))
+        return run(job)
 
 
 def _check_shared_folder(client: Any, folder: Path) -> None:
@@ -422,8 +417,5 @@ def _check_shared_folder(client: Any, folder: Path) -> None:
 
 
 def _file_exists(path: str) -> bool:
-    """Return whether a file exists.
-
-    A worker on which abstain is not installed cannot load this function and returns an error.
-    """
+    """Return whether a file exists, as seen by the worker that runs this function."""
     return Path(path).is_file()

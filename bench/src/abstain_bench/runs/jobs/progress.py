@@ -34,7 +34,7 @@ class JobProgress:
     total : int
         Number of steps.
     seconds_left : float
-        Estimated number of seconds until the job ends, at the mean speed so far. It is NaN if the
+        Estimated number of seconds until the job ends, at the mean speed so far, or NaN if the
         speed is unknown.
 
     Examples
@@ -98,7 +98,7 @@ class ProgressWriter:
         self._next_time = 0.0
 
     def __call__(self, done: float) -> None:
-        """Update the number of finished steps, which includes the share of the current step."""
+        """Set the number of finished steps, including the finished share of the current step."""
         now = time.monotonic()
         if self._first_update is None:
             # A resumed training starts with finished steps, which are excluded from the speed.
@@ -120,10 +120,7 @@ class ProgressWriter:
             self.path.write_text(json.dumps(content), encoding="utf-8")
 
     def add_share(self, share: float) -> None:
-        """Update the finished share of the current step.
-
-        A share of 1.0 finishes the current step.
-        """
+        """Set the finished share of the current step, which ends at a share of 1."""
         self(self._n_finished_steps + share)
         if share >= 1:
             self._n_finished_steps += 1

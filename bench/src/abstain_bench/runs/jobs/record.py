@@ -46,8 +46,8 @@ class Job:
     needs : tuple of Job
         Jobs whose files this job reads. The keys of these jobs are part of the key of this job.
     warm_up_file : str
-        Name of a file with a warm-up that several jobs share, or empty. The first of these jobs
-        writes the file, and it is deleted after the last of them. The file saves time and does not
+        Name of a file with the state after a warm-up that several jobs share, or empty. The first
+        of these jobs writes the file, and it is deleted after the last job. The file does not
         change the results, so it is not part of the key.
 
     Examples
@@ -214,18 +214,19 @@ def stored_outcome(job: Job, folder: Path) -> Outcome | None:
 def read_receipts(folder: Path) -> dict[str, Receipt]:
     """Return the receipts of all finished jobs by the stem of their files, newest first.
 
-    A job is finished if all files in its receipt exist and are not empty. The function does not
-    check the contents of the files.
+    A job is finished if all files in its receipt exist and are not empty.
     """
-    dated_receipts = []
+    receipts: dict[str, Receipt] = {}
+    modification_times: dict[str, float] = {}
     for path in folder.glob("*.json"):
         with suppress(InputError, OSError):
             receipt = Receipt.read(path)
-            files = [path.with_suffix(suffix) for suffix in receipt.files]
-            if all(file.is_file() and file.stat().st_size for file in files):
-                dated_receipts.append((path.stat().st_mtime, path.stem, receipt))
-    dated_receipts.sort(key=lambda dated: -dated[0])
-    return {stem: receipt for _, stem, receipt in dated_receipts}
+            output_files = [path.with_suffix(suffix) for suffix in receipt.files]
+            if all(file.is_file() and file.stat().st_size for file in output_files):
+                modification_times[path.stem] = path.stat().st_mtime
+                receipts[path.stem] = receipt
+    newest_first = sorted(receipts, key=lambda stem: modification_times[stem], reverse=True)
+    return {stem: receipts[stem] for stem in newest_first}
 
 
 def _hash_facts(facts: Mapping[str, Any]) -> str:
@@ -260,8 +261,8 @@ class JobTable:
     earlier : sequence of Outcome
         Outcomes of the jobs in earlier calls of `run_jobs`.
     total : int
-        Number of all jobs for the callback. If it is 0, the number of jobs in this call and in
-        earlier calls is used.
+        Number of all jobs for the callback. The value 0 means the jobs of this call and of earlier
+        calls.
     """
 
     def __init__(
@@ -282,28 +283,34 @@ class JobTable:
         self.n_starts: dict[str, int] = {}
         self.interrupted: set[str] = set()
         self.total = total or len(self.earlier) + len(self.jobs)
-        # Jobs that are needed but are not in the table must have been done before.
-        needs = {needed.stem: needed for job in self.jobs.values() for needed in job.needs}
-        stored_needs = {
-            stem: stored_outcome(needs[stem], folder)
-            for stem in needs.keys() - self.jobs.keys() - self.earlier.keys()
-        }
-        stored = {stem: outcome for stem, outcome in stored_needs.items() if outcome is not None}
-        self.earlier_outcomes = {**stored, **self.earlier}
+        self.earlier_outcomes = {**self._read_outside_needs(), **self.earlier}
         available = set(self.earlier_outcomes)
         for job in self.jobs.values():
             if any(needed.stem not in available for needed in job.needs):
                 raise InputError(f"the job {job.name!r} comes before one that it needs")
             available.add(job.stem)
-            if (outcome := stored_outcome(job, folder)) is not None:
-                self.finish(outcome)
+            stored = stored_outcome(job, folder)
+            if stored is not None:
+                self.finish(stored)
         self.waiting = [job for job in self.jobs.values() if job.stem not in self.outcome_by_stem]
+
+    def _read_outside_needs(self) -> dict[str, Outcome]:
+        """Return the stored outcomes of jobs that are needed but are not in the table."""
+        outcomes = {}
+        for job in self.jobs.values():
+            for needed in job.needs:
+                if needed.stem in self.jobs or needed.stem in self.earlier:
+                    continue
+                stored = stored_outcome(needed, self.folder)
+                if stored is not None:
+                    outcomes[needed.stem] = stored
+        return outcomes
 
     def next_job(self) -> Job | None:
         """Return a job that can start, or None if no job can start.
 
-        Jobs whose needed jobs failed get the status "left out". If a running job will write the
-        warm-up of a job, this job is returned only if no other job can start.
+        Jobs whose needed jobs failed get the status "left out". A job whose warm-up a running job
+        will write is returned only if no other job can start.
         """
         last_resort = None
         for job in list(self.waiting):
@@ -316,10 +323,13 @@ class JobTable:
                 self.waiting.remove(job)
                 error = f"it needs {failed.job.name}, which failed"
                 self.finish(Outcome(job, "left out", error=error))
-            elif None not in outcomes:
-                if not self._is_warm_up_being_computed(job):
-                    return job
-                last_resort = last_resort or job
+                continue
+            if None in outcomes:
+                continue
+            if not self._is_warm_up_being_computed(job):
+                return job
+            if last_resort is None:
+                last_resort = job
         return last_resort
 
     def _is_warm_up_being_computed(self, job: Job) -> bool:
@@ -340,10 +350,7 @@ class JobTable:
         self._report(Outcome(job, "begun"))
 
     def finish(self, outcome: Outcome) -> None:
-        """Record the outcome of a job.
-
-        After the last job that uses a warm-up, the function deletes the file of the warm-up.
-        """
+        """Record the outcome of a job, and delete the warm-up after the last job that uses it."""
         job = outcome.job
         self.outcome_by_stem[job.stem] = outcome
         if job.warm_up_file:
@@ -358,9 +365,9 @@ class JobTable:
             self.on_outcome(outcome, n_finished, self.total)
 
     def handle_process_death(self, job: Job, *, may_restart: bool = True) -> None:
-        """Return a job whose process died to the waiting jobs.
+        """Let a job whose process died wait again.
 
-        If the job was started too often or `may_restart` is False, the job fails.
+        The job fails if it was started too often, or if `may_restart` is False.
         """
         # The death of any process interrupts all jobs, and a job may have finished just before.
         if (stored := stored_outcome(job, self.folder)) is not None:
@@ -374,8 +381,8 @@ class JobTable:
     def must_run_alone(self, job: Job, running: Iterable[Job]) -> bool:
         """Return whether a job must wait until all running jobs have ended.
 
-        This is the case if the job or a running job was interrupted by the death of a process. The
-        interrupted job may have caused the death, and could interrupt other jobs again.
+        A job that was interrupted by the death of a process runs alone, because it may have caused
+        the death.
         """
         running_stems = [other.stem for other in running]
         return bool(running_stems) and not self.interrupted.isdisjoint([job.stem, *running_stems])

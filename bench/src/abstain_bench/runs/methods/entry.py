@@ -89,19 +89,17 @@ class Method:
     objective : str
         Training objective of the networks, as a name in `abstain.training.OBJECTIVES`.
     needs : frozenset of str
-        Required inputs, as names in `NEEDS`. Class logits are always available.
     score : str or callable
-        Name of a score for `abstain.confidence.score`, or a function that fits a score. The name is
-        in `SCORES` or is a column of learned confidences. The function takes `FitData` and returns
-        a `ScoreState`.
+        Name of a score for `abstain.confidence.score`, which is in `SCORES` or is a column of
+        learned confidences. Or a function that takes `FitData` and returns a fitted `ScoreState`.
     fitted_on : str
         Splits on which `score` is fitted, which are "train", "validation" or "train and
         validation". It is empty if nothing is fitted.
     meaning : str
         Short description of the confidence.
     same_as : str
-        Name of another method with the same scores, if papers use two names, or empty. A method
-        with this attribute is computed only if it is requested.
+        Name of another method with the same scores, or empty. A method with this attribute is
+        computed only if it is requested.
     is_default : bool
         Whether trained networks are scored with the method by default. Imported networks are scored
         with every method of their objective.
@@ -149,10 +147,7 @@ class Method:
         return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
 
     def missing_to_fit(self, data: FitData) -> str:
-        """Return a message on the inputs that are missing to fit the method.
-
-        The message is empty if no input is missing.
-        """
+        """Describe the inputs that are missing to fit the method, or return an empty string."""
         missing = []
         if "last_layer" in self.needs and (data.weight is None or data.bias is None):
             missing.append(NEEDS["last_layer"])
@@ -162,13 +157,12 @@ class Method:
                 missing.append(f"outputs for the {name} images")
             elif "features" in self.needs and outputs.features is None:
                 missing.append(f"{NEEDS['features']} of the {name} images")
-        return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
+        if not missing:
+            return ""
+        return f"the method {self.name!r} needs {'; '.join(missing)}"
 
     def missing_to_score(self, outputs: Predictions) -> str:
-        """Return a message on the inputs that are missing to score outputs.
-
-        The message is empty if no input is missing.
-        """
+        """Describe the inputs that are missing to score outputs, or return an empty string."""
         is_available = {
             "features": outputs.features is not None,
             "samples": outputs.has_samples,
@@ -182,7 +176,9 @@ class Method:
             for need, description in NEEDS.items()
             if need in self.needs and not is_available[need]
         ]
-        return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
+        if not missing:
+            return ""
+        return f"the method {self.name!r} needs {'; '.join(missing)}"
 
 
 #: All methods in the order of tables.
@@ -199,8 +195,8 @@ def methods_of(
 ) -> tuple[Method, ...]:
     """Return the methods for networks with the given training objectives, except aliases.
 
-    Methods that need an input in `missing` are left out. With `all_scores`, the result also
-    contains the methods that are not computed by default.
+    Methods that need an input in `missing` are left out, and methods that are not default methods
+    unless `all_scores` is True.
 
     Examples
     --------
@@ -275,7 +271,9 @@ class FittedMethods:
         return result
 
     def _confidence(self, method: Method, outputs: Predictions) -> FloatArray:
-        if missing := method.missing_to_score(outputs):
+        """Compute the confidences of the images with a method that could be fitted."""
+        missing = method.missing_to_score(outputs)
+        if missing:
             raise MissingInputError(missing)
         values = score(self.scores[method.name], outputs).values
         label = f"confidence of {method.name}"
@@ -293,19 +291,21 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
     >>> fit_all(["knn"], FitData(train=outputs, validation=outputs)).reasons["knn"]
     "the method 'knn' needs the inputs of the last layer (`features`) of the train images"
     """
-    selected = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
+    selected = tuple(METHODS[method] if isinstance(method, str) else method for method in methods)
     scores: dict[str, str | ScoreState] = {}
     reasons: dict[str, str] = {}
     seconds: dict[str, float] = {}
     for method in selected:
         start = perf_counter()
-        if missing := method.missing_to_fit(data):
+        missing = method.missing_to_fit(data)
+        if missing:
             reasons[method.name] = missing
             continue
         try:
-            scores[method.name] = (
-                method.score if isinstance(method.score, str) else method.score(data)
-            )
+            if isinstance(method.score, str):
+                scores[method.name] = method.score
+            else:
+                scores[method.name] = method.score(data)
         except Exception as error:  # noqa: BLE001  the other methods are fitted
             reasons[method.name] = _failure_reason(error)
         seconds[method.name] = perf_counter() - start
@@ -355,7 +355,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
 
 
 def _failure_reason(error: Exception) -> str:
-    """Return the first line of the message, after the type of errors of other packages."""
+    """Return the first line of an error message, preceded by the type for foreign errors."""
     lines = str(error).splitlines()
     if isinstance(error, AbstainError) and lines:
         return lines[0]
@@ -384,11 +384,14 @@ def fitted_on_train(
     """
 
     def fit(data: FitData) -> ScoreState:
+        """Fit the score on the training outputs of a network."""
         train = data.split("train")
         if n_first is not None:
             train = train.subset(np.arange(min(n_first, train.n)))
-        layer: dict[str, Any] = {"last_layer": (data.weight, data.bias)} if last_layer else {}
-        return fit_score(kind, train, **options, **layer)
+        fit_options = dict(options)
+        if last_layer:
+            fit_options["last_layer"] = (data.weight, data.bias)
+        return fit_score(kind, train, **fit_options)
 
     return fit
 
@@ -408,13 +411,10 @@ class LastLayerScore:
 
 
 def fitted_react_with_temperature(percentile: float) -> FitFunction:
-    """Return a function that fits ReAct with a temperature.
-
-    The function fits ReAct on training images. It then fits the temperature of the resulting logits
-    on validation images.
-    """
+    """Return a function that fits ReAct on training and a temperature on validation images."""
 
     def fit(data: FitData) -> ScoreState:
+        """Fit ReAct, the temperature of its logits, and then ReAct with this temperature."""
         train = data.split("train")
         validation = data.split("validation")
         options: dict[str, Any] = {

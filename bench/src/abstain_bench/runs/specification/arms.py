@@ -88,7 +88,7 @@ def format_value(value: Any) -> str:
 
 
 def grid_combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return all combinations of the values of a grid. The last name varies fastest."""
+    """Return all combinations of the values in a grid. The last name varies fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -111,9 +111,8 @@ class Arm:
     option_grid : mapping from str to tuple
         Values to try for each option of the objective.
     stage_lengths : mapping from str to int
-        Length of each later phase of the objective, in addition to the length of the recipe. The
-        unit is steps if the recipe defines steps, and epochs otherwise. The mapping is empty if the
-        objective divides the length of the recipe among its phases.
+        Length of each later phase of the objective, in the unit of the recipe, which is steps or
+        epochs. The mapping is empty if the phases share the length of the recipe.
     recipe_grid : mapping from str to tuple
         Values to try for each field of the recipe.
 
@@ -147,6 +146,12 @@ class Arm:
                 )
         for name, values in self.recipe_grid.items():
             check_distinct(values, f"{path}.try.recipe.{name}", allow_empty=False)
+        self._check_n_settings()
+        self._check_rewards()
+        self._check_settings()
+
+    def _check_n_settings(self) -> None:
+        """Raise an error if there are too many settings, before they are created."""
         grid = [*self.option_grid.values(), *self.recipe_grid.values()]
         n_settings = math.prod([len(self.dropout), *map(len, grid)])
         if n_settings > _MAX_SETTINGS:
@@ -154,7 +159,9 @@ class Arm:
                 f"the arm {self.name!r} must have at most {_MAX_SETTINGS} settings; "
                 f"got {n_settings:,}"
             )
-        self._check_rewards()
+
+    def _check_settings(self) -> None:
+        """Raise an error if two settings have the same label, or if a recipe is invalid."""
         labels = [setting.label for setting in self.settings]
         if len(set(labels)) < len(labels):
             duplicate = next(label for label in labels if labels.count(label) > 1)
@@ -164,19 +171,15 @@ class Arm:
             )
         if self.recipe_grid:
             for setting in self.settings:
-                # `recipe_of` raises an error if a field is unknown or a value is invalid.
                 self.recipe_of(setting)
 
     @property
     def rewards(self) -> tuple[Any, ...]:
-        """Rewards for abstaining in all settings.
-
-        The tuple is empty if the objective has no reward.
-        """
+        """Rewards for abstaining in all settings, or an empty tuple if there is no reward."""
         if self.objective != _DEEP_GAMBLERS:
             return ()
-        default = (self.options.get(_REWARD_OPTION, _DEFAULT_REWARD),)
-        return tuple(self.option_grid.get(_REWARD_OPTION, default))
+        fixed_reward = self.options.get(_REWARD_OPTION, _DEFAULT_REWARD)
+        return tuple(self.option_grid.get(_REWARD_OPTION, (fixed_reward,)))
 
     def _check_rewards(self) -> None:
         """Raise an error if a reward is not a number above 1, before any job is planned."""
@@ -203,10 +206,7 @@ class Arm:
             raise InputError(f"{path}: {error}") from None
 
     def classifier_length(self, setting: Setting) -> int:
-        """Return the length of the first phase, which trains a classifier with another objective.
-
-        The objective of the arm must have later phases.
-        """
+        """Return the length of the first phase, which trains a classifier for the later phases."""
         length = self.recipe_of(setting).length
         if self.stage_lengths:
             # The length of the recipe does not include the later phases.
@@ -217,17 +217,19 @@ class Arm:
         first_share = 1.0
         for share in nonzero_shares:
             first_share -= share
-        return min(max(round(first_share * length), 1), length - len(nonzero_shares))
+        # Each phase has at least one epoch or step.
+        longest = length - len(nonzero_shares)
+        return min(max(round(first_share * length), 1), longest)
 
     def warm_up_setting(self, setting: Setting) -> Setting | None:
-        """Return a setting with the hyperparameters that affect the warm-up.
-
-        The result is None if the training has no warm-up.
-        """
+        """Return a setting with only the hyperparameters that affect the warm-up, or None."""
         default_share, later_options = WARM_UPS.get(self.objective, (0.0, ()))
-        if not (self.stage_lengths or setting.options.get("warm_up", default_share)):
+        has_warm_up = self.stage_lengths or setting.options.get("warm_up", default_share)
+        if not has_warm_up:
             return None
-        options = {k: value for k, value in setting.options.items() if k not in later_options}
+        options = {
+            name: value for name, value in setting.options.items() if name not in later_options
+        }
         return Setting(setting.dropout, options, recipe_changes=setting.recipe_changes)
 
     def _check_name(self) -> None:
@@ -269,7 +271,7 @@ _KEYS_IN_FILES: Final = {
 def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
     """Return a note for each arm with a reward above the number of classes.
 
-    With a reward above the number of classes, a network learns to never abstain.
+    With such a reward, a network learns to never abstain.
 
     Examples
     --------
@@ -280,15 +282,16 @@ def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
     """
     notes = []
     for arm in arms:
-        above = [format_value(float(reward)) for reward in arm.rewards if reward > n_classes]
-        if above:
-            subject = "the rewards" if len(above) > 1 else "the reward"
-            verb = "are" if len(above) > 1 else "is"
-            notes.append(
-                f"{subject} {', '.join(above)} of the arm {arm.name} {verb} above the number of "
-                f"classes, {n_classes}: at the optimum such a network never abstains. It is "
-                "trained nevertheless, as in FD-Shifts"
-            )
+        too_high = [format_value(float(reward)) for reward in arm.rewards if reward > n_classes]
+        if not too_high:
+            continue
+        subject = "the rewards" if len(too_high) > 1 else "the reward"
+        verb = "are" if len(too_high) > 1 else "is"
+        notes.append(
+            f"{subject} {', '.join(too_high)} of the arm {arm.name} {verb} above the number of "
+            f"classes, {n_classes}: at the optimum such a network never abstains. It is "
+            "trained nevertheless, as in FD-Shifts"
+        )
     return notes
 
 
@@ -308,4 +311,5 @@ def check_arm(arm: Arm) -> None:
             raise InputError(
                 f"`{path}.stages` and the option `{conflicts[0]}` of {path} must not both be set"
             )
+        # An invalid option raises an error.
         objective.make(rng=0, **{**setting.options, **share_options}).plan(total_length)

@@ -33,10 +33,7 @@ class NetworkSize:
     parameters: int
 
     def products_at(self, side: int) -> float:
-        """Return the number of products for another height and width.
-
-        The number of products is proportional to the area of the image.
-        """
+        """Return the number of products at another side, which is proportional to the area."""
         return self.products * (side / self.side) ** 2
 
 
@@ -92,7 +89,7 @@ class BudgetRow:
     passes : float
         Number of forward passes of one image. An optimizer step counts as three passes per image.
     hours : float or None
-        Number of hours on one GPU. It is None if the size of the model is unknown.
+        Number of hours on one GPU, or None if the size of the model is unknown.
     size : float
         Size in bytes of the files that the jobs write.
     """
@@ -161,17 +158,19 @@ def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLO
     spec = Specification(config, tuple(counts.exposures))
     # Validation data have not selected settings yet, so all settings have test jobs.
     settings = {(planned.run.arm, planned.run.setting) for planned in spec.all_runs}
-    all_jobs = [*spec.jobs_before_selection(), *spec.test_jobs(settings)]
-    jobs = {job.stem: job for job in all_jobs}.values()
+    jobs = [*spec.jobs_before_selection(), *spec.test_jobs(settings)]
+    unique_jobs = {job.stem: job for job in jobs}.values()
     costs = _JobCosts(config, counts, teraflops)
     costs_by_row: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for job in jobs:
-        costs_by_row.setdefault(_stage_and_arm(job), []).append(costs.passes_and_size(job))
+    for job in unique_jobs:
+        stage_and_arm = _stage_and_arm(job)
+        costs_by_row.setdefault(stage_and_arm, []).append(costs.passes_and_size(job))
     rows = []
-    for (stage, arm), job_costs in costs_by_row.items():
-        passes = sum(passes for passes, _ in job_costs)
-        size = sum(size for _, size in job_costs)
-        rows.append(BudgetRow(stage, arm, len(job_costs), passes, costs.hours(passes), size))
+    for (stage, arm), passes_and_sizes in costs_by_row.items():
+        n_passes = sum(passes for passes, _ in passes_and_sizes)
+        n_bytes = sum(size for _, size in passes_and_sizes)
+        hours = costs.hours(n_passes)
+        rows.append(BudgetRow(stage, arm, len(passes_and_sizes), n_passes, hours, n_bytes))
     order = ("train", "validate", "test")
     rows.sort(key=lambda row: order.index(row.stage))
     largest_exposure = max(counts.exposures.values(), default=0)
@@ -220,10 +219,7 @@ class _JobCosts:
         return passes * self._n_backbones(job.needs[0]), size
 
     def hours(self, passes: float) -> float | None:
-        """Return the number of hours that passes take on one GPU.
-
-        The result is None if the size of the model is unknown.
-        """
+        """Return the number of hours on one GPU, or None if the size of the model is unknown."""
         if self.network is None:
             return None
         variation = self.config.variation or {}
@@ -240,10 +236,9 @@ class _JobCosts:
         if job.needs:
             # Another job trains the classifier. The confidence stage does not train the backbone.
             passes_by_stage = {"confidence": 1.0, "fine-tune": 1.0 + _PASSES_PER_STEP}
-            passes = sum(
-                passes_by_stage[name] * length * images_per_unit
-                for name, length in stage_lengths.items()
-            )
+            passes = 0.0
+            for stage, length in stage_lengths.items():
+                passes += passes_by_stage[stage] * length * images_per_unit
         else:
             passes = _PASSES_PER_STEP * images_per_unit * recipe.length
             if job.warm_up_file not in self.counted_warm_ups:

@@ -1,7 +1,7 @@
 """`Config`, the complete configuration of a benchmark, and the defaults for a task.
 
-This module does not require torch. `check_config` checks the model and the objectives if torch is
-installed. A configuration in a manifest was checked when its benchmark began.
+This module does not require torch. The model and the objectives are checked only if torch is
+installed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,8 +69,7 @@ class Config:
         Path of a file with the initial weights of all networks. If it is empty, the initialization
         is random. The keys of jobs depend on a hash of the file but not on its path.
     side : int
-        Height and width to which images are resized before the model. With 0, images are not
-        resized.
+        Height and width to which images are resized before the model. The value 0 keeps their size.
 
     Raises
     ------
@@ -135,7 +134,7 @@ class Config:
 def check_config(config: Config) -> None:
     """Raise an error if a name is unknown or an arm cannot be trained.
 
-    If torch is not installed, the model and the objectives are not checked.
+    The model and the objectives are checked only if torch is installed.
     """
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:

@@ -44,10 +44,7 @@ def stage_of(job: Job) -> str:
 
 
 def stage_of_name(name: str) -> str:
-    """Return the stage of the job with this name.
-
-    Jobs of ensembles have the stages "validate" and "test".
-    """
+    """Return the stage of the job with this name: "train", "validate" or "test"."""
     return name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
 
 
@@ -81,14 +78,14 @@ class Specification:
     device : str
         Kind of the device, which affects the results because its arithmetic differs.
     images_digest : str
-        Hash of the training and validation images. It is empty if the package contains the images.
+        Hash of the training and validation images, or empty if the package contains the images.
     files_digest : str
-        Hash of the names and sizes of the files of the data set. It is empty if the task has no
+        Hash of the names and sizes of the files of the data set, or empty if the task has no
         folder.
     variation : mapping, optional
         Augmentation of the task. By default, the augmentation in `TASKS` is used.
     weights_digest : str
-        Hash of the file with initial weights. It is empty if the initialization is random.
+        Hash of the file with initial weights, or empty if the initialization is random.
     """
 
     config: Config
@@ -101,10 +98,7 @@ class Specification:
 
     @cached_property
     def networks(self) -> tuple[PlannedRun, ...]:
-        """All networks, sorted by seed.
-
-        The results of the first seed are therefore complete before the next seed begins.
-        """
+        """All networks, sorted by seed, so that the first seed is complete before the next."""
         return tuple(
             self._plan_run(arm, setting, seed)
             for seed in self.config.seeds
@@ -114,9 +108,10 @@ class Specification:
 
     @cached_property
     def ensembles(self) -> tuple[PlannedRun, ...]:
-        """The ensembles of the networks of all seeds, with one run for each setting and seed.
+        """The ensembles of the networks of all seeds.
 
-        The scores of an ensemble do not depend on the seed.
+        Each setting has one run per seed, although the scores of an ensemble do not depend on the
+        seed.
         """
         methods = self.config.ensemble_methods
         if len(self.config.seeds) < 2 or not methods:
@@ -124,9 +119,10 @@ class Specification:
         objectives = {method.objective for method in methods}
         ensembles: list[PlannedRun] = []
         for arm in self.config.arms:
-            if arm.objective in objectives:
-                for setting in arm.settings:
-                    ensembles += self._plan_ensemble_runs(arm, setting)
+            if arm.objective not in objectives:
+                continue
+            for setting in arm.settings:
+                ensembles += self._plan_ensemble_runs(arm, setting)
         return tuple(ensembles)
 
     @property
@@ -135,13 +131,14 @@ class Specification:
         return (*self.networks, *self.ensembles)
 
     def jobs_before_selection(self) -> list[Job]:
-        """Return the jobs that must end before the selection of settings, without repetitions.
+        """Return the distinct jobs that must end before settings are selected.
 
-        The training of a confidence branch on a trained classifier is short. These jobs come last
-        within a seed, so that parallel processes finish at about the same time.
+        Short trainings come last within a seed, so that parallel processes end at about the same
+        time.
         """
 
         def has_short_training(planned: PlannedRun) -> bool:
+            # A confidence branch is trained on a trained classifier.
             return any(training.needs for training in planned.validate.needs)
 
         jobs = []
@@ -159,41 +156,49 @@ class Specification:
         and come last within a seed. The tests of ensembles come after all other tests.
         """
         selected_settings = set(selected)
-        ensembles = [e for e in self.ensembles if (ENSEMBLE, e.run.setting) in selected_settings]
-        member_keys = {job.key for ensemble in ensembles for job in ensemble.test.needs}
-        tests = [
-            planned.test
-            for planned in self._runs_by_seed(lambda planned: not planned.test.spec["samples"])
-            if (planned.run.arm, planned.run.setting) in selected_settings
-            or planned.test.key in member_keys
+
+        def has_short_test(planned: PlannedRun) -> bool:
+            return not planned.test.spec["samples"]
+
+        ensemble_tests = [
+            ensemble.test
+            for ensemble in self.ensembles
+            if (ENSEMBLE, ensemble.run.setting) in selected_settings
         ]
-        return [*tests, *(ensemble.test for ensemble in ensembles)]
+        member_keys = {member.key for test in ensemble_tests for member in test.needs}
+        network_tests = []
+        for planned in self._runs_by_seed(has_short_test):
+            is_selected = (planned.run.arm, planned.run.setting) in selected_settings
+            if is_selected or planned.test.key in member_keys:
+                network_tests.append(planned.test)
+        return network_tests + ensemble_tests
 
     def stored_runs(self, outcome_of: Callable[[Job], Outcome | None]) -> list[StoredRun]:
         """Return the validated networks and ensembles, with the paths of their existing files.
 
-        `outcome_of` returns the outcome of a job, or None if the job is not done.
+        `outcome_of` is a function that returns the outcome of a job, or None if it is not done.
         """
         stored = []
         for planned in self.all_runs:
             validated = outcome_of(planned.validate)
             if validated is None:
                 continue
-            is_tested = outcome_of(planned.test) is not None
+            test_file = ""
+            if outcome_of(planned.test) is not None:
+                test_file = _scores_file(planned.test)
+            validation_values = validated.facts["validated"]
             stored.append(
-                StoredRun(
-                    planned.run,
-                    _scores_file(planned.validate),
-                    _scores_file(planned.test) if is_tested else "",
-                    validated.facts["validated"],
-                )
+                StoredRun(planned.run, _scores_file(planned.validate), test_file, validation_values)
             )
         return stored
 
     def _runs_by_seed(self, is_short: Callable[[PlannedRun], bool]) -> list[PlannedRun]:
         """Return the networks sorted by seed, with short jobs last within each seed."""
         seed_position = {seed: i for i, seed in enumerate(self.config.seeds)}
-        return sorted(self.networks, key=lambda p: (seed_position[p.run.seed], is_short(p)))
+        return sorted(
+            self.networks,
+            key=lambda planned: (seed_position[planned.run.seed], is_short(planned)),
+        )
 
     def _plan_run(self, arm: Arm, setting: Setting, seed: int) -> PlannedRun:
         """Return the network of a setting and a seed, with its jobs."""
@@ -215,10 +220,7 @@ class Specification:
         return PlannedRun(run, validate, test)
 
     def _training_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains a network.
-
-        The job needs the training of the initial classifier if the objective begins with one.
-        """
+        """Return the job that trains a network, after its initial classifier if it has one."""
         spec = self._training_spec(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.objective in INITIAL_OBJECTIVES:
@@ -230,40 +232,37 @@ class Specification:
         return Job(f"train-{name}", spec, warm_up_file=warm_up_file)
 
     def _warm_up_file(self, arm: Arm, setting: Setting, seed: int) -> str:
-        """Return the name of the file of a warm-up that several settings share.
-
-        The name is empty if the setting has no warm-up or does not share it.
-        """
+        """Return the file name of a warm-up that several settings share, or an empty string."""
         warm_up = arm.warm_up_setting(setting)
         warm_ups = [arm.warm_up_setting(other) for other in arm.settings]
         if warm_up is None or warm_ups.count(warm_up) < 2:
             return ""
-        name = f"start-{_classifier_name(arm.name, warm_up, seed)}"
-        return f"{Job(name, self._training_spec(arm, warm_up, seed)).stem}{WARM_UP_SUFFIX}"
+        warm_up_name = f"start-{_classifier_name(arm.name, warm_up, seed)}"
+        warm_up_job = Job(warm_up_name, self._training_spec(arm, warm_up, seed))
+        return f"{warm_up_job.stem}{WARM_UP_SUFFIX}"
 
     def _classifier_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains the initial classifier of a network.
 
-        All networks with the same initial classifier share this job. If another arm trains the same
-        classifier, the job has the name that this arm gives it.
+        All networks with the same initial classifier share this job. It is named after the arm that
+        trains the same classifier, if there is one.
         """
         objective = INITIAL_OBJECTIVES[arm.objective]
         recipe = arm.recipe_of(setting).with_length(arm.classifier_length(setting))
-        spec = self._training_spec(
-            Arm(objective, objective, recipe), Setting(setting.dropout), seed
-        )
-        classifier_arms = [other for other in self.config.arms if other.objective == objective]
-        matching_settings = [
+        classifier_arm = Arm(objective, objective, recipe)
+        spec = self._training_spec(classifier_arm, Setting(setting.dropout), seed)
+        similar_arms = [other for other in self.config.arms if other.objective == objective]
+        same_settings = [
             candidate
-            for other in classifier_arms
+            for other in similar_arms
             for candidate in other.settings
             if other.recipe_of(candidate) == recipe
         ]
-        if matching_settings:
+        if same_settings:
             name = objective
-            recipe_changes = matching_settings[0].recipe_changes
+            recipe_changes = same_settings[0].recipe_changes
         else:
-            name = f"{arm.name}-classifier" if classifier_arms else objective
+            name = f"{arm.name}-classifier" if similar_arms else objective
             recipe_changes = setting.recipe_changes
         named_setting = Setting(setting.dropout, recipe_changes=recipe_changes)
         return Job(f"train-{_classifier_name(name, named_setting, seed)}", spec)
@@ -310,7 +309,7 @@ class Specification:
         members = [
             network
             for network in self.networks
-            if (network.run.arm, network.run.setting) == (arm.name, label)
+            if network.run.arm == arm.name and network.run.setting == label
         ]
         methods = [method.name for method in self.config.ensemble_methods]
         spec = {"version": SCORING_VERSION, "methods": methods}
@@ -324,13 +323,12 @@ class Specification:
             {**spec, **self._test_fields},
             tuple(member.test for member in members),
         )
-        model = self.config.model
-        return [
-            PlannedRun(
-                Run(f"{ENSEMBLE}-{label}-seed{seed}", ENSEMBLE, label, seed, model), validate, test
-            )
-            for seed in (member.run.seed for member in members)
-        ]
+        planned_runs = []
+        for member in members:
+            name = f"{ENSEMBLE}-{label}-seed{member.run.seed}"
+            run = Run(name, ENSEMBLE, label, member.run.seed, self.config.model)
+            planned_runs.append(PlannedRun(run, validate, test))
+        return planned_runs
 
 
 def _classifier_name(name: str, setting: Setting, seed: int) -> str:

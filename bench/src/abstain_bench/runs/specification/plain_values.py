@@ -1,7 +1,7 @@
 """Conversion between configurations, plain values and TOML tables.
 
-A manifest stores the fields of a configuration in one mapping. A TOML file stores them in tables.
-Before a TOML file is parsed, its tables are converted to the mapping.
+A manifest stores the fields of a configuration in one mapping. A TOML file stores them in tables,
+which are converted to the mapping.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ _ARM_FIELDS: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 def from_plain(fields_: Mapping[str, Any]) -> Config:
     """Create a configuration from plain values, and check it.
 
-    The values have the form that `to_plain` returns. Missing fields get the defaults of the task.
+    Missing fields get the defaults of the task.
 
     Examples
     --------
@@ -73,14 +73,7 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
         _parse_arm(name, get_table(arm_tables, name, "arms"), recipe) for name in arm_tables
     )
     if is_installed("torch"):
-        from abstain.training import OBJECTIVES
-
-        for arm in arms:
-            option_names = OBJECTIVES[arm.objective].options
-            check_field_names(arm.options, option_names, f"[arms.{arm.name}.options]")
-            check_field_names(arm.option_grid, option_names, f"[arms.{arm.name}.try]")
-            with prefix_errors(f"[arms.{arm.name}]"):
-                check_arm(arm)
+        _check_options(arms)
     seeds = parse_seeds(fields_.get("seeds", N_SEEDS))
     samples = check_value(fields_.get("samples", Config.samples), SampleCount, "samples")
     methods = fields_.get("methods")
@@ -106,6 +99,18 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
     )
     check_config(config)
     return config
+
+
+def _check_options(arms: Sequence[Arm]) -> None:
+    """Raise an error if the objective or an option of an arm is invalid. This requires torch."""
+    from abstain.training import OBJECTIVES
+
+    for arm in arms:
+        option_names = OBJECTIVES[arm.objective].options
+        check_field_names(arm.options, option_names, f"[arms.{arm.name}.options]")
+        check_field_names(arm.option_grid, option_names, f"[arms.{arm.name}.try]")
+        with prefix_errors(f"[arms.{arm.name}]"):
+            check_arm(arm)
 
 
 def from_run(fields_: Mapping[str, Any]) -> Config:
@@ -193,10 +198,7 @@ def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields `data` and `variation`.
-
-    A field is None if its value equals the value of the task.
-    """
+    """Return the fields `data` and `variation`, with None for a field that equals the task's."""
     data = get_table(fields_, "data")
     variation = get_table(fields_, "variation")
     check_field_names(data, _DATA_FIELDS, "[data]")
@@ -218,12 +220,11 @@ def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Ar
     option_grid = {key: values for key, values in grid.items() if key != "recipe"}
     dropout = fields_.get("dropout", 0.0)
     rates = dropout if isinstance(dropout, list) else [dropout]
+    recipe_changes = get_table(fields_, "recipe", path)
     arm_fields = {
         # By default, the arm has the name of its objective.
         "objective": fields_.get("kind", name),
-        "recipe": update_recipe(
-            base_recipe, get_table(fields_, "recipe", path), f"[{path}.recipe]"
-        ),
+        "recipe": update_recipe(base_recipe, recipe_changes, f"[{path}.recipe]"),
         "dropout": tuple(float(rate) if type(rate) is int else rate for rate in rates),
         "options": get_table(fields_, "options", path),
         "stage_lengths": get_table(fields_, "stages", path),
@@ -241,7 +242,10 @@ def _tuple_values(grid: Mapping[str, Any], path: str) -> dict[str, tuple[Any, ..
 
 def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
     """Convert an arm to plain values, without empty fields."""
-    base = asdict(base_recipe)
+    base_fields = asdict(base_recipe)
+    recipe_changes = {
+        name: field for name, field in asdict(arm.recipe).items() if field != base_fields[name]
+    }
     grid: dict[str, Any] = {name: list(values) for name, values in arm.option_grid.items()}
     if arm.recipe_grid:
         grid["recipe"] = {name: list(values) for name, values in arm.recipe_grid.items()}
@@ -250,17 +254,14 @@ def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
         "dropout": list(arm.dropout),
         "options": dict(arm.options),
         "try": grid,
-        "recipe": {name: x for name, x in asdict(arm.recipe).items() if base[name] != x},
+        "recipe": recipe_changes,
         "stages": dict(arm.stage_lengths),
     }
     return {name: field for name, field in plain.items() if field}
 
 
 def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Recipe:
-    """Return a recipe with changed fields.
-
-    `path` is the name of the table with the changes in error messages.
-    """
+    """Return a recipe with changed fields. Error messages contain `path`, the table of changes."""
     check_field_names(changes, _RECIPE_FIELDS, path)
     with prefix_errors(path):
         return replace(recipe, **changes)
@@ -283,15 +284,15 @@ def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms whose networks the methods score, or all arms if there are none."""
     names = [check_value(name, NonBlankText, "methods") for name in as_tuple(methods, "methods")]
     objectives = {METHODS[name].objective for name in names}
+    needed_arms = tuple(arm for arm in arms if arm.objective in objectives)
     # If no arm is left, `check_config` raises an error for the methods.
-    return tuple(arm for arm in arms if arm.objective in objectives) or tuple(arms)
+    return needed_arms or tuple(arms)
 
 
 def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
     """Return the seeds of a list, or the number of seeds that an integer requests.
 
-    If `seeds` is an integer, the result begins with the `initial` seeds. Further seeds are the
-    integers after the largest initial seed.
+    For an integer, the result begins with the `initial` seeds and continues with larger integers.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         count = check_value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
@@ -301,7 +302,7 @@ def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def expand_folder(folder: Any) -> str:
-    """Return the path of a folder with an expanded tilde. An empty path remains empty."""
+    """Return the path of a folder with an expanded tilde, or an empty string for an empty path."""
     if folder == "":
         return ""
     return str(Path(check_value(folder, NonBlankText, "folder")).expanduser())

@@ -1,8 +1,7 @@
 """Protocols, which contain the settings of a published benchmark for each task.
 
-One protocol has the settings in the code of FD-Shifts (tag v0.1.0), which was released with the
-paper. Another protocol has the settings in the paper. `docs/data.md` compares the two and names the
-source files.
+The settings are those in the released code of FD-Shifts (tag v0.1.0) or those in its paper.
+`docs/data.md` compares the two and names the source files.
 """
 
 import tomllib
@@ -53,7 +52,8 @@ class TaskFacts:
     vit_learning_rates : tuple of float
         Selected learning rates of the transformer in table 7 of the paper.
     vit_file_side : int
-        Height and width of the image files for the transformer. With 0, the side of `data` is used.
+        Height and width of the image files for the transformer. The value 0 means the side of
+        `data`.
     """
 
     model: str
@@ -92,8 +92,8 @@ class Protocol:
     tasks : mapping from str to TaskFacts
         Settings by task.
     vit_learning_rates : tuple of float
-        Learning rates of the transformer to try for all tasks. If it is empty, the learning rates
-        of each task are used.
+        Learning rates of the transformer to try for all tasks. If the tuple is empty, the learning
+        rates of each task are used.
 
     Examples
     --------
@@ -225,7 +225,8 @@ def _read_tasks() -> dict[str, TaskFacts]:
     facts_by_task: dict[str, TaskFacts] = {}
     for task, table in tomllib.loads(text).items():
         settings: dict[str, Any] = {
-            k: tuple(x) if isinstance(x, list) else x for k, x in table.items()
+            name: tuple(field) if isinstance(field, list) else field
+            for name, field in table.items()
         }
         if "data" in settings:
             settings["data"] = Sizes(**settings["data"])

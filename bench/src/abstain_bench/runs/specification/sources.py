@@ -117,9 +117,9 @@ def update_config(
     """Return a configuration with changed fields.
 
     A field with the value None is not changed. `seeds` may be the number of seeds. `arms` contains
-    names of arms. `fields` may contain all other fields of `Config`. If `methods` is None, the
-    methods depend on the changed arms, passes and seeds. If `methods` is set and `arms` is None,
-    the configuration retains only the arms whose networks these methods score.
+    names of arms. `fields` may contain all other fields of `Config`. By default, the methods depend
+    on the changed arms, passes and seeds. If only `methods` is set, the arms that the methods do
+    not need are removed.
 
     Examples
     --------
@@ -136,11 +136,10 @@ def update_config(
         "methods": methods,
         **fields,
     }
-    changes: dict[str, Any] = {
-        name: tuple(field) if isinstance(field, list) else field
-        for name, field in requested.items()
-        if field is not None
-    }
+    changes: dict[str, Any] = {}
+    for name, field in requested.items():
+        if field is not None:
+            changes[name] = tuple(field) if isinstance(field, list) else field
     if methods is None:
         changes["methods"] = _updated_methods(config, changes)
     elif arms is None:
@@ -170,8 +169,8 @@ def _check_methods(config: Config) -> None:
 def _updated_methods(config: Config, changes: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the methods of a configuration with changed arms, passes or seeds.
 
-    If the configuration has all default methods, the result contains all default methods of the
-    changed configuration. Otherwise, the result contains the methods that remain available.
+    If the configuration had all default methods, the result also has all of them. Otherwise, the
+    result contains the methods that remain available.
     """
     before = _default_methods(config)
     after = _default_methods(replace(config, **changes))
@@ -198,14 +197,12 @@ def _select_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
 
 
 def _with_epochs(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
-    """Return arms whose trainings have `epochs` epochs, and whose stages are scaled accordingly.
-
-    A recipe that defines steps then defines epochs instead.
-    """
+    """Return arms that are trained for `epochs` epochs, with stages that are scaled accordingly."""
     changed = []
     for arm in arms:
         recipe = replace(arm.recipe, epochs=epochs)
         if recipe.steps:
+            # The length of the recipe is no longer defined by steps.
             recipe = replace(recipe, steps=0, warm_up_steps=0)
         stage_lengths = scale_stages(arm.stage_lengths, epochs / arm.recipe.length)
         changed.append(replace(arm, recipe=recipe, stage_lengths=stage_lengths))

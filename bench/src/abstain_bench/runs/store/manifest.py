@@ -68,10 +68,10 @@ class StoredRun:
     run : Run
         The run.
     validation_file : str
-        File with the scores on validation data. It is empty if the run has no such scores.
+    validation_file : str
+        File with the scores on validation data, or empty if the run has no such scores.
     test_file : str
-        File with the scores on the exposures. It is empty if the run was not tested, because no
-        method selected its setting.
+        File with the scores on the exposures, or empty if the run was not tested.
     validation_values : mapping
         Values on validation data by method and metric. An undefined value is None.
     """
@@ -191,7 +191,7 @@ class Additions:
 
     @classmethod
     def read(cls, folder: Path) -> "Additions":
-        """Read the list of added methods. It is empty if the folder has no such file."""
+        """Read the list of added methods, which is empty if the folder has no such file."""
         path = folder / ADDED / _ADDED_FILE
         if not path.is_file():
             return cls(folder)
@@ -220,7 +220,7 @@ class Additions:
         delete_unlisted_files(self.folder, ADDED, paths)
 
     def validation_values(self, run: str) -> dict[str, Mapping[str, float | None]]:
-        """Return the values of the added methods for a run on validation data.
+        """Return the values on validation data of the added methods that score a run.
 
         Methods with separate predictions are not included.
         """
@@ -231,7 +231,7 @@ class Additions:
         }
 
     def confidence(self, run: str, scores: RunScores) -> dict[str, FloatArray]:
-        """Return the added confidences for a run and the exposure of `scores` by method."""
+        """Return the added confidences by method for a run and the exposure of `scores`."""
         key = scores.exposure
         confidence = {}
         for method in self.methods:
@@ -251,9 +251,9 @@ class Additions:
         return confidence
 
     def stored_networks(self, runs: Sequence[Run]) -> list[StoredRun]:
-        """Return a network for each method with separate predictions and each run that it scores.
+        """Return the runs of the added methods with separate predictions.
 
-        The arm of the network is the name of the method.
+        Such a method has one run for each scored run, and its name is the arm of these runs.
         """
         run_by_name = {run.name: run for run in runs}
         networks = []
@@ -314,11 +314,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | Path, *, with_added: bool = True) -> "Store":
-        """Read a folder of runs.
-
-        If `with_added` is True, the result includes the methods that `abstain benchmark add-scores`
-        added.
-        """
+        """Read a folder of runs, with the methods that were added to it if `with_added` is True."""
         folder = Path(folder)
         path = folder / MANIFEST
         if not path.is_file():
@@ -330,10 +326,10 @@ class Store:
             json_records.pop_version(content, "version", (_VERSION,))
             manifest = records.from_fields(_Manifest, content, "a manifest")
             stored_runs = [_ManifestRow.read(row) for row in manifest.runs]
-            networks = additions.stored_networks([stored.run for stored in stored_runs])
+            added_networks = additions.stored_networks([stored.run for stored in stored_runs])
             for i, stored in enumerate(stored_runs):
-                added = additions.validation_values(stored.run.name)
-                values = {**stored.validation_values, **added}
+                added_values = additions.validation_values(stored.run.name)
+                values = {**stored.validation_values, **added_values}
                 stored_runs[i] = replace(stored, validation_values=values)
             return cls(
                 folder,
@@ -341,7 +337,7 @@ class Store:
                 manifest.facts,
                 manifest.classes,
                 manifest.exposures,
-                (*stored_runs, *networks),
+                (*stored_runs, *added_networks),
                 additions,
             )
         except (InputError, KeyError, TypeError, ValueError) as error:
@@ -390,8 +386,9 @@ class Store:
             raise InputError(f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}")
         scores_by_key = self._file(name).read_all(exposures, logits=logits)
         for key, scores in scores_by_key.items():
-            if added := self.additions.confidence(run.name, scores):
-                confidence = {**scores.confidence, **added}
+            added_confidence = self.additions.confidence(run.name, scores)
+            if added_confidence:
+                confidence = {**scores.confidence, **added_confidence}
                 scores_by_key[key] = replace(scores, confidence=confidence)
         return scores_by_key
 
@@ -416,11 +413,7 @@ class Store:
 
 
 def is_manifest_unreadable(folder: Path) -> bool:
-    """Return whether a folder has a manifest that is not valid JSON.
-
-    After a crash of the machine, the file may be empty, incomplete or filled with zeros. A manifest
-    of another kind or version, or with changed values, is valid JSON and therefore readable.
-    """
+    """Return whether a folder has a manifest that is not valid JSON, as after a crash."""
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -462,25 +455,24 @@ def write_manifest(
         "facts": facts,
         "classes": list(classes),
         "exposures": [asdict(exposure) for exposure in exposures],
-        "runs": [
-            asdict(stored.run)
-            | {
-                "validation": stored.validation_file,
-                "tested": stored.test_file,
-                "validated": stored.validation_values,
-            }
-            for stored in stored_runs
-        ],
+        "runs": [_manifest_row(stored) for stored in stored_runs],
     }
     text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
 
 
-def configured(config: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of a configuration or of its table "benchmark".
+def _manifest_row(stored: StoredRun) -> dict[str, Any]:
+    """Return the record of a run and its files in the manifest."""
+    return {
+        **asdict(stored.run),
+        "validation": stored.validation_file,
+        "tested": stored.test_file,
+        "validated": stored.validation_values,
+    }
 
-    The result is an empty string if the entry is missing.
-    """
+
+def configured(config: Mapping[str, Any], name: str) -> Any:
+    """Return an entry of a configuration or of its table "benchmark", or an empty string."""
     table = config.get("benchmark")
     entry = table.get(name) if isinstance(table, Mapping) else None
     return entry or config.get(name, "")

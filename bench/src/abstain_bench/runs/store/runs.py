@@ -1,7 +1,6 @@
 """`Run`, a trained network, and `RunScores`, its predictions and confidences for an exposure.
 
-`ScoreFile` reads the archives that `pack_scores` creates. These contain arrays and no pickled
-objects.
+`ScoreFile` reads the archives that `pack_scores` creates. The archives contain no pickled objects.
 """
 
 import hashlib
@@ -56,7 +55,7 @@ class Run:
     arm : str
         Name of the arm, or "ensemble".
     setting : str
-        Label of the setting, such as "dropout0.3". It is empty if the arm has one setting.
+        Label of the setting, such as "dropout0.3", or empty if the arm has one setting.
     seed : int
         Seed of the network. An ensemble has a run for every seed.
     model : str
@@ -90,8 +89,8 @@ class RunScores:
     prediction : int64 ndarray of shape (n,)
         Predicted classes.
     mean_prediction : int64 ndarray of shape (n,) or None
-        Classes with the largest mean probability over passes with dropout or networks. It is None
-        if the run has neither.
+        Classes with the largest mean probability over the networks of an ensemble, or over passes
+        with dropout. None if the run has neither.
     confidence : mapping from str to float64 ndarray of shape (n,)
         Confidences by method, without the methods that failed.
     logits : float32 ndarray of shape (n, K) or None
@@ -139,10 +138,7 @@ class RunScores:
         return len(self.labels)
 
     def subset(self, rows: slice, exposure: str) -> "RunScores":
-        """Return the scores of a subset of the images without logits.
-
-        `exposure` is the key of the exposure or the study that contains the subset.
-        """
+        """Return the scores of some images, without logits, as scores of another exposure."""
         return RunScores(
             exposure,
             self.labels[rows],
@@ -154,16 +150,13 @@ class RunScores:
         )
 
     def prediction_for(self, uses_mean_prediction: bool) -> IntArray:
-        """Return the predicted classes.
-
-        If `uses_mean_prediction` is True, the function returns the mean prediction if it exists.
-        """
+        """Return the mean prediction if it is requested and exists, otherwise the prediction."""
         if uses_mean_prediction and self.mean_prediction is not None:
             return self.mean_prediction
         return self.prediction
 
 
-def pack_scores(parts: Iterable[RunScores]) -> bytes:
+def pack_scores(scores_by_exposure: Iterable[RunScores]) -> bytes:
     """Pack the scores of several exposures into an archive that `ScoreFile` reads.
 
     Examples
@@ -171,38 +164,38 @@ def pack_scores(parts: Iterable[RunScores]) -> bytes:
     >>> import numpy as np
     >>> from abstain_bench.runs.store import RunScores, pack_scores
     >>> codes = np.array([0, 1])
-    >>> part = RunScores("iid", codes, codes, codes, None, {"msr": np.array([2.0, 1.0])})
-    >>> pack_scores([part])[:2]
+    >>> scores = RunScores("iid", codes, codes, codes, None, {"msr": np.array([2.0, 1.0])})
+    >>> pack_scores([scores])[:2]
     b'PK'
     """
     arrays: dict[str, Array] = {}
-    for part in parts:
-        arrays_of_part: dict[str, Any] = {
-            "labels": part.labels,
-            "places": part.source_indices,
-            "prediction": part.prediction,
-            "methods": np.array(list(part.confidence), dtype=np.str_),
+    for scores in scores_by_exposure:
+        confidence = np.array(list(scores.confidence.values()), np.float64)
+        arrays_of_exposure: dict[str, Any] = {
+            "labels": scores.labels,
+            "places": scores.source_indices,
+            "prediction": scores.prediction,
+            "methods": np.array(list(scores.confidence), dtype=np.str_),
             # The array has one row per method.
-            "confidence": np.array(list(part.confidence.values()), np.float64).reshape(-1, part.n),
-            "reasons": np.array(json.dumps(dict(part.reasons))),
-            "averaged": part.mean_prediction,
-            "logits": part.logits,
+            "confidence": confidence.reshape(-1, scores.n),
+            "reasons": np.array(json.dumps(dict(scores.reasons))),
+            "averaged": scores.mean_prediction,
+            "logits": scores.logits,
         }
-        for name, array in arrays_of_part.items():
+        for name, array in arrays_of_exposure.items():
             if array is not None:
-                arrays[f"{part.exposure}/{name}"] = array
+                arrays[f"{scores.exposure}/{name}"] = array
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays)
     return content.getvalue()
 
 
-def write_scores(folder: Path, stem: str, parts: Iterable[RunScores]) -> str:
+def write_scores(folder: Path, stem: str, scores_by_exposure: Iterable[RunScores]) -> str:
     """Write a score file to a folder of runs, and return its path relative to the folder.
 
-    The name contains a hash of the content. The file therefore does not overwrite an earlier file
-    that the manifest still names.
+    The name contains a hash of the content, so an earlier file is not overwritten.
     """
-    content = pack_scores(parts)
+    content = pack_scores(scores_by_exposure)
     name = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
     make_folder((folder / name).parent)
     write_atomically(folder / name, content)
@@ -218,7 +211,7 @@ def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -
 
 
 class ScoreFile:
-    """Reader of the scores of one run. An exposure is read when it is requested.
+    """Reader of a file with the scores of one run, which reads each exposure on request.
 
     Parameters
     ----------
@@ -247,16 +240,18 @@ class ScoreFile:
     def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
         """Return the scores of several exposures by key, and open the file only once."""
         names = {exposure: self._array_names(exposure, logits=logits) for exposure in exposures}
+        all_names = [name for names_of_exposure in names.values() for name in names_of_exposure]
+        scores = {}
         try:
-            arrays = self._archive.read(name for group in names.values() for name in group)
-            return {
-                exposure: _build_run_scores(
-                    exposure, {name.rpartition("/")[2]: arrays[name] for name in group}
-                )
-                for exposure, group in names.items()
-            }
+            arrays = self._archive.read(all_names)
+            for exposure, names_of_exposure in names.items():
+                arrays_of_exposure = {
+                    name.rpartition("/")[2]: arrays[name] for name in names_of_exposure
+                }
+                scores[exposure] = _build_run_scores(exposure, arrays_of_exposure)
         except (KeyError, ValueError) as error:
             raise _damaged_file_error(self.path) from error
+        return scores
 
     def _array_names(self, exposure: str, *, logits: bool) -> list[str]:
         """Return the names of the arrays of an exposure."""
@@ -275,10 +270,7 @@ class ScoreFile:
 
 
 def _build_run_scores(exposure: str, arrays: dict[str, Any]) -> RunScores:
-    """Create the scores of an exposure from the arrays of a file.
-
-    Raises ValueError if the arrays are inconsistent.
-    """
+    """Create the scores of an exposure from its arrays, or raise ValueError for invalid arrays."""
     sample_shape = arrays["labels"].shape[:1]
     for name, array in arrays.items():
         expected_ndim, valid_dtype_kinds = _ARRAY_FORMATS[name]

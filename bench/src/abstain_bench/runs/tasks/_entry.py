@@ -120,10 +120,7 @@ TASKS: Catalogue[Task] = Catalogue("task")
 
 
 def corruption_exposures(load: Load) -> Iterator[Exposure]:
-    """Yield an exposure for each corruption in `CORRUPTIONS` and each severity.
-
-    The corruptions are applied to the i.i.d. images that `load` returns.
-    """
+    """Yield an exposure for each corruption and severity, which is applied to the loaded images."""
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
             yield Exposure(f"corruption-{name}", "corruption", load, name, severity)
@@ -137,10 +134,7 @@ def constant_loader(images: Images) -> Load:
 def images_in_memory(
     train: Images, validation: Images, tested: Images, *others: Exposure, notes: Sequence[str] = ()
 ) -> TaskImages:
-    """Create task images from images in memory.
-
-    The i.i.d. test images `tested` are the first exposure.
-    """
+    """Create task images from images in memory, with the i.i.d. images `tested` and exposures."""
     exposures = (Exposure("iid", "iid", constant_loader(tested)), *others)
     return TaskImages(constant_loader(train), constant_loader(validation), exposures, tuple(notes))
 
@@ -158,8 +152,8 @@ class Sizes:
     validation : int
         Number of i.i.d. test images that become validation images.
     learned, tested : int
-        Maximum number of training images, and maximum number of images per exposure. The limits
-        apply to data sets with image files, which are held in memory. With 0, all images are used.
+        Maximum number of training images, and maximum number of images per exposure, for data sets
+        with image files. The value 0 means all images.
     side : int
         Height and width of images from files.
     chosen : {"official", "first"}
@@ -170,8 +164,8 @@ class Sizes:
         exposure, and "all" uses all test images. "tenth" uses the first 100 of each 1,000 images
         for CIFAR-10 and the first 10 of each 100 images for CIFAR-100.
     new_side : int
-        Height and width of images of new classes from files. With 0, it is the side of the training
-        images.
+        Height and width of images of new classes from files. The value 0 means the side of the
+        training images.
 
     Examples
     --------
@@ -194,7 +188,7 @@ class Sizes:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that a configuration contains, as plain values."""
-        return {k: v for k, v in asdict(self).items() if k != "records"}
+        return {name: field for name, field in asdict(self).items() if name != "records"}
 
 
 DEFAULT_SIZES: Final = Sizes()
@@ -211,10 +205,7 @@ def missing_data_note(source: DownloadSource, folder: Path, consequence: str) ->
 
 
 def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
-    """Read a data set that a task requires.
-
-    If files are missing, the error contains the command that downloads them.
-    """
+    """Read a data set, with an error that contains the download command if files are missing."""
     source = SOURCES[name]
     download_command = f"`abstain data fetch {name} --folder DIR` downloads them"
     remedy = download_command if source.files else source.note.rstrip(".")
@@ -238,8 +229,7 @@ def as_unknown_class(
 ) -> Images:
     """Return images of another data set with the label of unknown classes.
 
-    Raises InputError if the images do not have the given shape. If `shape` is None, every shape is
-    valid.
+    InputError is raised if the images do not have the given shape.
     """
     if shape is not None and images.shape != shape:
         raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
@@ -247,10 +237,7 @@ def as_unknown_class(
 
 
 def split_first(images: Images, count: int) -> tuple[Images, Images]:
-    """Split test images into the first `count` images, for validation, and the remaining images.
-
-    FD-Shifts selects validation images in the same way.
-    """
+    """Split test images into the first `count` images for validation and the rest, as FD-Shifts."""
     if not 0 < count < images.n:
         raise InputError(
             f"{count:,} validation images must leave some of {images.n:,} for the test"

@@ -36,10 +36,7 @@ class ImageCounts:
 
 @dataclass(frozen=True)
 class _PublishedCounts:
-    """Published numbers of images of a task.
-
-    The number of test images includes the test images that are used for validation.
-    """
+    """Published numbers of images of a task, with validation images counted as test images."""
 
     train: int
     test: int
@@ -117,16 +114,21 @@ def published_counts(
 
     exposures = {"iid": limited(n_test, sizes.tested)}
     if published.corrupted:
-        n_corrupted = published.corrupted
-        if published.has_official_corruptions:
-            by_choice = {"tested": n_test, "all": published.test, "tenth": published.test // 10}
-            n_corrupted = by_choice[sizes.corrupted]
+        n_corrupted = _n_corrupted(published, sizes, n_test)
         exposures |= {f"corruption-{c}-{s}": n_corrupted for c in corruptions for s in severities}
     for name, count in published.other_exposures.items():
         exposures[name] = limited(count, sizes.tested)
     n_train = limited(published.train, sizes.learned)
     side = published.side or sizes.side
     return ImageCounts(n_train, n_validation, exposures, side, published.classes)
+
+
+def _n_corrupted(published: _PublishedCounts, sizes: Sizes, n_test: int) -> int:
+    """Return the number of images per corruption and severity."""
+    if not published.has_official_corruptions:
+        return published.corrupted
+    by_choice = {"tested": n_test, "all": published.test, "tenth": published.test // 10}
+    return by_choice[sizes.corrupted]
 
 
 def count_images(

@@ -47,6 +47,7 @@ _N_CORRUPTED_GLYPHS: Final = 260
 
 
 def _load_glyphs(_folder: Path | None) -> TaskImages:
+    """Return the letters of the task "glyphs", with other typefaces and characters as shifts."""
     tested = partial(glyphs, "train", copies=_N_TEST_COPIES)
     unseen = partial(glyphs, "unseen", copies=_N_TEST_COPIES)
     exposures = [
@@ -114,10 +115,9 @@ def _digit_images(
     to_corrupt: Images,
     letters: Callable[[tuple[str, ...]], Images],
 ) -> TaskImages:
-    """Return the images of a task with digits.
+    """Return the images of a task with digits, whose new classes are letters and textures.
 
-    `to_corrupt` contains the test images that the corruptions are applied to. `letters` returns the
-    images of new classes.
+    The corruptions are applied to `to_corrupt`.
     """
     return images_in_memory(
         train,
@@ -141,10 +141,7 @@ def _letters_as_digits(classes: tuple[str, ...]) -> Images:
 
 
 def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
-    """Return letters in the size of the digits of scikit-learn.
-
-    Each pixel is the mean of a block of pixels, as in the digits of scikit-learn.
-    """
+    """Return letters in the size of the digits of scikit-learn, as means of blocks of pixels."""
     letters = _letters_unlike_digits(copies=1)
     blocks = letters.pixels.reshape(letters.n, 1, 8, 6, 8, 6)
     pixels = blocks.mean(axis=(3, 5)).round().astype(np.uint8)

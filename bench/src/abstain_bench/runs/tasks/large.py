@@ -1,8 +1,8 @@
 """Tasks with image files from BREEDS, WILDS, or any folder of images.
 
-The images are held in memory. By default, they are therefore resized to 64 x 64 pixels, which is
-smaller than in the papers. A task has at most 50,000 training images and 10,000 images per exposure
-by default.
+The images are held in memory, so they are resized to 64 x 64 pixels by default, which is smaller
+than in the papers. By default, a task has at most 50,000 training images and 10,000 images per
+exposure.
 """
 
 import re
@@ -46,10 +46,7 @@ def image_loader(files: ImageFiles, limit: int, sizes: Sizes) -> Load:
 
 
 def validation_files(files: ImageFileSplits) -> ImageFiles:
-    """Return the validation images of a data set.
-
-    Raises InputError if the data set has no validation images.
-    """
+    """Return the validation images of a data set, or raise InputError if it has none."""
     if files.validation is None:
         raise InputError("a task must have validation images that are not test images")
     return files.validation
@@ -60,9 +57,9 @@ def validation_and_test_files(
 ) -> tuple[ImageFiles, ...]:
     """Return the validation images and the i.i.d. test images.
 
-    If `sizes.chosen` is "official", the function returns the official sets. Otherwise, the first
-    test images become validation images. With `at_random`, both sets are instead sampled from all
-    official validation and test images. FD-Shifts samples in the same way with another seed.
+    The images are the official sets if `sizes.chosen` is "official". Otherwise, the first test
+    images become validation images. With `at_random`, both sets are sampled from all official
+    validation and test images, as in FD-Shifts.
     """
     if sizes.chosen == "official":
         return validation_files(files), files.test
@@ -77,10 +74,7 @@ def images_from_files(
     tested: ImageFiles,
     *others: Exposure,
 ) -> TaskImages:
-    """Create task images from image files, which are read on access.
-
-    The i.i.d. test images `tested` are the first exposure.
-    """
+    """Create task images from image files, with the i.i.d. images `tested` and other exposures."""
     exposures = (Exposure("iid", "iid", image_loader(tested, sizes.tested, sizes)), *others)
     load_train = image_loader(train, sizes.learned, sizes)
     load_validation = image_loader(validation, sizes.validation, sizes)
@@ -109,6 +103,7 @@ def _load_wilds(
 
 
 def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
+    """Return the images of a folder with the subfolders train, test, shift-NAME and new-NAME."""
     if folder is None or not (folder / "train").is_dir() or not (folder / "test").is_dir():
         problem = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
         raise MissingInputError(
@@ -133,10 +128,7 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
 def _split_files(
     files: ImageFiles, count: int, *, at_random: bool = True
 ) -> tuple[ImageFiles, ImageFiles]:
-    """Split image files into `count` files and the remaining files.
-
-    The first part is a random sample, or the first `count` files if `at_random` is False.
-    """
+    """Split image files into a random sample, or the first files, and the remaining files."""
     if not 0 < count < files.n:
         raise InputError(f"{count:,} images must leave some of {files.n:,}")
     order = np.random.default_rng(0).permutation(files.n) if at_random else np.arange(files.n)
@@ -144,10 +136,7 @@ def _split_files(
 
 
 def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
-    """Return the subfolders whose names begin with a prefix.
-
-    Each entry is a pair of the name without the prefix and the path.
-    """
+    """Return the name without a prefix and the path of each subfolder with this prefix."""
     folders = []
     for path in sorted(folder.glob(f"{prefix}*")):
         if not path.is_dir():
@@ -163,7 +152,7 @@ def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
 
 
 def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
-    """Find shifted images of known classes. The folder may lack some of the classes."""
+    """Find shifted images of known classes, which may lack some of the classes."""
     files = find_image_folder(path)
     code_by_class = {name: code for code, name in enumerate(train.classes)}
     unknown = [name for name in files.classes if name not in code_by_class]
@@ -179,7 +168,8 @@ def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
 def _read_new_classes(path: Path, train: ImageFiles, sizes: Sizes) -> Images:
     """Read images of new classes from a folder."""
     files = find_image_folder(path)
-    if common := sorted(set(files.classes) & set(train.classes)):
+    common = sorted(set(files.classes) & set(train.classes))
+    if common:
         raise InputError(
             f"{str(path)!r} has the class {common[0]!r}, which is not new: 'train' has it too"
         )

@@ -56,10 +56,7 @@ def _load_fd_shifts_task(
 def _load_non_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
-    """Load a task that is not in FD-Shifts, with randomly sampled validation images.
-
-    The package computes the corruptions, because no official corruptions exist.
-    """
+    """Load a task that is not in FD-Shifts, with random validation images and our corruptions."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
     to_corrupt = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
@@ -82,11 +79,10 @@ def _load_cifar100_super(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> T
 def _load_corruptions(
     name: str, folder: Path, test: Images, tested: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to corruptions, and notes on missing files.
+    """Return the exposures to corruptions of the test images, and notes on missing files.
 
-    The images are the official corruptions. If their files are missing, the corruptions of this
-    package are applied to `tested`. `test` contains all test images, and `tested` contains the
-    images of the i.i.d. exposure.
+    If the files of the official corruptions are missing, the corruptions of this package are
+    applied to the i.i.d. exposure `tested`.
     """
     data = DATASETS[name]
     if data.load_corrupted is None:
@@ -130,7 +126,7 @@ def _load_corruptions(
 
 
 def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
-    """Read corrupted images, and return the corrupted versions of `clean`."""
+    """Read corrupted images, and return those of the images in `clean`."""
     corrupted = read().subset(clean.source_indices)
     mismatches = np.flatnonzero(corrupted.labels != clean.labels)
     if mismatches.size:
@@ -145,7 +141,7 @@ def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
 def _load_new_classes(
     name: str, folder: Path, train: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to new classes from other data sets, and notes on missing data sets."""
+    """Return the exposures to new classes of other data sets, and notes on missing data sets."""
     exposures = []
     notes = []
     for other, kind in DATASETS[name].new.items():

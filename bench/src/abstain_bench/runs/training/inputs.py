@@ -29,9 +29,8 @@ class Variation(ABC):
     Attributes
     ----------
     is_part_of_task : bool
-        Whether the variation is part of the task. If True, validation and test images are also
-        varied, with parameters that are sampled once. If False, the variation is an augmentation of
-        the training images.
+        Whether validation and test images are also varied, with parameters that are sampled once.
+        If False, the variation is an augmentation of the training images.
     """
 
     is_part_of_task: ClassVar[bool] = False
@@ -45,10 +44,7 @@ class Variation(ABC):
         return images
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
-        """Prepare validation and test images without randomness.
-
-        The method is called if the variation is not part of the task.
-        """
+        """Prepare validation and test images if the variation is not part of the task."""
         return images
 
 
@@ -118,14 +114,13 @@ class Distortion(Variation):
     shift : float
         Maximum shift in each direction, as a share of the side of the image.
     contrast : float
-        Lowest factor of the contrast. With 1, the contrast is not changed.
+        Lowest factor of the contrast. The value 1 leaves the contrast unchanged.
     noise : float
         Standard deviation of the normal noise. The values of the images are in [0, 1].
     background : float
-        Maximum random level that replaces black in each image. White is not changed, and all other
-        levels are interpolated.
+        Maximum random level that replaces black. White is not changed.
     side : int
-        Height and width of the result. With 0, the result has the size of the images.
+        Height and width of the result. The value 0 keeps the size of the images.
 
     Examples
     --------
@@ -185,9 +180,7 @@ _LUMA: Final = (0.299, 0.587, 0.114)
 
 @dataclass(frozen=True)
 class Augmentation(Variation):
-    """The augmentation of training images in FD-Shifts.
-
-    By default, all operations are disabled.
+    """The augmentation of training images in FD-Shifts, with all operations disabled by default.
 
     Attributes
     ----------
@@ -199,14 +192,14 @@ class Augmentation(Variation):
     rotation : float
         Maximum rotation in degrees in both directions. Pixels outside of the image are black.
     cutout : int
-        Side of a square around a random pixel. In half of the images, the square is replaced by the
-        mean of the training images.
+        Side of a square around a random pixel, which becomes the mean of the training images in
+        half of the images.
     side : int
-        Height and width of the result, which must be at most the side of the images. For validation
-        and test images, the center is cropped. With 0, images are not cropped.
+        Side of the crop in pixels, at most the side of the images. Validation and test images are
+        cropped at their center. The value 0 disables the crop.
     area : float
         Smallest share of the area in a random crop of training images. The crop has an aspect ratio
-        from 3/4 to 4/3 and is resized to `side`. With 1, the center is cropped.
+        from 3/4 to 4/3 and is resized to `side`. The value 1 crops the center.
     jitter : float
         Brightness, contrast and saturation are multiplied by random factors from 1 - jitter to
         1 + jitter.
@@ -242,28 +235,36 @@ class Augmentation(Variation):
         else:
             augmented = self.prepare_for_evaluation(augmented)
         if self.rotation:
-            angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
-            cos = angle.cos()
-            sin = angle.sin()
-            zero = torch.zeros_like(angle)
-            side = augmented.shape[2]
-            augmented = _resample(augmented, ((cos, -sin, zero), (sin, cos, zero)), (side, side))
+            augmented = self._rotate(augmented, generator)
         return shift_and_mirror(augmented, self.padding, mirror=self.mirror, generator=generator)
 
+    def _rotate(self, images: Tensor, generator: Generator) -> Tensor:
+        """Rotate each square image by a random angle."""
+        angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
+        cos = angle.cos()
+        sin = angle.sin()
+        zero = torch.zeros_like(angle)
+        matrix = ((cos, -sin, zero), (sin, cos, zero))
+        side = images.shape[2]
+        return _resample(images, matrix, (side, side))
+
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
-        """Set a square to the mean 0 in half of the normalized images."""
+        """Replace a random square by the mean, which is 0, in half of the normalized images."""
         if not self.cutout:
             return images
         n, _, height, width = images.shape
         device = images.device
         half = self.cutout // 2
-        is_cut = torch.rand(n, 1, generator=generator, device=device) < 0.5
-        in_square = []
-        for size in (height, width):
+        is_changed = torch.rand(n, 1, generator=generator, device=device) < 0.5
+
+        def near_random_center(size: int) -> Tensor:
             center = torch.randint(0, size, (n, 1), generator=generator, device=device)
             position = torch.arange(size, device=device)
-            in_square.append((position >= center - half) & (position < center + half) & is_cut)
-        square = in_square[0][:, None, :, None] & in_square[1][:, None, None, :]
+            return (position >= center - half) & (position < center + half)
+
+        in_rows = near_random_center(height) & is_changed
+        in_columns = near_random_center(width) & is_changed
+        square = in_rows[:, None, :, None] & in_columns[:, None, None, :]
         return images.masked_fill(square, 0.0)
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
@@ -300,14 +301,14 @@ class Augmentation(Variation):
     def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
         """Multiply brightness, contrast and saturation by random factors."""
 
-        def factor() -> Tensor:
+        def random_factor() -> Tensor:
             return _per_image(1 + self.jitter * _uniform(images, generator, -1, 1))
 
-        brighter = (images * factor()).clamp(0, 1)
-        level = _gray_levels(brighter).mean((1, 2, 3), keepdim=True)
-        contrasted = (level + (brighter - level) * factor()).clamp(0, 1)
-        level = _gray_levels(contrasted)
-        return (level + (contrasted - level) * factor()).clamp(0, 1)
+        brightened = (images * random_factor()).clamp(0, 1)
+        mean_gray = _gray_levels(brightened).mean((1, 2, 3), keepdim=True)
+        contrasted = (mean_gray + (brightened - mean_gray) * random_factor()).clamp(0, 1)
+        gray = _gray_levels(contrasted)
+        return (gray + (contrasted - gray) * random_factor()).clamp(0, 1)
 
 
 def _gray_levels(images: Tensor) -> Tensor:
@@ -329,10 +330,7 @@ def _per_image(values: Tensor) -> Tensor:
 
 
 def _resample(images: Tensor, matrix: Any, size: Any) -> Tensor:
-    """Resample each image with an affine map.
-
-    `matrix` has two rows of three tensors of shape (n,).
-    """
+    """Resample each image with an affine map, given as two rows of three tensors of shape (n,)."""
     maps = torch.stack([torch.stack(row, dim=1) for row in matrix], dim=1)
     grid = torch.nn.functional.affine_grid(maps, [*images.shape[:2], *size], align_corners=False)
     resampled: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
@@ -348,10 +346,7 @@ VARIATIONS: dict[str, type[Variation]] = {
 
 
 def make_variation(options: dict[str, Any] | None) -> Variation | None:
-    """Create a variation from its name and options in a configuration.
-
-    The result is None if `options` is empty or None.
-    """
+    """Create a variation from its name and options, or return None without options."""
     if not options:
         return None
     options_without_name = dict(options)
@@ -429,7 +424,7 @@ class Preprocessing:
     def prepare(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
         """Return normalized images for evaluation.
 
-        If the variation is part of the task, `copies` random variations of each image are returned.
+        If the variation is part of the task, the result has `copies` variations of each image.
         """
         return self._normalize(self._apply_task_variation(images, seed, copies)).to(device)
 
@@ -440,10 +435,7 @@ class Preprocessing:
         seed: int,
         images: Images | None = None,
     ) -> Tensor:
-        """Return the normalized images of an exposure.
-
-        If the exposure is a corruption, the function corrupts images that are not corrupted yet.
-        """
+        """Return the normalized images of an exposure, which are corrupted if necessary."""
         loaded = exposure.load() if images is None else images
         prepared = self._apply_task_variation(loaded, seed, 1)
         if exposure.corruption and not exposure.is_corrupted:
@@ -455,9 +447,9 @@ class Preprocessing:
     def prepare_lazily(self, images: Images) -> "LazyImages | None":
         """Return images that are normalized on access.
 
-        The result is None if the variation is part of the task, because its parameters are sampled
-        for all images together.
+        The result is None if the variation is part of the task.
         """
+        # The parameters of such a variation are sampled for all images together.
         if self.variation is not None and self.variation.is_part_of_task:
             return None
         return LazyImages(

@@ -1,6 +1,6 @@
 """`train` trains one network with a seed and resumes after an interruption.
 
-The precision is float32 or, with lightning-fabric, mixed.
+Trainings use float32 or, with lightning-fabric, mixed precision.
 """
 
 import io
@@ -68,11 +68,11 @@ class FullPrecision:
         torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm)
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the precision that a checkpoint must contain."""
+        """Return the values that a checkpoint must contain for the precision."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Load a state that `state` returned."""
+        """Restore the values from a checkpoint."""
 
 
 class MixedPrecision(FullPrecision):
@@ -104,7 +104,7 @@ class MixedPrecision(FullPrecision):
         return dict(self.mixed_precision.state_dict())
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Load a scale of the loss."""
+        """Restore the scale of the loss."""
         self.mixed_precision.load_state_dict(state)
 
 
@@ -125,10 +125,7 @@ def make_precision(machine: Machine) -> FullPrecision:
 
 
 def make_fabric(machine: Machine) -> Any:
-    """Return a `Fabric` for one device, which casts and scales without being launched.
-
-    The `Fabric` ignores environment variables.
-    """
+    """Return a `Fabric` that casts tensors and scales gradients on one device."""
     device = torch.device(machine.device)
     try:
         # This import takes seconds, because it loads a thousand modules.
@@ -158,9 +155,8 @@ def make_fabric(machine: Machine) -> Any:
 class LearningRates:
     """Learning rate of each step of a training.
 
-    Consecutive phases without a separate learning rate share one schedule of the recipe.
-    Consecutive phases with the same separate learning rate share one schedule, which
-    `Recipe.stage_schedule` defines.
+    Consecutive phases with the same `learning_rate` share one schedule. Phases without a
+    `learning_rate` use the schedule of the recipe, and all others use `Recipe.stage_schedule`.
 
     Attributes
     ----------
@@ -189,29 +185,36 @@ class LearningRates:
     def rate_at(self, epoch: int, step: int) -> float:
         """Return the learning rate of a step in an epoch. Steps and epochs are counted from 0."""
         phase_rate = self.plan[epoch].learning_rate
-        first_epoch = epoch
-        end_epoch = epoch + 1
-        while first_epoch > 0 and self.plan[first_epoch - 1].learning_rate == phase_rate:
-            first_epoch -= 1
-        while end_epoch < len(self.plan) and self.plan[end_epoch].learning_rate == phase_rate:
-            end_epoch += 1
+        first_epoch, end_epoch = self._schedule_bounds(epoch)
+        n_epochs = end_epoch - first_epoch
         first_step = first_epoch * self.steps_per_epoch
         end_step = end_epoch * self.steps_per_epoch
         if self.recipe.steps:
             end_step = min(end_step, self.recipe.steps)
         n_steps = end_step - first_step
         n_done = epoch * self.steps_per_epoch + step - first_step
-        # Phases with a separate learning rate have no warm-up.
-        n_warm_up = min(self.recipe.warm_up_steps, n_steps) if phase_rate is None else 0
+        if phase_rate is not None:
+            # Phases with a separate learning rate have no warm-up.
+            schedule = self.recipe.stage_schedule
+            recipe = self.recipe if schedule == "same" else replace(self.recipe, schedule=schedule)
+            rate = recipe.learning_rate_at(n_done / max(n_steps, 1), n_epochs)
+            return phase_rate * rate / self.recipe.learning_rate
+        n_warm_up = min(self.recipe.warm_up_steps, n_steps)
         if n_done < n_warm_up:
             return self.recipe.learning_rate * (n_done + 1) / n_warm_up
         progress = (n_done - n_warm_up) / max(n_steps - n_warm_up, 1)
-        n_epochs = end_epoch - first_epoch
-        if phase_rate is None:
-            return self.recipe.learning_rate_at(progress, n_epochs)
-        schedule = self.recipe.stage_schedule
-        recipe = self.recipe if schedule == "same" else replace(self.recipe, schedule=schedule)
-        return phase_rate * recipe.learning_rate_at(progress, n_epochs) / self.recipe.learning_rate
+        return self.recipe.learning_rate_at(progress, n_epochs)
+
+    def _schedule_bounds(self, epoch: int) -> tuple[int, int]:
+        """Return the start and the end of the epochs that share a schedule with `epoch`."""
+        phase_rate = self.plan[epoch].learning_rate
+        first_epoch = epoch
+        while first_epoch > 0 and self.plan[first_epoch - 1].learning_rate == phase_rate:
+            first_epoch -= 1
+        end_epoch = epoch + 1
+        while end_epoch < len(self.plan) and self.plan[end_epoch].learning_rate == phase_rate:
+            end_epoch += 1
+        return first_epoch, end_epoch
 
 
 def save_state(state: dict[str, Any], path: Path) -> None:
@@ -222,10 +225,7 @@ def save_state(state: dict[str, Any], path: Path) -> None:
 
 
 def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read a file that `save_state` wrote.
-
-    Other files raise an error. The function never executes the content of a file.
-    """
+    """Read a file that `save_state` wrote, without executing its content."""
     try:
         verify_archive(path, "a file of torch")
         state = torch.load(path, map_location=device, weights_only=True)
@@ -290,7 +290,7 @@ class Checkpointing:
         Minimum number of seconds between two checkpoints.
     warm_up_path : Path, optional
         Path of a file with the state at the end of the first phase, which several trainings share.
-        The file is read if it exists. Otherwise it is written.
+        The first of these trainings writes the file.
 
     Examples
     --------
@@ -323,14 +323,13 @@ def train(
 
     Notes
     -----
-    The seed of each epoch is derived from `seed` and the number of the epoch. A checkpoint
-    therefore does not contain the state of a random generator. It contains the weights, the state
-    of the optimizer and the state of the objective.
+    Each epoch has a seed that depends on `seed` and the number of the epoch. Checkpoints therefore
+    contain no random state. They contain the weights, and the states of the optimizer and of the
+    objective.
 
-    Each phase of the objective starts with a new optimizer. A phase with a separate `learning_rate`
-    uses Adam with this learning rate and has a separate learning rate schedule. All other phases
-    use stochastic gradient descent and share one schedule. The last batch of an epoch may be
-    smaller than the other batches.
+    Each phase of the objective starts with a new optimizer. A phase with a `learning_rate` uses
+    Adam with its own schedule. All other phases use stochastic gradient descent and share one
+    schedule. The last batch of an epoch may be smaller.
 
     `n_epochs_done` is the number of epochs that another job has already trained the network.
 
@@ -352,7 +351,9 @@ def train(
         preprocessing = Preprocessing.from_training_images(images)
     data = _TrainingImages(images, preprocessing, machine.device)
     _check_n_epochs_done(n_epochs_done, full_recipe)
-    run = _TrainingRun(network, objective, data, full_recipe, (seed, n_epochs_done), precision)
+    run = _TrainingRun(
+        network, objective, data, full_recipe, precision, seed=seed, n_epochs_done=n_epochs_done
+    )
     losses = [] if checkpointing is None else run.resume_or_load_warm_up(checkpointing)
     last_save_time = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
@@ -398,22 +399,24 @@ class _TrainingImages:
             self.pixels = self.pixels.to(device)
         self.labels = torch.from_numpy(images.labels).to(device)
 
-    def batch(self, rows: Tensor) -> Tensor:
-        """Return the images in some rows as bytes on the device."""
-        return self.pixels[rows.to(self.pixels.device)].to(self.device)
+    def batch(self, indices: Tensor) -> Tensor:
+        """Return the images with the given indices as bytes on the device."""
+        return self.pixels[indices.to(self.pixels.device)].to(self.device)
 
 
 class _TrainingRun:
     """A running training and its state."""
 
-    def __init__(  # noqa: PLR0917  the arguments of `train`
+    def __init__(
         self,
         network: Network,
         objective: Objective,
         data: _TrainingImages,
         recipe: Recipe,
-        start: tuple[int, int],
         precision: FullPrecision,
+        *,
+        seed: int,
+        n_epochs_done: int,
     ) -> None:
         self.precision = precision
         # `forward` runs the network in the requested precision.
@@ -425,7 +428,8 @@ class _TrainingRun:
         self.objective = objective.to(data.device)
         self.data = data
         self.recipe = recipe
-        self.seed, self.n_epochs_done = start
+        self.seed = seed
+        self.n_epochs_done = n_epochs_done
         self.plan = objective.plan(recipe.epochs)
         n_steps = recipe.steps_per_epoch(len(data.labels))
         self.learning_rates = LearningRates(self.plan, recipe, n_steps)
@@ -440,18 +444,15 @@ class _TrainingRun:
         # Dropout uses the global generator, which the caller restores.
         torch.manual_seed(seed)
         generator = torch.Generator(device=device).manual_seed(seed)
-        order: Any = torch.randperm(len(self.data.labels), generator=generator, device=device)
-        batches = order.split(self.recipe.batch_size)
+        batches = self._random_batches(epoch, generator)
         self.network.train()
         self.objective.train()
-        if self.recipe.steps:
-            # The last epoch may be incomplete.
-            batches = batches[: self.recipe.steps - epoch * len(batches)]
         total_loss = torch.zeros((), dtype=torch.float64, device=device)
-        for i, rows in enumerate(batches):
+        for i, batch in enumerate(batches):
             for group in self.optimizer.param_groups:
                 group["lr"] = self.learning_rates.rate_at(epoch, i)
-            total_loss += self._step(rows, generator).double() * len(rows)
+            batch_loss = self._step(batch, generator)
+            total_loss += batch_loss.double() * len(batch)
             if on_step is not None:
                 on_step(epoch + (i + 1) / len(batches))
         mean_loss = float(total_loss) / sum(map(len, batches))
@@ -461,6 +462,17 @@ class _TrainingRun:
                 f"`learning_rate` (it is {self.recipe.learning_rate:g})"
             )
         return mean_loss
+
+    def _random_batches(self, epoch: int, generator: Any) -> Sequence[Tensor]:
+        """Return the indices of the images in each batch of an epoch, in random order."""
+        n_images = len(self.data.labels)
+        order: Any = torch.randperm(n_images, generator=generator, device=self.data.device)
+        batches: Sequence[Tensor] = order.split(self.recipe.batch_size)
+        if not self.recipe.steps:
+            return batches
+        # The last epoch may be incomplete.
+        n_remaining_steps = self.recipe.steps - epoch * len(batches)
+        return batches[:n_remaining_steps]
 
     def _start_phase(self, epoch: int) -> None:
         """Start the phase of an epoch with its trainable parameters and a new optimizer."""
@@ -482,11 +494,11 @@ class _TrainingRun:
             optimizer = torch.optim.Adam(parameters, lr=phase.learning_rate)
         self.optimizer = self.precision.setup_optimizer(optimizer)
 
-    def _step(self, rows: Tensor, generator: Any) -> Tensor:
-        """Perform an optimizer step on a batch, and return the mean loss of the batch."""
+    def _step(self, batch: Tensor, generator: Any) -> Tensor:
+        """Perform an optimizer step on the images of a batch, and return their mean loss."""
         self.optimizer.zero_grad(set_to_none=True)
-        images = self.data.preprocessing.augment(self.data.batch(rows), generator)
-        loss = self.objective(self.forward(images), self.data.labels[rows], index=rows)
+        images = self.data.preprocessing.augment(self.data.batch(batch), generator)
+        loss = self.objective(self.forward(images), self.data.labels[batch], index=batch)
         if not loss.requires_grad:
             raise InputError(
                 "the loss has no gradient: with hard ranks the 0/1 loss has none; set `soft`"
@@ -514,10 +526,7 @@ class _TrainingRun:
         return epoch == self.plan.count(self.plan[0])
 
     def resume_or_load_warm_up(self, checkpointing: Checkpointing) -> list[float]:
-        """Load the checkpoint of this training, or else the shared warm-up.
-
-        Returns the mean losses of the finished epochs.
-        """
+        """Load the checkpoint or the shared warm-up, and return the mean losses of its epochs."""
         losses = self.resume(checkpointing.path)
         if not losses and checkpointing.warm_up_path is not None:
             losses = self.resume(checkpointing.warm_up_path)
