@@ -32,17 +32,16 @@ _MAX_SMALL_SPLITS = 100
 def build_reading(table: DataTable, selection: ColumnSelection, options: ReadingOptions) -> Reading:
     """Return the predictions of each split, with notes and warnings on the data."""
     builder, predictions = _convert(table, selection, options)
-    notes = [*table.notes, *selection.notes, *_conversion_notes(builder, predictions)]
+    notes = [*table.notes, *selection.notes]
+    notes += _conversion_notes(builder, predictions)
     notes += _notes_on_never_predicted_labels(predictions)
     notes += _notes_on_rows(predictions)
     notes += float16_notes(predictions)
     notes += _notes_on_correctness(builder, predictions)
     splits = _split(builder, predictions)
-    warnings = [
-        *_warnings_on_pooled_columns(builder),
-        *_warn_of_single_class(splits.values()),
-        *_warn_of_repeated_ids(splits, selection.id),
-    ]
+    warnings = _warnings_on_pooled_columns(builder)
+    warnings += _warn_of_single_class(splits.values())
+    warnings += _warn_of_repeated_ids(splits, selection.id)
     notes += [Note.warning(READING, text) for text in warnings]
     return Reading(splits, tuple(notes), table.source)
 
@@ -220,23 +219,30 @@ def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split,
     by = builder.selection.by
     if not by:
         return {(): predictions}
-    codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
-    codes, values = zip(*codes_and_values, strict=True)
+    codes_by_column = {}
+    values_by_column = {}
+    for name in by:
+        codes, values = builder.retained(builder.columns[name]).distinct()
+        codes_by_column[name] = codes
+        values_by_column[name] = values
     # Each combination of values gets one number. Numbers are assigned again after each column,
     # because the product of the numbers of values can exceed the range of integers.
-    row_codes = codes[0]
-    for column_codes, names in zip(codes[1:], values[1:], strict=True):
-        row_codes = np.unique(row_codes * len(names) + column_codes, return_inverse=True)[1]
+    row_codes = codes_by_column[by[0]]
+    for name in by[1:]:
+        row_codes = row_codes * len(values_by_column[name]) + codes_by_column[name]
+        row_codes = np.unique(row_codes, return_inverse=True)[1]
     _, first_rows, split_index = np.unique(row_codes, return_index=True, return_inverse=True)
     _check_number_of_splits(builder, first_rows.size, predictions.n)
     split_sizes = np.bincount(split_index)
     rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
     splits: dict[Split, Predictions] = {}
+    # Splits are in order of first appearance.
     for i in np.argsort(first_rows):
-        first = first_rows[i]
-        split_values = [str(names[c[first]]) for names, c in zip(values, codes, strict=True)]
-        split = tuple(zip(by, split_values, strict=True))
-        splits[split] = predictions.subset(rows_by_split[i])
+        split = []
+        for name in by:
+            code = codes_by_column[name][first_rows[i]]
+            split.append((name, str(values_by_column[name][code])))
+        splits[tuple(split)] = predictions.subset(rows_by_split[i])
     return splits
 
 
@@ -324,12 +330,14 @@ def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
     if codes.size > len(listed):
         label_list += f" and {codes.size - len(listed)} more"
     rows = count_rows(np.isin(predictions.label_codes, codes))
-    condition, unknown_label = (
-        ("it marks", listed[0]) if codes.size == 1 else ("some of them mark", listed)
-    )
+    condition = "some of them mark"
+    option = format_option("unknown_label", listed)
+    if codes.size == 1:
+        condition = "it marks"
+        option = format_option("unknown_label", listed[0])
     text = (
         f"labels that are never predicted, so always wrong: {label_list}, {rows}; if {condition} "
-        f"samples of unknown classes, pass {format_option('unknown_label', unknown_label)}"
+        f"samples of unknown classes, pass {option}"
     )
     return [Note(READING, text)]
 
@@ -377,9 +385,12 @@ def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
 
 def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
     """Warn if all labels are the same class."""
-    labeled = [p for p in predictions if p.has_labels]
-    codes = {int(code) for p in labeled for code in np.flatnonzero(_count_labels(p))}
-    if len(codes) != 1 or sum(p.n for p in labeled) < 2 or labeled[0].n_classes < 2:
+    labeled = [split for split in predictions if split.has_labels]
+    codes: set[int] = set()
+    for split in labeled:
+        codes.update(np.flatnonzero(_count_labels(split)).tolist())
+    n_samples = sum(split.n for split in labeled)
+    if len(codes) != 1 or n_samples < 2 or labeled[0].n_classes < 2:
         return []
     name = labeled[0].class_names[codes.pop()]
     return [f"every label is {name!r}, so the results do not describe the other classes"]

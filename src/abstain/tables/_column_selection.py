@@ -175,13 +175,7 @@ def _select_class_scores(
 
 def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
     """Select the arrays with default keys from an archive or a mapping."""
-    key_by_role = {}
-    for role, default_keys in DEFAULT_KEYS.items():
-        keys = [key for key in default_keys if key in table.kind_by_column]
-        if keys:
-            key_by_role[role] = keys[0]
-    known_layout = table.column_by_role.items()
-    key_by_role |= {role: key for role, key in known_layout if role in DEFAULT_KEYS}
+    key_by_role = _find_default_keys(table)
     for role in ("group", "weight", "id", "features"):
         key = key_by_role.pop(role, None)
         if key is None or table.length_by_key.get(key) != table.n_rows:
@@ -198,6 +192,18 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
     if "logit_samples" in key_by_role:
         key_by_role.pop("probability_samples", None)
     selection.array_keys |= key_by_role
+
+
+def _find_default_keys(table: DataTable) -> dict[str, str]:
+    """Return the key of each role. A known layout of the file takes precedence over names."""
+    key_by_role = {}
+    for role, default_keys in DEFAULT_KEYS.items():
+        keys = [key for key in default_keys if key in table.kind_by_column]
+        if keys:
+            key_by_role[role] = keys[0]
+    known_layout = table.column_by_role.items()
+    key_by_role |= {role: key for role, key in known_layout if role in DEFAULT_KEYS}
+    return key_by_role
 
 
 def _select_truth_columns(
@@ -261,19 +267,15 @@ def _select_confidences(
 ) -> None:
     """Select the requested confidences, or numeric columns with a default name."""
     if options.confidence:
-        # Results name a negated uncertainty "-entropy", so the same name selects its column.
-        negated = [
-            name
-            for name in options.confidence
-            if name.startswith("-") and table.find(name) is None and table.find(name[1:])
-        ]
-        names = tuple(name[1:] if name in negated else name for name in options.confidence)
-        selection.confidence = _expand_patterns(table, names, "confidence")
-        selection.negated = frozenset(name[1:] for name in negated)
+        _select_requested_confidences(table, options, selection)
         return
-    numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
-    prefixed = [name for name in numbers if name.startswith("confidence_")]
-    candidates = (_find_default_column(table, "confidence"), *prefixed)
+    candidates = []
+    default_name = _find_default_column(table, "confidence")
+    if default_name is not None:
+        candidates.append(default_name)
+    for name, kind in table.kind_by_column.items():
+        if kind == "number" and name.startswith("confidence_"):
+            candidates.append(name)
     used = {
         selection.label,
         selection.prediction,
@@ -283,16 +285,38 @@ def _select_confidences(
         *selection.class_scores,
         *selection.by,
     }
-    selection.confidence = tuple(n for n in candidates if n is not None and n not in used)
+    selection.confidence = tuple(name for name in candidates if name not in used)
     if not selection.confidence and not selection.has_class_scores:
-        notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
-        raise MissingInputError(
-            f"{table.source} has no column with a default name for the confidence "
-            f"({', '.join(DEFAULT_NAMES['confidence'])}); name the column with "
-            f"{format_option('confidence')}. Its columns: "
-            f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
-            f"{_class_scores_hint(table, selection)}{notes_on_file}"
-        )
+        raise MissingInputError(_missing_confidence_message(table, selection))
+
+
+def _select_requested_confidences(
+    table: DataTable, options: ReadingOptions, selection: ColumnSelection
+) -> None:
+    """Select the requested confidences, such as "msr", "-entropy" or "conf_*"."""
+    names = []
+    negated = set()
+    for name in options.confidence:
+        # Results name a negated uncertainty "-entropy", so the same name selects its column.
+        if name.startswith("-") and table.find(name) is None and table.find(name[1:]):
+            negated.add(name[1:])
+            names.append(name[1:])
+        else:
+            names.append(name)
+    selection.confidence = _expand_patterns(table, tuple(names), "confidence")
+    selection.negated = frozenset(negated)
+
+
+def _missing_confidence_message(table: DataTable, selection: ColumnSelection) -> str:
+    """Describe a table without a column for the confidence."""
+    notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
+    return (
+        f"{table.source} has no column with a default name for the confidence "
+        f"({', '.join(DEFAULT_NAMES['confidence'])}); name the column with "
+        f"{format_option('confidence')}. Its columns: "
+        f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
+        f"{_class_scores_hint(table, selection)}{notes_on_file}"
+    )
 
 
 def _confidences_named_by(
@@ -325,16 +349,16 @@ def _confidences_named_by(
 # ------------------------------------------------------------------------------------ notes
 def _describe_selection(selection: ColumnSelection) -> str:
     """Return a sentence that lists the column of each role."""
-    clauses = [
-        f"{role} from {getattr(selection, role)!r}"
-        for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
-        if getattr(selection, role) is not None
-    ]
-    names = [name for name in selection.confidence if name not in selection.negated]
-    clauses += _describe_columns("confidence", names, max_listed=_MAX_LISTED_CONFIDENCES)
-    names = [name for name in selection.confidence if name in selection.negated]
-    negated = _describe_columns("confidence", names, max_listed=_MAX_LISTED_CONFIDENCES)
-    clauses += [f"{clause} negated (lower is safer)" for clause in negated]
+    clauses = []
+    for role in ("label", "prediction", "correct", "loss", "group", "weight", "id"):
+        column = getattr(selection, role)
+        if column is not None:
+            clauses.append(f"{role} from {column!r}")
+    unchanged = [name for name in selection.confidence if name not in selection.negated]
+    clauses += _describe_columns("confidence", unchanged, max_listed=_MAX_LISTED_CONFIDENCES)
+    negated = [name for name in selection.confidence if name in selection.negated]
+    for clause in _describe_columns("confidence", negated, max_listed=_MAX_LISTED_CONFIDENCES):
+        clauses.append(f"{clause} negated (lower is safer)")
     percentages = [name for name in selection.confidence if name in selection.percentages]
     clauses += [f"{name!r} divided by 100" for name in percentages]
     clauses += _describe_columns(selection.class_scores_kind, selection.class_scores, max_listed=1)
@@ -374,18 +398,20 @@ def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
     if table.column_by_role:
         return ""
     used = set(selection.names())
-    families = class_score_families(table)
-    families = [(prefix, names) for prefix, names in families if used.isdisjoint(names)][:3]
-    if not families:
+    patterns: list[str] = []
+    ranges: list[str] = []
+    for prefix, names in class_score_families(table):
+        if used.isdisjoint(names) and len(patterns) < 3:
+            patterns.append(f"{prefix}*")
+            ranges.append(f"{names[0]!r} to {names[-1]!r}")
+    if not patterns:
         return ""
-    ranges = " and ".join(f"{names[0]!r} to {names[-1]!r}" for _, names in families)
-    patterns = [f"{prefix}*" for prefix, _ in families]
     # If there are several families of columns, one of them may be named after logits.
     logit_pattern = next((p for p in patterns if "logit" in p.lower()), patterns[-1])
-    other_patterns = [p for p in patterns if p != logit_pattern] or [logit_pattern]
+    other_pattern = next((p for p in patterns if p != logit_pattern), logit_pattern)
     return (
-        f" Columns {ranges} look like class scores and were not used; pass "
-        f"{format_option('probabilities', other_patterns[0])} or "
+        f" Columns {' and '.join(ranges)} look like class scores and were not used; pass "
+        f"{format_option('probabilities', other_pattern)} or "
         f"{format_option('logits', logit_pattern)}, depending on their kind."
     )
 

@@ -188,17 +188,7 @@ def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) 
 
     If several prefixes are possible, the function prefers one for which a name equals a label.
     """
-    wildcards = [pattern.find(character) for character in "*?[" if character in pattern]
-    literal_prefix = pattern[: min(wildcards, default=0)]
-    first, last = min(columns), max(columns)
-    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
-    common = first[:n_common]
-    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca", so prefixes end at separators.
-    ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
-    prefixes = [common[:end] for end in reversed(ends)]
-    if literal_prefix:
-        prefixes.insert(0, literal_prefix)
-    prefixes += [common.rstrip("0123456789"), ""]
+    prefixes = _possible_prefixes(columns, pattern)
     candidates = [[name.removeprefix(prefix) for name in columns] for prefix in prefixes]
     if label is not None:
         labels = set(map(str, label.distinct()[1]))
@@ -206,6 +196,26 @@ def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) 
             if not labels.isdisjoint(names):
                 return names
     return candidates[0]
+
+
+def _possible_prefixes(columns: Sequence[str], pattern: str) -> list[str]:
+    """Return the prefixes that all columns may share, starting with the most likely prefix.
+
+    A prefix is the text before the first wildcard of the pattern, or ends at a separator.
+    """
+    prefixes = []
+    wildcard_positions = [pattern.find(character) for character in "*?[" if character in pattern]
+    literal_prefix = pattern[: min(wildcard_positions, default=0)]
+    if literal_prefix:
+        prefixes.append(literal_prefix)
+    # The first and the last name in sorted order share the prefix of all names.
+    first, last = min(columns), max(columns)
+    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    common = first[:n_common]
+    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca", so prefixes end at separators.
+    ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
+    prefixes += [common[:end] for end in reversed(ends)]
+    return [*prefixes, common.rstrip("0123456789"), ""]
 
 
 def convert_class_names(names: list[str], label: DataColumn | None) -> tuple[Hashable, ...]:

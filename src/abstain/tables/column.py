@@ -93,12 +93,22 @@ class DataColumn:
                 f"column {self.name!r} must have one number or text per row; got shape "
                 f"{self.values.shape}"
             )
-        is_present = slice(None) if self.is_missing is None else ~self.is_missing
+        if self.is_missing is None:
+            values, codes = np.unique(self.values, return_inverse=True)
+            return codes, self._names_of(values)
+        is_present = ~self.is_missing
         values, present_codes = np.unique(self.values[is_present], return_inverse=True)
-        names = values.tolist() if self.texts is None else list(map(str, self.texts[values]))
+        names = self._names_of(values)
         codes = np.full(self.values.size, len(names))
         codes[is_present] = present_codes
-        return codes, names if self.is_missing is None else [*names, MISSING]
+        return codes, [*names, MISSING]
+
+    def _names_of(self, values: Array) -> list[Any]:
+        """Return numbers as they are, and codes as the texts for which they stand."""
+        if self.texts is None:
+            names: list[Any] = values.tolist()
+            return names
+        return [str(text) for text in self.texts[values]]
 
     def as_text(self) -> "DataColumn":
         """Convert numbers to text. Integers have no decimal point."""

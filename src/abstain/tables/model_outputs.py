@@ -185,13 +185,12 @@ def _allow_numeric_arrays() -> AbstractContextManager[None]:
     if not hasattr(serialization, "get_unsafe_globals_in_checkpoint"):
         return nullcontext()
     reconstruct: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
-    constructors = [
-        (reconstruct, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")
-    ]
-    types = [type(np.dtype(code)) for code in _NUMERIC_TYPE_CODES]
-    context: AbstractContextManager[None] = serialization.safe_globals(
-        [*constructors, np.ndarray, np.dtype, *types]
-    )
+    allowed: list[Any] = [np.ndarray, np.dtype]
+    # NumPy 2 renamed the module of the function, and files contain either name.
+    allowed.append((reconstruct, "numpy.core.multiarray._reconstruct"))
+    allowed.append((reconstruct, "numpy._core.multiarray._reconstruct"))
+    allowed += [type(np.dtype(code)) for code in _NUMERIC_TYPE_CODES]
+    context: AbstractContextManager[None] = serialization.safe_globals(allowed)
     return context
 
 

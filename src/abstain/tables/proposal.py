@@ -285,10 +285,12 @@ def _is_free_text(table: DataTable, name: str) -> bool:
 
 def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
     """Return a mask of the correct rows, or None if the proposals do not determine it."""
-    label, prediction = _find_role(proposals, "label"), _find_role(proposals, "prediction")
+    label = _find_role(proposals, "label")
+    prediction = _find_role(proposals, "prediction")
     if label is not None and prediction is not None:
         columns = table.load([label, prediction])
-        labels, predictions = (columns[n].as_text().to_strings() for n in (label, prediction))
+        labels = columns[label].as_text().to_strings()
+        predictions = columns[prediction].as_text().to_strings()
         return np.asarray(labels == predictions)
     correct = _find_role(proposals, "correct")
     if correct is None:
@@ -308,15 +310,7 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
 
     Other class scores of the same kind are proposed as unused.
     """
-    candidates = []
-    for name, kind in table.kind_by_column.items():
-        if kind == "block" and table.length_by_key.get(name, table.n_rows) == table.n_rows:
-            try:
-                (values,) = _first_rows(table, [name])
-            except InputError:
-                continue  # The column contains text, or lists of different lengths.
-            if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
-                candidates.append(_propose_kind((name,), values))
+    candidates = _propose_arrays(table)
     families = [names for _, names in class_score_families(table)]
     if label is not None:
         # The name of a class-score column can be its label, as for the classes of scikit-learn.
@@ -343,6 +337,22 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
         if p.role == selected.role and p is not selected
     ]
     return [selected, *unused]
+
+
+def _propose_arrays(table: DataTable) -> list[ColumnProposal | None]:
+    """Propose the arrays of shape (n, K) as class scores."""
+    candidates = []
+    for name, kind in table.kind_by_column.items():
+        has_all_rows = table.length_by_key.get(name, table.n_rows) == table.n_rows
+        if kind != "block" or not has_all_rows:
+            continue
+        try:
+            (values,) = _first_rows(table, [name])
+        except InputError:
+            continue  # The column contains text, or lists of different lengths.
+        if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
+            candidates.append(_propose_kind((name,), values))
+    return candidates
 
 
 def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
@@ -443,15 +453,13 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
         return
     scores = table.load(score_columns)[score_columns[0]].values.astype(float)
     sums = np.bincount(sample_codes, scores)
-    if (scores >= -_ROUNDING).all() and (np.abs(sums - 1) <= _NEAR_ONE).all():
-        kind = "probabilities"
-    elif (scores < 0).any():
-        kind = "logits"
-    else:
+    are_probabilities = (scores >= -_ROUNDING).all() and (np.abs(sums - 1) <= _NEAR_ONE).all()
+    if not are_probabilities and not (scores < 0).any():
         return
     yield ColumnProposal("id", (id_column,), f"{len(samples):,} names, each in {n_classes} rows")
     yield ColumnProposal("long", (class_column,), f"{n_classes} classes, one row each per sample")
-    yield ColumnProposal(kind, (score_columns[0],), "the scores of the classes")
+    role = "probabilities" if are_probabilities else "logits"
+    yield ColumnProposal(role, (score_columns[0],), "the scores of the classes")
 
 
 # ------------------------------------------------------------------------------------ others
@@ -477,10 +485,10 @@ def _propose_confidences(
     used = _columns_of(proposals) | set(_grade_columns(table))
     used |= {name for _, names in class_score_families(table) for name in names}
     numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
-    default_columns = map(table.find, DEFAULT_NAMES["confidence"])
-    default = next((n for n in default_columns if n in numbers and n not in used), None)
+    matches = [table.find(name) for name in DEFAULT_NAMES["confidence"]]
+    default_names = [n for n in matches if n is not None and n in numbers and n not in used]
     prefixed = [name for name in numbers if name.startswith("confidence_")]
-    names = tuple(name for name in dict.fromkeys((default, *prefixed)) if name is not None)
+    names = tuple(dict.fromkeys((*default_names[:1], *prefixed)))
     if names:
         return [ColumnProposal("confidence", names, "a default name", is_default=True)]
     if has_class_scores:
@@ -548,9 +556,12 @@ def _propose_confidence_options(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
     """Propose options for percentages and for rows without a confidence."""
-    names = [name for proposal in confidences for name in proposal.columns]
-    # Negated confidences are looked up without their sign.
-    names = [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
+    names = []
+    for proposal in confidences:
+        for name in proposal.columns:
+            # Negated confidences are looked up without their sign.
+            is_column = name in table.kind_by_column
+            names.append(name if is_column else name.removeprefix("-"))
     for name, values in zip(names, _first_rows(table, names), strict=True):
         if look_like_percentages(values):
             yield ColumnProposal("percent", (name,), "from 0 to 100: divided by 100")

@@ -99,18 +99,21 @@ class DataTable:
 
     def with_numbers(self, decimal: str) -> "DataTable":
         """Convert texts such as "90%", and texts with a decimal comma, to numbers."""
+        symbols = ("%", ",") if decimal == "," else ("%",)
         numbers: dict[str, DataColumn] = {}
         text_names = [name for name, kind in self.kind_by_column.items() if kind == "text"]
         for name, column in self.load(text_names).items():
-            texts = () if column.texts is None else column.texts
-            if any("%" in text or (decimal == "," and "," in text) for text in map(str, texts)):
+            texts = [] if column.texts is None else list(map(str, column.texts))
+            has_symbol = any(symbol in text for text in texts for symbol in symbols)
+            if has_symbol:
                 converted = to_number(column, decimal)
                 if not converted.is_text:
                     numbers[name] = converted
 
         def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
             unchanged = self.load([name for name in names if name not in numbers])
-            return {name: numbers[name] if name in numbers else unchanged[name] for name in names}
+            columns = {**unchanged, **numbers}
+            return {name: columns[name] for name in names}
 
         kinds: dict[str, Kind] = dict(self.kind_by_column)
         kinds.update(dict.fromkeys(numbers, "number"))

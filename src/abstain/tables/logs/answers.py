@@ -73,9 +73,9 @@ def answer_table(
         raise FileFormatError(
             f"{source} contains no answers: no sample was finished, or none was logged"
         )
-    attribute_names = dict.fromkeys(name for answer in answers for name in answer.attributes)
-    grade_names = tuple(dict.fromkeys(name for answer in answers for name in answer.grades))
-    confidence_names = tuple(dict.fromkeys(n for answer in answers for n in answer.confidence))
+    attribute_names = _distinct_keys(answer.attributes for answer in answers)
+    grade_names = _distinct_keys(answer.grades for answer in answers)
+    confidence_names = _distinct_keys(answer.confidence for answer in answers)
     columns: dict[str, pl.Series] = {}
     for name in attribute_names:
         attributes = [answer.attributes.get(name) for answer in answers]
@@ -84,8 +84,7 @@ def answer_table(
         grades = [_get_grade(answer, name) for answer in answers]
         columns[name] = pl.Series(name, grades, pl.Float64)
     for name in confidence_names:
-        # The log-probabilities of a refusal are not a confidence in an answer.
-        confidence = [None if a.is_refusal else a.confidence.get(name) for a in answers]
+        confidence = [_get_confidence(answer, name) for answer in answers]
         columns[name] = pl.Series(name, confidence, pl.Float64)
     n_refusals = sum(answer.is_refusal for answer in answers)
     if n_refusals and REFUSED not in columns:
@@ -108,6 +107,19 @@ def answer_table(
     )
 
 
+def _distinct_keys(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the keys of all records in order of first appearance."""
+    keys: dict[str, None] = {}
+    for record in records:
+        keys |= dict.fromkeys(record)
+    return tuple(keys)
+
+
+def _get_confidence(answer: LoggedAnswer, name: str) -> float | None:
+    # The log-probabilities of a refusal are not a confidence in an answer.
+    return None if answer.is_refusal else answer.confidence.get(name)
+
+
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
     """Return a grade. A refusal without a grade has grade 0."""
     grade = answer.grades.get(name)
@@ -128,14 +140,16 @@ def _notes_on_confidence(names: tuple[str, ...]) -> list[str]:
 
 def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
     """Return a note for each grade that some answers do not have."""
-    graded = [answer for answer in answers if answer.grades]
-    counts = {name: sum(_get_grade(answer, name) is None for answer in graded) for name in names}
-    return [
-        f"{count:,} of {len(answers):,} answers have no grade in {name!r} (unscored, or the grader "
-        "failed); these rows can only be dropped"
-        for name, count in counts.items()
-        if count
-    ]
+    answers_with_grades = [answer for answer in answers if answer.grades]
+    notes = []
+    for name in names:
+        n_ungraded = sum(_get_grade(answer, name) is None for answer in answers_with_grades)
+        if n_ungraded:
+            notes.append(
+                f"{n_ungraded:,} of {len(answers):,} answers have no grade in {name!r} (unscored, "
+                "or the grader failed); these rows can only be dropped"
+            )
+    return notes
 
 
 # -------------------------------------------------------------------------- reasons of Inspect

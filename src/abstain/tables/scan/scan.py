@@ -411,13 +411,12 @@ def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
     if options.decimal == ",":
         table = table.with_numbers(",")
     selection = select_columns(replace(table, source=path.name), options)
-    notes_on_pooled_columns = [
-        Note(
-            READING,
+    notes = list(table.notes)
+    for name in pooled_columns(table, selection):
+        text = (
             f"all values of column {name!r} are evaluated together; pass "
-            f"{format_option('by', name)} to evaluate them separately",
+            f"{format_option('by', name)} to evaluate them separately"
         )
-        for name in pooled_columns(table, selection)
-    ]
-    notes = (*table.notes, *notes_on_pooled_columns, *selection.notes)
-    return _ReferenceFile(path, selection, column_kinds(path), notes)
+        notes.append(Note(READING, text))
+    notes += selection.notes
+    return _ReferenceFile(path, selection, column_kinds(path), tuple(notes))
