@@ -105,27 +105,27 @@ class FittedTable:
 
 def _reduced_table(table: doc.Table, columns: list[int], width: int) -> Iterator[Any]:
     """Yield the parts of a table that is too wide for the terminal."""
-    if constant_columns := _constant_columns(table, columns):
-        first_row = table.rows[0]
-        descriptions = (
-            f"{_column_name(table, i)} {_cell_line(table, i, first_row, None, ' ').plain}"
-            for i in constant_columns
-        )
+    constant_columns = _constant_columns(table, columns)
+    if constant_columns:
+        descriptions = []
+        for i in constant_columns:
+            cell = _cell_line(table, i, table.rows[0], None, " ")
+            descriptions.append(f"{_column_name(table, i)} {cell.plain}")
         yield inline(f"In all rows: {'; '.join(descriptions)}.", "dim")
     columns = [i for i in columns if i not in constant_columns]
     can_stack = len(table.rows) <= _MAX_STACKED_ROWS
     omitted: list[str] = []
     layout = _find_layout(table, columns, width, can_fold_names=True)
-    while (
-        layout is None
-        and len(columns) > 2
-        and not (can_stack and not table.columns[columns[-1]].is_droppable)
-    ):
+    while layout is None and len(columns) > 2:
+        is_droppable = table.columns[columns[-1]].is_droppable
+        if can_stack and not is_droppable:
+            break
         omitted.insert(0, _column_name(table, columns.pop()))
         layout = _find_layout(table, columns, width, can_fold_names=True)
-    yield from (
-        _stacked_tables(table, columns, width) if layout is None else [layout.to_rich_table(width)]
-    )
+    if layout is None:
+        yield from _stacked_tables(table, columns, width)
+    else:
+        yield layout.to_rich_table(width)
     if omitted:
         noun = "columns" if len(omitted) > 1 else "column"
         names = ", ".join(omitted)
@@ -141,11 +141,12 @@ def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Ite
     key_columns = _key_columns(table, columns)
     remaining = [i for i in columns if i not in key_columns]
     while remaining:
-        tried = (
-            _find_layout(table, [*key_columns, *remaining[:n]], width, can_fold_names=True)
-            for n in range(len(remaining), 0, -1)
-        )
-        layout = next(filter(None, tried), None)
+        layout = None
+        n_columns = len(remaining)
+        while layout is None and n_columns > 0:
+            selected = [*key_columns, *remaining[:n_columns]]
+            layout = _find_layout(table, selected, width, can_fold_names=True)
+            n_columns -= 1
         if layout is None:
             # The terminal is too narrow for any column next to the key columns.
             yield _Layout(table, tuple(columns), "\n", wraps_headers=True).to_rich_table(None)

@@ -170,17 +170,20 @@ class _Latex(TextRenderer):
             yield self.inline(table.caption)
         n_columns = len(table.columns)
         alignment = "".join("r" if column.kind == "number" else "l" for column in table.columns)
-        lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", *self._header_lines(table)]
+        lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule"]
+        lines += self._header_lines(table)
         if not any(group.title for group in table.groups):
             lines.append(r"\midrule")
         for group in table.groups:
             if group.title:
                 title = rf"\emph{{{escape(group.title)}}}"
-                lines += [r"\midrule", rf"\multicolumn{{{n_columns}}}{{l}}{{{title}}} \\"]
+                lines.append(r"\midrule")
+                lines.append(rf"\multicolumn{{{n_columns}}}{{l}}{{{title}}} \\")
             lines += [" & ".join(self.row(row)) + r" \\" for row in group.rows]
         if table.footer:
             lines.append(rf"\multicolumn{{{n_columns}}}{{l}}{{{escape(table.footer)}}} \\")
-        yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        yield "\n".join(lines)
 
     def _header_lines(self, table: doc.Table) -> list[str]:
         """Return the header row, and above it a row of column groups if there are any."""

@@ -42,16 +42,17 @@ _THRESHOLD_DIGITS = 9
 
 def chart_data(lookup: ResultLookup) -> dict[str, Any]:
     """Return the thinned curves of every split and score, which cases reference by index."""
-    n_vertices = max(
-        _MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // max(len(lookup.cases), 1))
-    )
-    cases = [_case_data(case, lookup, n_vertices) for case in lookup.cases.values()]
+    n_cases = max(len(lookup.cases), 1)
+    n_vertices = max(_MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // n_cases))
+    n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // n_cases)
     level = ""
-    n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // max(len(lookup.cases), 1))
-    for case, data in zip(lookup.cases.values(), cases, strict=True):
+    cases = []
+    for case in lookup.cases.values():
+        data = _case_data(case, lookup, n_vertices)
         if case.band is not None and np.isfinite(case.band.low).all():
             data["band"] = _band_data(case.band, n_band_points)
             level = format_percent(case.band.level)
+        cases.append(data)
     return {"scores": lookup.scores, "level": level, "cases": cases}
 
 
@@ -68,12 +69,12 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
     max_groups = _MAX_PAGE_GROUP_NUMBERS // (2 * n_vertices * len(lookup.cases))
     if case.group_curves and max_groups:
         thresholds = np.array(data["curve"]["threshold"], dtype=float)
-        data["groups"] = [
-            _group_data(n, c, thresholds) for n, c in [*case.group_curves.items()][:max_groups]
-        ]
-    for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
-        if curve is not None:
-            data[name] = _metric_coverage_data(curve)
+        group_curves = list(case.group_curves.items())[:max_groups]
+        data["groups"] = [_group_data(name, curve, thresholds) for name, curve in group_curves]
+    if case.cwsa is not None:
+        data["cwsa"] = _metric_coverage_data(case.cwsa)
+    if case.cwsa_plus is not None:
+        data["cwsa_plus"] = _metric_coverage_data(case.cwsa_plus)
     return data
 
 
@@ -105,9 +106,9 @@ def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[
     # Both thresholds are rounded in the same way, so that they can be compared.
     group_thresholds = np.array(_rounded_list(curve.thresholds, _THRESHOLD_DIGITS), dtype=float)
     index = np.searchsorted(-group_thresholds, -thresholds, side="right")
-    accepted, failures = (
-        np.append(0, to_numpy(x, "curve")) for x in (curve.accepted, curve.failures)
-    )
+    # No sample of the group is accepted above its largest threshold.
+    accepted = np.append(0, to_numpy(curve.accepted, "curve"))
+    failures = np.append(0, to_numpy(curve.failures, "curve"))
     return {
         "name": name,
         "n": int(accepted[-1]),
@@ -244,10 +245,8 @@ class _Axes:
 
     def reference(self) -> Json:
         """Return a layer with the dotted reference line."""
-        x, y = (
-            _quantitative_channel(n, title=axis["title"])
-            for n, axis in (("x", self.x), ("y", self.y))
-        )
+        x = _quantitative_channel("x", title=self.x["title"])
+        y = _quantitative_channel("y", title=self.y["title"])
         mark = _clipped_mark("line", color=_MUTED, strokeWidth=1, strokeDash=[2, 4])
         return {"data": {"name": "reference"}, "mark": mark, "encoding": {"x": x, "y": y}}
 
