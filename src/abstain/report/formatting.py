@@ -293,12 +293,12 @@ def narrow_title(name: str) -> str:
 
 def headline_metrics(names: Iterable[str]) -> list[str]:
     """Return the available headline metrics, in the order of their importance."""
-    order = {
-        name: metric.display.headline
-        for name in names
-        if (metric := find_metric(name)) and metric.display.headline is not None
-    }
-    return sorted(order, key=order.__getitem__)
+    position_by_name = {}
+    for name in names:
+        metric = find_metric(name)
+        if metric is not None and metric.display.headline is not None:
+            position_by_name[name] = metric.display.headline
+    return sorted(position_by_name, key=position_by_name.__getitem__)
 
 
 def result_meaning(result: Result) -> str:

@@ -82,12 +82,12 @@ class Subject(Generic[ResultT]):
             if getattr(options, name) and name not in supported:
                 raise InputError(f"`{name}` cannot be used with {type(result).__name__}")
         document = self.document(result, options)
-        sections = [
-            section
-            for extension in plugins.extensions(plugins.SECTIONS)
-            if extension.name == type(result).__name__
-            and (section := plugins.load_extension(extension, PageSection).build(result))
-        ]
+        sections = []
+        for extension in plugins.extensions(plugins.SECTIONS):
+            if extension.name == type(result).__name__:
+                section = plugins.load_extension(extension, PageSection).build(result)
+                if section:
+                    sections.append(section)
         if not sections:
             return document
         return replace(document, blocks=lambda: (*document.blocks(), *sections))

@@ -1,7 +1,7 @@
 """Report of a monitor of a decision rule in production."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -296,14 +296,7 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
     points, plan = monitor.points(), monitor.plan
     if len(points) < 2:
         return []
-    times = tuple(point["events"] for point in points)
-
-    def values(name: str) -> tuple[float, ...]:
-        return tuple(point[name] for point in points)
-
-    def series_with_band(name: str) -> Series:
-        return Series("overall", times, values(name), values(f"{name}_low"), values(f"{name}_high"))
-
+    times = _values_of(points, "events")
     display = partial(
         SeriesDisplay,
         x_title="Predictions and labels",
@@ -312,33 +305,47 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
         marks_name="alarm",
         is_compact=True,
     )
-
-    def overall_and_recent(name: str) -> tuple[Series, Series]:
-        return series_with_band(name), Series("recent window", times, values(f"{name}_recent"))
-
-    limits = [Series("limits", (times[0], times[-1]), (x, x)) for x in plan.coverage or ()]
-    coverage_series = (*overall_and_recent("coverage"), *limits)
-    figures = [("coverage", display(coverage_series, "Coverage over time", y_title="Coverage"))]
+    coverage_series = _overall_and_recent(points, "coverage")
+    for limit in plan.coverage or ():
+        coverage_series.append(Series("limits", (times[0], times[-1]), (limit, limit)))
+    coverage = display(tuple(coverage_series), "Coverage over time", y_title="Coverage")
+    figures = [("coverage", coverage)]
     if monitor.watches[2].tally.n:
-        risk_display = display(
-            overall_and_recent("risk"),
+        risk = display(
+            tuple(_overall_and_recent(points, "risk")),
             "Risk over time",
             y_title="Risk",
             level={} if plan.max_risk is None else {"": plan.max_risk},
             level_name="limit",
         )
-        figures.append(("risk", risk_display))
+        figures.append(("risk", risk))
+    evidence_series = []
+    for name in plan.watched:
+        evidence = _values_of(points, f"{name}_evidence")
+        evidence_series.append(Series(_TITLE_BY_TEST[name].lower(), times, evidence))
     evidence_display = display(
-        tuple(
-            Series(_TITLE_BY_TEST[name].lower(), times, values(f"{name}_evidence"))
-            for name in plan.watched
-        ),
+        tuple(evidence_series),
         "Evidence of each test",
         y_title="Evidence",
         level={"": 1.0},
         level_name="alarm",
     )
-    return [*figures, ("evidence", evidence_display)]
+    figures.append(("evidence", evidence_display))
+    return figures
+
+
+def _values_of(points: Sequence[Mapping[str, float]], name: str) -> tuple[float, ...]:
+    return tuple(point[name] for point in points)
+
+
+def _overall_and_recent(points: Sequence[Mapping[str, float]], name: str) -> list[Series]:
+    """Return the line of the mean since the start with its band, and that of recent means."""
+    times = _values_of(points, "events")
+    low = _values_of(points, f"{name}_low")
+    high = _values_of(points, f"{name}_high")
+    overall = Series("overall", times, _values_of(points, name), low, high)
+    recent = Series("recent window", times, _values_of(points, f"{name}_recent"))
+    return [overall, recent]
 
 
 # ---------------------------------------------------------------------------------- the page
