@@ -45,11 +45,12 @@ _MAX_VERTICES = 2000
 
 @dataclass(eq=False)
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
-    """Risk by coverage, with marks at efficient working points.
+    """Risk by coverage, with dots at efficient thresholds.
 
-    Straight segments connect the points of the curve, as in the trapezoidal AURC and AUGRC. Tied
-    samples have one point, so a large tie group leads to a long segment. Curves with more than
-    about 2,000 points are thinned in the figure and in the table.
+    A threshold is efficient if no larger coverage has a selective risk at most as high. Straight
+    segments connect the points of the curve, as in the trapezoidal AURC and AUGRC. Tied samples
+    have one point, so a large tie group leads to a long segment. Curves with more than about 2,000
+    points are thinned in the figure and in the table.
 
     Examples
     --------

@@ -86,7 +86,10 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Set many tick labels as one artist, which is faster than ticks."""
+    """Set many tick labels as one artist.
+
+    Matplotlib draws many separate ticks slowly.
+    """
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return

@@ -165,7 +165,7 @@ def _load_upright_image(file: IO[bytes], name: str) -> Any:
 
 
 def _resolve_in_folder(name: str, folder: Path) -> Path:
-    """Return the path of a file, which must exist inside the folder."""
+    """Return the path of an existing file inside a folder, or raise an error."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

@@ -90,7 +90,10 @@ def read_folder(path: Path, options: ReadingOptions) -> Reading:
 
 
 def _find_results_folder(path: Path) -> Path:
-    """Return the folder that contains the class scores, which may be a subfolder."""
+    """Return the folder with the class scores.
+
+    It is the given folder or a subfolder.
+    """
     for folder in (path, path / "test_results"):
         if any((folder / f"{name}.npz").is_file() for name in _OUTPUTS.values()):
             return folder

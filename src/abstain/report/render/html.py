@@ -167,7 +167,10 @@ def type_name(value: object) -> str:
 
 @cache
 def environment() -> "Environment":
-    """Return the template environment, which escapes everything that is not marked as safe."""
+    """Return the template environment.
+
+    Templates escape all values that are not marked as safe.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     env = Environment(
@@ -269,7 +272,10 @@ def json_for_script(value: object) -> str:
 
 
 def _chart_library() -> str:
-    """Return the JavaScript library for charts, which the build of the package creates."""
+    """Return the JavaScript library for charts.
+
+    The build of the package creates the file.
+    """
     try:
         return read_template_file("vega.js")
     except FileNotFoundError as error:

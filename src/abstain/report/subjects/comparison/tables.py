@@ -50,7 +50,7 @@ _MAX_RANK_COLUMNS = 25
 
 
 def overview_table(comparison: Comparison) -> Table:
-    """Return the best method per metric and data set, and the tests of the other methods."""
+    """Return a table of the best method for each metric and data set."""
     rows = [_overview_row(result) for result in metric_results(comparison)]
     return Table(
         (
