@@ -52,17 +52,11 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
             _percent(check.selective_risk),
             _interval(check.selective_risk_interval),
         )
-    without_rule = outcome.wrong_without_abstention
-    yield doc.KeyNumber(
-        "Wrong without abstention", _percent(without_rule.value), _interval(without_rule.interval)
-    )
+    yield _share_number("Wrong without abstention", outcome.wrong_without_abstention)
     if outcome.classes is None or not check.accepted:
         return
-    for name, share in (
-        ("Sensitivity, answered", outcome.classes.sensitivity),
-        ("Specificity, answered", outcome.classes.specificity),
-    ):
-        yield doc.KeyNumber(name, _percent(share.value), _interval(share.interval))
+    yield _share_number("Sensitivity, answered", outcome.classes.sensitivity)
+    yield _share_number("Specificity, answered", outcome.classes.specificity)
     n_negative = format_count(outcome.classes.false_negatives.count)
     n_positive = format_count(outcome.classes.false_positives.count)
     yield doc.KeyNumber(
@@ -70,6 +64,10 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
         f"{n_negative} / {n_positive}",
         f"of {format_count(outcome.wrong.count)} wrong answers",
     )
+
+
+def _share_number(label: str, share: Share) -> doc.KeyNumber:
+    return doc.KeyNumber(label, _percent(share.value), _interval(share.interval))
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
@@ -92,16 +90,22 @@ def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
-        label = "Target holds"
-        yield doc.KeyNumber(label, f"{n_holding} of {len(results)}", "data sets")
-    yield doc.KeyNumber(
-        "Answered", _range([check.coverage for check in results]), "lowest, highest"
-    )
-    totals = [outcome for outcome, *_ in checks.outcomes if outcome]
-    if wrong := [outcome.wrong.value for outcome in totals if outcome.wrong.total]:
-        yield doc.KeyNumber("Wrong answers", _range(wrong), "lowest, highest")
-    if without_rule := [outcome.wrong_without_abstention.value for outcome in totals]:
-        yield doc.KeyNumber("Wrong without abstention", _range(without_rule), "lowest, highest")
+        yield doc.KeyNumber("Target holds", f"{n_holding} of {len(results)}", "data sets")
+    yield _range_number("Answered", [check.coverage for check in results])
+    # The first outcome of a data set is the total over its groups.
+    totals = [outcomes[0] for outcomes in checks.outcomes if outcomes[0] is not None]
+    wrong = [total.wrong.value for total in totals if total.wrong.total]
+    if wrong:
+        yield _range_number("Wrong answers", wrong)
+    if totals:
+        without_rule = [total.wrong_without_abstention.value for total in totals]
+        yield _range_number("Wrong without abstention", without_rule)
+
+
+def _range_number(label: str, shares: Sequence[float]) -> doc.KeyNumber:
+    """Return the lowest and the highest share over several data sets as a key number."""
+    limits = format_interval(min(shares), max(shares), "percent")
+    return doc.KeyNumber(label, limits, "lowest, highest")
 
 
 def _percent(value: float) -> str:
@@ -112,13 +116,12 @@ def _interval(interval: Interval) -> str:
     return format_interval(interval.low, interval.high, "percent")
 
 
-def _range(values: Sequence[float]) -> str:
-    return format_interval(min(values), max(values), "percent")
-
-
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table, or else the record for a safety review, beside the key figure."""
+    """Yield the key table beside the key figure.
+
+    Without a key table, the record for a safety review is beside the figure.
+    """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
     if figure is None:
@@ -131,7 +134,7 @@ def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Blo
 
 
 def is_review_on_first_screen(checks: RuleChecks) -> bool:
-    """Return whether the record stands beside the key figure, because there is no key table."""
+    """Return whether the review record replaces the key table, which needs check results."""
     return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
@@ -170,7 +173,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def interval_note(checks: RuleChecks) -> str:
-    """Return a sentence that says which intervals hold jointly."""
+    """Return a sentence that states which intervals hold jointly."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):
@@ -185,7 +188,7 @@ def interval_note(checks: RuleChecks) -> str:
 def answers_table(
     checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
 ) -> doc.Table:
-    """Return the results among the answers, with a row for each group or each data set.
+    """Return the results of a rule, with a row for each group or each data set.
 
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
     """
@@ -196,13 +199,13 @@ def answers_table(
     name = "Data"
     if has_groups:
         name = "Limit for" if _has_limits(checks.rule) else _group_header(checks.rule)
-    columns = [
-        doc.Column(name, "name"),
-        *([doc.Column("Answer if")] if has_conditions else []),
-        doc.number_column("Answered"),
-        *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
-        doc.Column(_target_label(checks)),
-    ]
+    columns = [doc.Column(name, "name")]
+    if has_conditions:
+        columns.append(doc.Column("Answer if"))
+    columns.append(doc.number_column("Answered"))
+    if outcomes or not checks.is_binary:
+        columns.append(doc.number_column(_risk_label(checks)))
+    columns.append(doc.Column(_target_label(checks)))
     if has_classes:
         columns += [
             doc.number_column("Sensitivity"),
@@ -242,32 +245,35 @@ def _row_groups(
     has_groups: bool,
     max_groups: int | None = None,
 ) -> tuple[doc.TableRows, ...]:
-    """Return a row for each group and the total of each data set, or for each data set."""
+    """Return the rows of each data set: its groups and their total, or only the total."""
+    # The first result of a data set is the total, and the other results are those of the groups.
+    results_by_data_set = [checks.results_of(index) for index in range(len(checks))]
     if not has_groups:
-        totals = [checks.results_of(index)[0] for index in range(len(checks))]
-        return doc.single_group([cells_of(check, outcome) for check, outcome in totals])
-    groups = []
-    for index, check in enumerate(checks.checks):
-        total, *parts = checks.results_of(index)
-        rows = [doc.Row(tuple(cells_of(*part))) for part in _keep_worst(parts, max_groups)]
-        rows.append(doc.Row(tuple(cells_of(*total)), "marked"))
-        groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
-    return tuple(groups)
+        return doc.single_group([cells_of(*results[0]) for results in results_by_data_set])
+    row_groups = []
+    for check, results in zip(checks.checks, results_by_data_set, strict=True):
+        rows = []
+        for group_check, outcome in _keep_worst(results[1:], max_groups):
+            rows.append(doc.Row(tuple(cells_of(group_check, outcome))))
+        rows.append(doc.Row(tuple(cells_of(*results[0])), "marked"))
+        row_groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
+    return tuple(row_groups)
 
 
 def _keep_worst(
-    parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
+    group_results: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
 ) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bounds of the excess, sorted by name."""
-    if max_groups is None or len(parts) <= max_groups:
-        return parts
+    """Return the groups with the largest lower bounds of the excess, in their original order."""
+    if max_groups is None or len(group_results) <= max_groups:
+        return group_results
 
     def severity(i: int) -> float:
-        low = parts[i][0].excess_interval.low
+        check, _ = group_results[i]
+        low = check.excess_interval.low
         return -math.inf if math.isnan(low) else low
 
-    worst = sorted(range(len(parts)), key=severity, reverse=True)[:max_groups]
-    return [parts[i] for i in sorted(worst)]
+    worst_first = sorted(range(len(group_results)), key=severity, reverse=True)
+    return [group_results[i] for i in sorted(worst_first[:max_groups])]
 
 
 def _group_header(rule: DecisionRule) -> str:
@@ -308,14 +314,15 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
     """Return the condition with the second alternative in a small font."""
     if not condition.parts:
         return condition.text
-    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
-    return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
+    alternatives = [part.replace(" ", _NO_BREAK) for part in condition.parts]
+    further = [doc.Span(f" or{_NO_BREAK}{text}", "small") for text in alternatives[1:]]
+    return (alternatives[0], *further)
 
 
 def _answer_cells(
     check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
 ) -> list[doc.Cell]:
-    """Return the answers, errors and verdict of a group or data set as cells."""
+    """Return the cells of a group or data set, with answers, errors and verdict."""
     cells: list[doc.Cell] = [_answered_cell(check)]
     has_risk_column = n_columns > 2
     if has_risk_column:
@@ -397,8 +404,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
             condition = checks.condition_of(name)
             cells.append("" if condition is None else _condition_text(condition))
         for index in range(len(checks)):
-            result = next((r for r in checks.results_of(index) if r[0].group == name), None)
-            cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
+            cells += _cells_of_group(checks, index, name)
         rows.append(doc.Row(tuple(cells), "" if name else "marked"))
     return doc.Table(
         tuple(columns),
@@ -415,9 +421,20 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     )
 
 
+def _cells_of_group(checks: RuleChecks, index: int, group: str) -> list[doc.Cell]:
+    """Return three cells with the results of a group on one data set, or empty cells."""
+    for check, outcome in checks.results_of(index):
+        if check.group == group:
+            return _answer_cells(check, outcome, n_columns=3)[:3]
+    return [None, None, None]
+
+
 # ------------------------------------------------------------------------------------ details
 def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples, where an abstention is not an error."""
+    """Return the errors among all samples.
+
+    An abstention is not an error.
+    """
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
@@ -498,7 +515,7 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 
 
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the options do not explain."""
+    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
     explained_groups = {remedies.group for remedies in checks.remedies}
     parts = [part for part in checks.rule.parts if part.rule.reason]
     for part in parts:
@@ -509,35 +526,36 @@ def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
 def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
     """Return the condition and the calibration results of a group or limit."""
     rule = part.rule
-    if checks.rule.per:
-        condition = checks.condition_of(part.name)
-        limit: doc.Cell = "" if condition is None else _condition_text(condition)
-        if not rule.attainable:
-            limit = doc.Span("no threshold", "open", tooltip=rule.reason)
-    else:
-        limit = "-" if rule.target is None else f"{rule.target:g}"
-    risk = None
-    if rule.risk is not None:
-        is_share = checks.is_binary and rule.failures is not None
-        risk = doc.Number(
-            rule.risk,
-            number_format="percent" if is_share else "four_decimals",
-            display_text=(
-                f"{format_count(rule.failures or 0)} ({_percent(rule.risk)})" if is_share else ""
-            ),
-        )
     answered = None
     if rule.coverage is not None:
-        answered = doc.Number(
-            rule.coverage,
-            display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
-        )
+        text = f"{format_count(rule.accepted)} ({_percent(rule.coverage)})"
+        answered = doc.Number(rule.coverage, display_text=text)
     return [
         part.name,
-        limit,
+        _condition_or_limit(checks, part),
         doc.Number(rule.n, number_format="count"),
         answered,
-        risk,
+        _calibration_risk(rule, is_binary=checks.is_binary),
         "none" if rule.bound is None else format_percent(round(rule.bound, 6)),
         None if rule.delta is None else f"{rule.delta:.3g}",
     ]
+
+
+def _condition_or_limit(checks: RuleChecks, part: RulePart) -> doc.Cell:
+    """Return the condition for an answer in a group, or the limit of a risk."""
+    if not checks.rule.per:
+        return "-" if part.rule.target is None else f"{part.rule.target:g}"
+    if not part.rule.attainable:
+        return doc.Span("no threshold", "open", tooltip=part.rule.reason)
+    condition = checks.condition_of(part.name)
+    return "" if condition is None else _condition_text(condition)
+
+
+def _calibration_risk(rule: DecisionRule, *, is_binary: bool) -> doc.Number | None:
+    """Return the risk on the calibration data, with the number of failures for a binary loss."""
+    if rule.risk is None:
+        return None
+    if not is_binary or rule.failures is None:
+        return doc.Number(rule.risk, number_format="four_decimals")
+    text = f"{format_count(rule.failures)} ({_percent(rule.risk)})"
+    return doc.Number(rule.risk, number_format="percent", display_text=text)
