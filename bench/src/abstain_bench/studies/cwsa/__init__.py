@@ -181,7 +181,8 @@ def study_cwsa(
     >>> result.rows("models")[0]["cwsa"]
     0.225
     """
-    grid, seed = _check_thresholds(thresholds), as_seed(rng)
+    grid = _check_thresholds(thresholds)
+    seed = as_seed(rng)
     conditions = Conditions(_check_threshold(at), checks.positive_int(samples, "samples"), seed)
     n_repeats = check_repeats(repeats)
     datasets = load_predictions(data, as_names(scores))
@@ -242,7 +243,9 @@ def _select_unshifted(
             f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
             f"{suggest(reference, names)}"
         )
-    return [p for p in datasets if not reference or p.data == reference]
+    if not reference:
+        return list(datasets)
+    return [predictions for predictions in datasets if predictions.data == reference]
 
 
 def _simulate_models(
@@ -251,6 +254,7 @@ def _simulate_models(
     conditions: Conditions,
     n_repeats: int,
 ) -> list[SimulatedModel]:
+    """Draw repeated samples of each population, with a different seed for each."""
     return [
         SimulatedModel.simulate(
             name,
