@@ -103,6 +103,7 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
 
     Returns
     -------
+    ImageFileSplits
         The official splits. `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test") come
         from the same camera traps. The shifts "locations" ("test") and "locations-validation"
         ("val") come from other camera traps. `groups` contains the camera trap. Images are resized
