@@ -200,19 +200,12 @@ def study_cwsa(
     optional_tables = experiment_rows | {"printed": printed}
     tables: dict[str, Sequence[Row]] = {
         "results": [
-            *(row for model in simulated for row in model.rows()),
-            *(row for p in datasets for row in sweep_rows(p.name, grid, vars(p.sweep(grid)))),
+            *_value_rows(simulated, datasets, grid),
             *tidy_rows(experiment_rows, conditions.threshold),
         ],
         "claims": [claim.row() for claim in checked_claims],
         "models": [_model_row(model, conditions.threshold) for model in simulated],
-        "areas": [
-            *(_area_row(model.name, model.expected, None) for model in simulated),
-            *(
-                _area_row(predictions.name, predictions.sweep(grid), predictions)
-                for predictions in datasets
-            ),
-        ],
+        "areas": _area_rows(simulated, datasets, grid),
         **{name: rows for name, rows in optional_tables.items() if rows},
     }
     return CWSA.result(
@@ -231,6 +224,34 @@ def study_cwsa(
             name for name in tables if name not in {"results", SHARPENING, "printed"}
         ),
     )
+
+
+def _value_rows(
+    simulated: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    grid: FloatArray,
+) -> list[Row]:
+    """Return the values of all models and predictions at each threshold."""
+    rows: list[Row] = []
+    for model in simulated:
+        rows += model.rows()
+    for predictions in datasets:
+        rows += sweep_rows(predictions.name, grid, vars(predictions.sweep(grid)))
+    return rows
+
+
+def _area_rows(
+    simulated: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    grid: FloatArray,
+) -> list[Row]:
+    """Return the areas of all models and predictions."""
+    model_rows = [_area_row(model.name, model.expected, None) for model in simulated]
+    data_rows = [
+        _area_row(predictions.name, predictions.sweep(grid), predictions)
+        for predictions in datasets
+    ]
+    return [*model_rows, *data_rows]
 
 
 def _select_unshifted(
