@@ -25,7 +25,7 @@ class Command:
 
     help: str
     function: str
-    #: Reason why the command cannot be loaded. It is empty if there is none or if it is unknown.
+    #: Reason why the command cannot be loaded, or an empty string.
     error: str = ""
 
     def load(self) -> Any:
@@ -81,7 +81,7 @@ _BENCH_CATALOGUES: Final = frozenset(
 
 
 def all_commands() -> dict[str, Command]:
-    """Return the commands of this package and of extensions. Extensions replace no command."""
+    """Return the commands of this package, and those of extensions with other names."""
     commands = dict(COMMANDS)
     for extension in plugins.extensions(plugins.COMMANDS):
         commands.setdefault(extension.name, _load_command(extension))
@@ -103,7 +103,7 @@ def is_command(word: str) -> bool:
 
 
 def application(words: list[str]) -> App:
-    """Return the parser. Commands that are not among the words are listed but not imported."""
+    """Return the parser, which imports only the commands among the words."""
     return _build(_commands_for(words), words)
 
 
@@ -126,7 +126,7 @@ def _is_loadable(command: Command) -> bool:
 
 
 def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
-    """Return the parser of the commands, of which only some are imported."""
+    """Return the parser of all commands, which imports only the commands in `loaded`."""
     app = App(
         name="abstain",
         help="Evaluate, compare and deploy classifiers that may abstain, from files of "
@@ -147,7 +147,7 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
 
 
 def _commands_for(words: list[str]) -> dict[str, Command]:
-    """Return all commands, or only those of this package if one of them is called."""
+    """Return the commands of this package if one of them is called, and all commands otherwise."""
     _check_bench_is_installed(words)
     if words and words[0] in COMMANDS:
         return COMMANDS
@@ -160,14 +160,20 @@ def _commands_for(words: list[str]) -> dict[str, Command]:
 
 def _check_bench_is_installed(words: list[str]) -> None:
     """Raise an error if the words require abstain-bench and it is not installed."""
-    if words and words[0] in _BENCH_COMMANDS:
-        missing, group = f"the command {words[0]!r}", plugins.COMMANDS
-    elif words[:1] == ["list"] and _BENCH_CATALOGUES.intersection(words[1:2]):
-        missing, group = f"the catalogue {words[1]!r}", plugins.CATALOGUES
-    else:
-        return
-    name = words[0] if group == plugins.COMMANDS else words[1]
-    if name not in {extension.name for extension in plugins.extensions(group)}:
+    missing = ""
+    command = words[0] if words else ""
+    if command in _BENCH_COMMANDS and not _is_extension(command, plugins.COMMANDS):
+        missing = f"the command {command!r}"
+    if command == "list" and len(words) > 1:
+        catalogue = words[1]
+        if catalogue in _BENCH_CATALOGUES and not _is_extension(catalogue, plugins.CATALOGUES):
+            missing = f"the catalogue {catalogue!r}"
+    if missing:
         raise MissingInputError(
             f"{missing} requires the package abstain-bench: pip install abstain-bench"
         )
+
+
+def _is_extension(name: str, group: str) -> bool:
+    """Return whether an installed package has an entry point with this name in the group."""
+    return any(extension.name == name for extension in plugins.extensions(group))

@@ -23,20 +23,23 @@ _SECONDS_BETWEEN_LINES: Final = 5.0
 
 def console() -> Console:
     """Return the console of standard output."""
-    out = Console()
-    # In a pipe or a file, rich uses 80 columns, but the tables require 100. If FORCE_COLOR is set,
-    # as in cells of notebooks, rich treats a pipe as a terminal.
-    return out if out.file.isatty() else Console(width=100)
+    terminal = Console()
+    # `isatty` is required, because rich treats a pipe as a terminal if FORCE_COLOR is set.
+    if terminal.file.isatty():
+        return terminal
+    # In a pipe or a file, rich uses 80 columns, but the tables require 100.
+    return Console(width=100)
 
 
 def interactive_stderr() -> Console | None:
-    """Return the console of standard error if it is a terminal, in which lines can be replaced."""
-    err = Console(stderr=True)
-    return err if err.is_terminal and err.file.isatty() else None
+    """Return the console of standard error, or None if it is not a terminal."""
+    console = Console(stderr=True)
+    is_interactive = console.is_terminal and console.file.isatty()
+    return console if is_interactive else None
 
 
 def plain_text(text: str) -> Text:
-    """Return text for rich. It is not interpreted as markup."""
+    """Convert a string to text that rich does not interpret as markup."""
     return Text(escape_control_characters(text))
 
 
@@ -57,24 +60,33 @@ def show_status(activity: str) -> Iterator[Callable[[str], None]]:
 
     Without a terminal, a line of progress is printed every few seconds.
     """
-    if err := interactive_stderr():
-        with err.status(activity) as status:
-            yield lambda progress: status.update(
-                escape_control_characters(f"{activity}: {progress}")
-            )
+    terminal = interactive_stderr()
+    if terminal is None:
+        yield _ProgressLines(activity).print
         return
-    err = Console(stderr=True)
-    last_time = monotonic()
+    with terminal.status(activity) as status:
 
-    def print_progress(progress: str) -> None:
-        nonlocal last_time
-        if monotonic() - last_time < _SECONDS_BETWEEN_LINES:
+        def show_progress(progress: str) -> None:
+            status.update(escape_control_characters(f"{activity}: {progress}"))
+
+        yield show_progress
+
+
+class _ProgressLines:
+    """Lines of progress on standard error, of which only one is printed every few seconds."""
+
+    def __init__(self, activity: str) -> None:
+        self._activity = activity
+        self._console = Console(stderr=True)
+        self._last_time = monotonic()
+
+    def print(self, progress: str) -> None:
+        """Print the progress, unless a line was printed shortly before."""
+        if monotonic() - self._last_time < _SECONDS_BETWEEN_LINES:
             return
-        last_time = monotonic()
-        text = escape_control_characters(f"{activity}: {progress}")
-        err.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    yield print_progress
+        self._last_time = monotonic()
+        text = escape_control_characters(f"{self._activity}: {progress}")
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -97,14 +109,15 @@ def progress_bar() -> "Progress | AbstractContextManager[None]":
         TimeElapsedColumn,
     )
 
-    if (err := interactive_stderr()) is None:
+    terminal = interactive_stderr()
+    if terminal is None:
         return nullcontext()
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=err,
+        console=terminal,
         transient=True,
     )
 

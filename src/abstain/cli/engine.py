@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Options for the computation of `evaluate`."""
+    """Options of `evaluate` for data in memory, in a stream, or on a cluster."""
 
     engine: Annotated[
         Literal["memory", "stream", "dask"],

@@ -43,11 +43,7 @@ def inspect(
     table = _open_representative_table(expand_patterns(files))
     table, number_proposals = _read_numbers(table)
     proposals = (*propose(table), *number_proposals)
-    noun = "keys" if table.has_keys else "columns"
-    print_text(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {noun}")
-    for proposal in proposals:
-        role = proposal.role.replace("_", " ")
-        print_text(f"  {role}: {_format_columns(proposal)} ({proposal.reason})")
+    _print_proposals(table, proposals)
     _check_roles(proposals, table.names)
     arguments = ["evaluate", *_required_flags(proposals, table.names)]
     if out is not None:
@@ -58,12 +54,22 @@ def inspect(
     if run or _is_confirmed():
         from abstain.cli.main import run as run_command
 
-        if status := run_command(arguments):
-            raise SystemExit(status)
+        exit_status = run_command(arguments)
+        if exit_status:
+            raise SystemExit(exit_status)
+
+
+def _print_proposals(table: "DataTable", proposals: "Sequence[ColumnProposal]") -> None:
+    """Print the size of a table, and the proposed columns of each role with the reason."""
+    noun = "keys" if table.has_keys else "columns"
+    print_text(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {noun}")
+    for proposal in proposals:
+        role = proposal.role.replace("_", " ")
+        print_text(f"  {role}: {_format_columns(proposal)} ({proposal.reason})")
 
 
 def _open_representative_table(files: Sequence[Path]) -> "DataTable":
-    """Open several arrays as one table, or the first of other files with equal columns."""
+    """Open arrays as one table. Open the first of other files if all have its columns."""
     from abstain.tables import hugging_face
     from abstain.tables.files import are_arrays, open_arrays, open_table
 
@@ -128,7 +134,7 @@ def _format_columns(proposal: "ColumnProposal") -> str:
 def _required_flags(
     proposals: "Sequence[ColumnProposal]", column_names: Sequence[str]
 ) -> list[str]:
-    """Return the flags for all columns that `evaluate` does not select by default."""
+    """Return the flags of the columns that `evaluate` does not select by default."""
     flags: list[str] = []
     for proposal in proposals:
         if proposal.is_default:
@@ -142,9 +148,9 @@ def _names_or_pattern(proposal: "ColumnProposal", column_names: Sequence[str]) -
     """Return the columns, or a pattern that matches all of them and no other column."""
     if proposal.role not in {"probabilities", "logits"} or len(proposal.columns) == 1:
         return proposal.columns
-    first, last = min(proposal.columns), max(proposal.columns)
-    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
-    prefix = first[:n_common]
+    prefix = proposal.columns[0]
+    while not all(name.startswith(prefix) for name in proposal.columns):
+        prefix = prefix[:-1]
     has_wildcards = not set("*?[").isdisjoint(prefix)
     if not prefix or has_wildcards:
         return proposal.columns

@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> None:
 def prepare_streams() -> None:
     """Replace closed standard streams, and print `?` for characters that cannot be encoded.
 
-    A closed stream is None. It is replaced by an empty file with the same descriptor. Otherwise, a
-    file that is opened later would receive the descriptor, and then the output.
+    Python represents a closed stream by None. A file that is opened later would have the descriptor
+    of the closed stream and would receive the output. Therefore an empty file replaces the stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -35,15 +35,12 @@ def prepare_streams() -> None:
 
 
 def _fails_for_some_characters(stream: TextIO) -> bool:
-    """Return whether printing to a stream fails for some characters.
-
-    In the locale "C", the error handler is "surrogateescape". It encodes only the undecodable bytes
-    of file names.
-    """
+    """Return whether printing to a stream fails for some characters."""
     errors = getattr(stream, "errors", "")
-    return errors == "strict" or (
-        errors == "surrogateescape" and codecs.lookup(stream.encoding).name != "utf-8"
-    )
+    if errors == "surrogateescape":
+        # This error handler of the locale "C" encodes only undecodable bytes of file names.
+        return codecs.lookup(stream.encoding).name != "utf-8"
+    return errors == "strict"
 
 
 #: Option of every command that prints where an error occurred.

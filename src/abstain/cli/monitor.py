@@ -99,7 +99,7 @@ def monitor(
 
 
 def _check_options(tests: MonitorOptions, input_output: InputOutputOptions) -> None:
-    """Raise an error for options that have no effect without others."""
+    """Raise an error for options that require another option."""
     required_options = (
         ("reset", input_output.reset, "state", input_output.state),
         ("once", input_output.once, "watch", input_output.watch),

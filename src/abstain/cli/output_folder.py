@@ -71,10 +71,10 @@ def check_folder(
 def check_folder(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
 ) -> OutputFolder | None:
-    """Check the folder of `--out`, if there is one, before the computation.
+    """Check before the computation that the files `names` can be written to the folder of `--out`.
 
-    `names` are the files that will be written. An error is raised if the folder is not writable. An
-    error is also raised if it contains a file with such a name that abstain did not write.
+    An error is raised if the folder is not writable. An error is also raised if abstain did not
+    write an existing file with one of the names.
     """
     if folder is None:
         return None
@@ -84,14 +84,17 @@ def check_folder(
             f"Use --out {folder.with_suffix('')}"
         )
     check_output_folder(folder, names, extra_hashes=files_of_earlier_version(folder))
-    files = [file for path in inputs if path is not None for file in _input_files(path)]
-    return OutputFolder(folder, tuple((path, _file_state(path)) for path in files))
+    files: list[Path] = []
+    for path in inputs:
+        if path is not None:
+            files += _input_files(path)
+    return OutputFolder(folder, tuple((file, _file_state(file)) for file in files))
 
 
 def check_folder_for_large_inputs(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
 ) -> OutputFolder | None:
-    """Check the folder of `--out`. Large input files are not hashed for the manifest."""
+    """Check the folder of `--out`, without hashes of large input files in the manifest."""
     output = check_folder(folder, names, ())
     if output is None:
         return None
@@ -126,7 +129,7 @@ def write_and_print(
     before: Sequence[Path] = (),
     after: Sequence[Path] = (),
 ) -> None:
-    """Write the files if there is a folder for them, and print the results and the written paths.
+    """Write the files to the folder of `--out`, and print the results and the written paths.
 
     The printed paths begin with `before` and end with `after`.
     """
@@ -159,7 +162,7 @@ def _file_state(path: Path) -> tuple[int, int] | None:
 
 
 def _describe_input(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
-    """Return the name and the hash of an input file. The hash is None if the file changed."""
+    """Return the name of an input file, and its hash or None if the file has changed."""
     sha256 = file_sha256(path) if state is not None and path.is_file() else None
     is_unchanged = sha256 is not None and _file_state(path) == state
     return {"name": original_name(path), "sha256": sha256 if is_unchanged else None}
@@ -174,11 +177,10 @@ _PAGE_HEAD_BYTES: Final = 2000
 
 
 def files_of_earlier_version(folder: Path) -> dict[str, str]:
-    """Return the files in a folder that an earlier version wrote, with their hashes.
+    """Return the names and hashes of files in a folder that an earlier version wrote.
 
-    A page is recognized by a text in it. If there is a page, the other files are the tables and
-    figures in the manifest of a study. They also include results.csv if its contents equal those of
-    results.parquet.
+    The result is empty unless the folder contains a page of abstain. Tables and figures are listed
+    in the manifest of a study. The main tables belong to abstain if their contents are equal.
     """
     if (folder / MANIFEST).exists():
         return {}
@@ -204,7 +206,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _old_manifest_hashes(folder: Path) -> dict[str, str]:
-    """Return the names and hashes in the old manifest. A damaged manifest contains none."""
+    """Return the names and hashes in the old manifest, or no names if it is damaged."""
     try:
         return valid_set_names(read_json_object(folder / OLD_MANIFEST))
     except AbstainError:
@@ -212,7 +214,7 @@ def _old_manifest_hashes(folder: Path) -> dict[str, str]:
 
 
 def _matching_tables(folder: Path) -> list[str]:
-    """Return the names of the main tables if both have the same contents."""
+    """Return the names of the main tables if their contents are equal."""
     import polars as pl
 
     from abstain.tables.results import result_files

@@ -17,7 +17,7 @@ FILENAME, _FILE = "filename", "file"
 
 
 def read_files(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) -> "Reading":
-    """Read one or several files. Without labels, ignore columns of correctness."""
+    """Read one or several files. If `unlabeled`, ignore columns of correctness."""
     from abstain.tables import read_predictions
 
     if not files:
@@ -51,13 +51,16 @@ def expand_patterns(files: tuple[Path, ...]) -> tuple[Path, ...]:
 def add_split_columns(
     columns: Columns, files: tuple[Path, ...], *names: str | None
 ) -> tuple[Columns, list[str | None]]:
-    """Add columns to --by, and return the name of the split column for each of them."""
+    """Add columns to --by, and return the names of their split columns.
+
+    The split column of "filename" is "file", or None for a single file.
+    """
     by = list(columns.by)
     split_columns: list[str | None] = []
+    file_column = _FILE if len(files) > 1 else None
     for name in names:
         if name == FILENAME:
-            # A single file has no split column. It is one run without a name.
-            split_columns.append(_FILE if len(files) > 1 else None)
+            split_columns.append(file_column)
             continue
         split_columns.append(name)
         if name is not None and name not in by:
@@ -68,7 +71,7 @@ def add_split_columns(
 def read_with_score(
     path: Path, columns: Columns, score: str, *, unlabeled: bool = False
 ) -> "Reading":
-    """Read predictions that have a score, or a column of that name if it is not computable."""
+    """Read predictions. If the score cannot be computed, read the column with its name."""
     from abstain.confidence import applicable
 
     files = (path,)
@@ -85,7 +88,7 @@ def read_with_score(
 
 
 def has_numeric_column(path: Path, name: str) -> bool:
-    """Return whether a file has a numeric column with this name, or with a negated name."""
+    """Return whether a file has a numeric column with this name, without a leading "-"."""
     from abstain.tables.files import open_table
 
     if path.is_dir():
@@ -95,7 +98,7 @@ def has_numeric_column(path: Path, name: str) -> bool:
 
 
 def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
-    """Read files, if any, and return their splits by name and the notes of the reader."""
+    """Read files, and return their splits by name and the notes of the reader."""
     if not files:
         return {}, ()
     reading = read_files(files, columns)
@@ -106,10 +109,12 @@ def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, 
 
 
 def _format_split(split: Any) -> str:
-    """Format a split. The file is written without the name of its column."""
+    """Format a split as text, with the file before the other columns."""
     from abstain._foundation.names import split_name
 
-    pairs = dict(split)
-    file = pairs.pop("file", "")
-    other_columns = split_name(tuple(pairs.items())) if pairs else ""
-    return ", ".join(text for text in (file, other_columns) if text)
+    value_by_column = dict(split)
+    file_name = value_by_column.pop("file", "")
+    texts = [file_name] if file_name else []
+    if value_by_column:
+        texts.append(split_name(tuple(value_by_column.items())))
+    return ", ".join(text for text in texts if text)

@@ -49,7 +49,7 @@ class Session:
     bad_lines: BadLines = field(default_factory=BadLines)
 
     def __post_init__(self) -> None:
-        """Prepare the monitor, and the folder if one is watched."""
+        """Prepare the monitor and the watched folder."""
         from abstain.monitoring.followed_file import Folder
         from abstain.monitoring.running import RunningMonitor
 
@@ -156,12 +156,16 @@ class Session:
             if self.options.skip_bad:
                 self.bad_lines.add(str(error))
             else:
-                n_processed, first_error = index, error
+                n_processed = index
+                first_error = error
             return self.options.skip_bad
+
+        def on_rejected_line(i: int, error: FileFormatError) -> bool:
+            return on_bad_line(indices[i], error)
 
         lines, indices = parse_lines(batch.lines, running_monitor.plan.scale, on_bad_line)
         n_bad_after_parsing = self.bad_lines.count
-        running_monitor.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
+        running_monitor.take_lines(lines, on_rejected_line)
         self._n_good_lines += len(lines) - (self.bad_lines.count - n_bad_after_parsing)
         # Alarms are printed before the state is saved. If the process is killed in between, an
         # alarm is printed twice and is not lost.
@@ -183,22 +187,24 @@ class Session:
 
     def save_state(self) -> None:
         """Write the state and the requested labels."""
-        state, monitor = self.options.state, self.monitor
-        if state is not None:
-            if _file_state(state) != self._state_mark:
-                raise InputError(
-                    f"{state.name} was changed by another run after the start of this one and is "
-                    "not overwritten; stop one of them, and run this command again (reading of "
-                    "files continues; send the lines of a pipe again)"
-                )
-            monitor.save(state)
-            self._state_mark = _file_state(state)
+        monitor = self.monitor
+        if self.options.state is not None:
+            self._write_state(monitor, self.options.state)
         if self.options.ask is not None:
-            from abstain._foundation.files import write_atomically
+            _write_label_requests(monitor, self.options.ask)
+        self._is_unsaved = False
+        self._saved_at = time.monotonic()
 
-            lines = (json.dumps(row) + "\n" for row in monitor.label_requests())
-            write_atomically(self.options.ask, "".join(lines).encode())
-        self._is_unsaved, self._saved_at = False, time.monotonic()
+    def _write_state(self, monitor: "Monitor", path: Path) -> None:
+        """Write the state. Raise an error if another run has changed the file."""
+        if _file_state(path) != self._state_mark:
+            raise InputError(
+                f"{path.name} was changed by another run after the start of this one and is "
+                "not overwritten; stop one of them, and run this command again (reading of "
+                "files continues; send the lines of a pipe again)"
+            )
+        monitor.save(path)
+        self._state_mark = _file_state(path)
 
     def _show(self) -> None:
         """Print the table, and write the report if there is a folder for it."""
@@ -207,14 +213,16 @@ class Session:
         monitor = self.monitor
         console().print(MONITOR.terminal(monitor))
         self._write_page(monitor)
-        self._is_unshown, self._shown_at = False, time.monotonic()
+        self._is_unshown = False
+        self._shown_at = time.monotonic()
 
     def _end(self) -> None:
         """Save and show all results."""
         self.save_state()
         if self.stop.number or sys.stdout.isatty() or self.options.every is not None:
             self._show()
-            print_written_files([self.output.folder] if self.output is not None else [])
+            if self.output is not None:
+                print_written_files([self.output.folder])
         else:
             self._write_page(self.monitor)
         if self.bad_lines.count:
@@ -231,6 +239,14 @@ class Session:
         self.output.write(make_files(tables, page, monitor, ("svg",)))
 
 
+def _write_label_requests(monitor: "Monitor", path: Path) -> None:
+    """Write the predictions for which labels are requested, one JSON object per line."""
+    from abstain._foundation.files import write_atomically
+
+    lines = [json.dumps(request) + "\n" for request in monitor.label_requests()]
+    write_atomically(path, "".join(lines).encode())
+
+
 def warn(sentence: str) -> None:
     """Print a sentence on standard error, without its control characters."""
     sys.stderr.write(escape_control_characters(f"abstain: {sentence}") + "\n")
@@ -244,7 +260,7 @@ def _empty_batch() -> "LineBatch":
 
 
 def _file_state(state: Path | None) -> tuple[int, int, int] | None:
-    """Return values that change when the state file is replaced, or None without a file."""
+    """Return the inode, modification time and size of the state file, or None without a file."""
     if state is None or not state.exists():
         return None
     status = state.stat()

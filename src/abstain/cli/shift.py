@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftOptions:
-    """The target distribution of a guarantee, if it differs from that of the calibration data."""
+    """Options for a guarantee on data from another distribution."""
 
     shifted_to: Annotated[
         str | None,

@@ -200,11 +200,13 @@ def read_test_sets(
         condition = parse_column_value(argument)
         conditions: tuple[ColumnValue, ...]
         if condition is None:
-            files = [Path(name) for name in argument.split(",")]
-            name, conditions = ", ".join(path.name for path in files), ()
+            files = [Path(path) for path in argument.split(",")]
+            name = ", ".join(file.name for file in files)
+            conditions = ()
         else:
             files = _calibration_files(condition, source)
-            name, conditions = str(condition), (condition,)
+            name = str(condition)
+            conditions = (condition,)
         if name in test_sets:
             raise InputError(f"{name!r} occurs twice in --apply")
         test_sets[name], reader_notes = source.read(files, conditions, person_error)
@@ -213,7 +215,7 @@ def read_test_sets(
 
 
 def _calibration_files(condition: ColumnValue, source: CascadeSource) -> list[Path]:
-    """Return the calibration files. Raise an error if the condition selects their samples."""
+    """Return the calibration files. Raise an error if the condition selects calibration samples."""
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
@@ -236,7 +238,7 @@ def _read_rows(path: Path, columns: Columns, conditions: Sequence[ColumnValue]) 
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Return whether a file has a column with this name. For a folder, return True."""
+    """Return whether a file has a column with this name. The result for a folder is True."""
     from abstain.tables.files import open_table
 
     return path.is_dir() or name in open_table(path).kind_by_column

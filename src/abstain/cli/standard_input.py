@@ -31,7 +31,7 @@ _STDIN_FILE: ContextVar[Path | None] = ContextVar("spooled", default=None)
 
 @contextmanager
 def standard_input(arguments: list[str]) -> Iterator[list[str]]:
-    """Replace `-` in the arguments by a temporary file, which exists within the context."""
+    """Save standard input to a temporary file, and replace the argument `-` by the file."""
     outer_file = _STDIN_FILE.get()
     uses_stdin = STDIN_NAME in arguments and arguments[0] in {STDIN_NAME, *_COMMANDS}
     if outer_file is not None:
@@ -90,7 +90,7 @@ def _find_suffix(file: IO[bytes]) -> str:
 
 
 def _is_sample(head: bytes, *, is_complete: bool) -> bool:
-    """Return whether the first line is one sample, and not the beginning of arrays by key."""
+    """Return whether the first line is a sample. Otherwise, the text contains arrays by key."""
     first_line, _, other_lines = head.strip().partition(b"\n")
     try:
         row = json.loads(first_line)

@@ -75,7 +75,7 @@ def read_subset(
 def pooled_column_notes(
     path: Path, by: Sequence[str], conditions: Sequence[ColumnValue]
 ) -> tuple[str, ...]:
-    """Return a note if a rule was chosen on several values of a column of --by together."""
+    """Return a note if the calibration samples have several values of a column of --by."""
     from abstain.tables.files import open_table
 
     fixed_columns = {condition.column for condition in conditions}
@@ -181,7 +181,7 @@ def read_other_subset(
 
 
 def _data_set_names(arguments: Sequence[str]) -> list[str]:
-    """Return file names, or complete paths if names are equal. Conditions are unchanged."""
+    """Return the names of data sets: file names, or paths if file names are equal."""
     paths = [str(parse_column_value(text) or Path(text)) for text in arguments]
     names = [str(parse_column_value(text) or Path(text).name) for text in arguments]
     names = names if len(set(names)) == len(names) else paths
@@ -192,12 +192,13 @@ def _data_set_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _read_file(path: Path, columns: Columns, score: str) -> "_DataSets":
-    """Read a file with labels, a file with confidences only, or a file without labels."""
+    """Read a file of test data. Without labels, read its confidences or class scores."""
     try:
         reading = read_with_score(path, columns, score)
     except MissingInputError:
         unlabeled = _read_confidence_column(path, columns, score)
-        unlabeled = unlabeled or _read_unlabeled(path, columns, score)
+        if unlabeled is None:
+            unlabeled = _read_unlabeled(path, columns, score)
         if unlabeled is None:
             raise
         return unlabeled

@@ -150,7 +150,7 @@ class Target:
         return None if self.is_per_prediction(columns) else self.per
 
     def without_groups(self, columns: Columns) -> Columns:
-        """Return the columns without the groups that the limits use."""
+        """Return the columns without a group column that only the limits use."""
         is_used = columns.group is not None and self.group_column(columns) == columns.group
         return replace(columns, group=None) if is_used else columns
 
@@ -299,7 +299,7 @@ def _check_options(
 
 
 def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns of the test data, with the column of the rule's thresholds as group."""
+    """Return the columns of the test data. The groups are those of the thresholds."""
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
@@ -317,8 +317,9 @@ def _get_rule(
     columns: Columns,
     scoring: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
-    """Return the rule, its calibration data and notes. A saved rule has neither data nor notes."""
-    file, conditions = calibration_source.file, calibration_source.conditions
+    """Choose a rule, and return it with its calibration data and notes, or load a saved rule."""
+    file = calibration_source.file
+    conditions = calibration_source.conditions
     if paths.rule is not None:
         unused = [*(["the calibration file"] if file else []), *target.flags]
         unused += ["--calibrate"] if conditions else []
@@ -363,7 +364,7 @@ def read_rule(path: Path) -> DecisionRule:
 
 
 def _save_rule(rule: DecisionRule, path: Path | None, output: OutputFolder | None) -> list[Path]:
-    """Write the file of --save, unless the rule is written to this path in the folder of --out."""
+    """Write the rule to the file of --save, unless --out writes the same file."""
     from abstain.tables import save
 
     if path is None:

@@ -57,7 +57,7 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
 
 
 def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
-    """Return a function that aggregates a metric of confidences in lm-evaluation-harness.
+    """Return a function that computes a metric in lm-evaluation-harness.
 
     Parameters
     ----------
@@ -87,7 +87,9 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
 
     def aggregate(items: Iterable[Any]) -> float:
         pairs = list(items)
-        return _compute_metric(name, [c for c, _ in pairs], [float(grade) for _, grade in pairs])
+        confidences = [confidence for confidence, _ in pairs]
+        grades = [float(grade) for _, grade in pairs]
+        return _compute_metric(name, confidences, grades)
 
     aggregate.__name__ = name
     return aggregate
@@ -108,9 +110,9 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     -------
     inspect_ai.scorer.Metric
         A metric for the `metrics` of a scorer. In its name, "@" and points are replaced, as in
-        "selective_risk_at_80cov". NOANSWER and the reasons "refusal" and "no_response" are
-        refusals, which get the lowest confidence. Samples without a score, and samples whose grader
-        or scorer failed, are ignored. `value_to_float` of Inspect computes the grades.
+        "selective_risk_at_80cov". Answers with the value NOANSWER, or with the reason "refusal" or
+        "no_response", are refusals, which get the lowest confidence. Samples without a grade are
+        ignored. The grades are computed by `value_to_float` of Inspect.
 
     Raises
     ------
@@ -126,14 +128,16 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     from inspect_ai.scorer import metric as registered
     from inspect_ai.scorer import value_to_float
 
-    name, grade = metric_named(metric).name, value_to_float()
+    name = metric_named(metric).name
+    to_grade = value_to_float()
 
     # Inspect writes the option to the log, and creates the metric from the log again.
     def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
-            graded = [s.score for s in scores if not _is_unscored(s.score)]
-            stated = [_confidence_of(s, confidence) for s in graded]
-            return _compute_metric(name, stated, [_grade_of(s, grade) for s in graded])
+            graded_scores = [s.score for s in scores if not _is_unscored(s.score)]
+            confidences = [_confidence_of(score, confidence) for score in graded_scores]
+            grades = [_grade_of(score, to_grade) for score in graded_scores]
+            return _compute_metric(name, confidences, grades)
 
         return compute
 
@@ -183,14 +187,20 @@ def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitab
 
     async def score(state: Any, target: Any) -> Any:
         result = await inner(state, target)
-        logprobs = state.output.choices[0].logprobs if state.output.choices else None
-        tokens = [token.logprob for token in logprobs.content] if logprobs else []
-        confidences = token_confidences(tokens)
+        confidences = token_confidences(_token_log_probabilities(state.output))
         if confidences:
-            result.metadata = {**(result.metadata or {}), CONFIDENCE: confidences[confidence]}
+            metadata = result.metadata or {}
+            result.metadata = {**metadata, CONFIDENCE: confidences[confidence]}
         return result
 
     return score
+
+
+def _token_log_probabilities(output: Any) -> list[float]:
+    """Return the log-probability of each token of the first choice, or an empty list."""
+    if not output.choices or not output.choices[0].logprobs:
+        return []
+    return [token.logprob for token in output.choices[0].logprobs.content]
 
 
 def _is_refusal(score: Any) -> bool:
@@ -198,8 +208,10 @@ def _is_refusal(score: Any) -> bool:
 
 
 def _is_unscored(score: Any) -> bool:
-    """Return whether a score has no grade. A refusal without a grade has grade 0."""
-    return is_ungraded(_reason(score)) or (_is_nan(score.value) and not _is_refusal(score))
+    """Return whether a score has no grade. A refusal always has a grade, which is 0 by default."""
+    if is_ungraded(_reason(score)):
+        return True
+    return _is_nan(score.value) and not _is_refusal(score)
 
 
 def _reason(score: Any) -> str | None:

@@ -1,6 +1,6 @@
-"""Return metrics as numbers by name, for training libraries and experiment trackers.
+"""Compute metrics as numbers by name, for training libraries and experiment trackers.
 
-Each function imports its library when a caller uses the function.
+Each library is imported by the function that needs the library.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -73,11 +73,7 @@ def metric_values(
     """
     names = [metric_named(name).name for name in metrics]
     if score is None:
-        score = (
-            BASELINE
-            if predictions.has_class_scores
-            else next(iter(predictions.confidence or ()), "")
-        )
+        score = _default_score(predictions)
     evaluation = evaluate(
         predictions,
         scores=[score] if score else None,
@@ -86,6 +82,14 @@ def metric_values(
         curves=False,
     )
     return {f"{prefix}{tracker_name(r.metric.name)}": float(r.value) for r in evaluation.results}
+
+
+def _default_score(predictions: Predictions) -> str:
+    """Return "msr" if there are class scores, otherwise the name of the first confidence column."""
+    if predictions.has_class_scores:
+        return BASELINE
+    column_names = list(predictions.confidence or ())
+    return column_names[0] if column_names else ""
 
 
 def trainer_metrics(
@@ -129,10 +133,10 @@ def trainer_metrics(
 
     def compute(passed: Any) -> dict[str, float]:
         outputs = passed.predictions
-        outputs = outputs[0] if isinstance(outputs, tuple) else outputs
-        return metric_values(
-            _make_predictions(outputs, passed.label_ids, inputs), names, score=score
-        )
+        if isinstance(outputs, tuple):
+            outputs = outputs[0]
+        predictions = _make_predictions(outputs, passed.label_ids, inputs)
+        return metric_values(predictions, names, score=score)
 
     return compute
 
@@ -256,9 +260,8 @@ def evaluate_module(
             )
 
         def _compute(self, predictions: Any, references: Any) -> dict[str, float]:
-            return metric_values(
-                _make_predictions(predictions, references, inputs), names, score=score
-            )
+            samples = _make_predictions(predictions, references, inputs)
+            return metric_values(samples, names, score=score)
 
     return SelectiveMetrics()
 
@@ -284,9 +287,14 @@ def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
             f"{len(class_scores):,} and {len(flat_labels):,}"
         )
     is_labeled = flat_labels != _IGNORED_LABEL
-    class_scores, flat_labels = class_scores[is_labeled], flat_labels[is_labeled]
+    class_scores = class_scores[is_labeled]
     if class_scores.shape[1] == 1:
-        first_class = np.zeros_like(class_scores) if inputs == "logits" else 1 - class_scores
-        class_scores = np.column_stack([first_class, class_scores])
-    fields: Mapping[str, Any] = {inputs: class_scores, "labels": flat_labels}
+        class_scores = _add_first_class(class_scores, inputs)
+    fields: Mapping[str, Any] = {inputs: class_scores, "labels": flat_labels[is_labeled]}
     return Predictions(**fields)
+
+
+def _add_first_class(second_class: Array, inputs: str) -> Array:
+    """Return the scores of two classes from those of the second class, shape (n, 2)."""
+    first_class = np.zeros_like(second_class) if inputs == "logits" else 1 - second_class
+    return np.column_stack([first_class, second_class])

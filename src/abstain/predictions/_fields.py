@@ -141,7 +141,9 @@ def validate_fields(
     confidence = _user_confidence(
         fields["confidence"], fields["loss"], lower_is_safer=lower_is_safer
     )
-    fields["confidence"] = confidence and {k: read_only(v) for k, v in confidence.items()}
+    if confidence is not None:
+        confidence = {name: read_only(column) for name, column in confidence.items()}
+    fields["confidence"] = confidence
     fields["classes"] = _classes(fields | coded_columns)
     return fields
 
@@ -160,16 +162,18 @@ def _user_confidence(
     if confidence is None:
         return None
     if loss is not None:
-        for values in confidence.values():
+        for column in confidence.values():
             # The samples can be one batch of a file, and a batch can have few samples.
-            reject_swapped_arguments(values, loss, is_batch=True)
-    return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
+            reject_swapped_arguments(column, loss, is_batch=True)
+    if lower_is_safer:
+        return {f"-{name}": -column for name, column in confidence.items()}
+    return confidence
 
 
 def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
     """Check that labels and a model output are present.
 
-    If only confidences are present, the function adds sample numbers as `ids`.
+    If there are only confidences, the result has sample numbers as `ids`.
     """
     has_truth = arguments["labels"] is not None or arguments["loss"] is not None
     if unlabeled and has_truth:
@@ -215,18 +219,17 @@ def _check_equal_shapes(outputs: dict[str, Array]) -> None:
     """Raise a ShapeError if class scores and Monte Carlo samples differ in rows or classes."""
     if len(outputs) < 2:
         return
-    (first_name, a), (second_name, b) = outputs.items()
-    if (a.shape[0], a.shape[-1]) == (b.shape[0], b.shape[-1]):
+    scores_name, samples_name = outputs
+    n, n_classes = outputs[scores_name].shape
+    shape = outputs[samples_name].shape
+    if (shape[0], shape[2]) == (n, n_classes):
         return
-    is_sample_axis_last = b.shape[1] == a.shape[1] and b.shape[2] != a.shape[1]
-    hint = (
-        f" Move the sample axis with `np.moveaxis({second_name}, -1, 1)`."
-        if is_sample_axis_last
-        else ""
-    )
+    hint = ""
+    if shape[1] == n_classes and shape[2] != n_classes:
+        hint = f" Move the sample axis with `np.moveaxis({samples_name}, -1, 1)`."
     raise ShapeError(
-        f"`{second_name}` must have shape ({a.shape[0]}, S, {a.shape[1]}) to match `{first_name}`; "
-        f"got {b.shape}.{hint}"
+        f"`{samples_name}` must have shape ({n}, S, {n_classes}) to match `{scores_name}`; "
+        f"got {shape}.{hint}"
     )
 
 
@@ -242,37 +245,44 @@ def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
 def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
     """Return the class names, either those of the caller or the default names."""
     unknown = fields["unknown_label"]
-    n_columns = next(
-        (fields[name].shape[-1] for name in _CLASS_SCORES if fields[name] is not None), None
-    )
+    n_columns = _number_of_columns(fields)
     if fields["classes"] is not None:
-        class_names_ = check_class_names(fields["classes"])
-        if n_columns is not None and len(class_names_) != n_columns:
+        class_names = check_class_names(fields["classes"])
+        if n_columns is not None and len(class_names) != n_columns:
             raise ShapeError(
                 f"`classes` must name the {n_columns} columns of class scores; got "
-                f"{len(class_names_)} names"
+                f"{len(class_names)} names"
             )
     elif n_columns is not None:
-        class_names_ = tuple(range(n_columns))
+        class_names = tuple(range(n_columns))
     else:
         _reject_decimals(fields)
-        class_names_ = _classes_that_occur(fields["labels"], fields["prediction"], unknown)
-    if unknown is not None and unknown in class_names_:
+        class_names = _classes_that_occur(fields["labels"], fields["prediction"], unknown)
+    if unknown is not None and unknown in class_names:
         raise InputError(
             f"`unknown_label` must not be one of the classes; got {unknown!r}. "
             "It marks labels of no known class, and cannot be predicted."
         )
-    return class_names_
+    return class_names
+
+
+def _number_of_columns(fields: dict[str, Any]) -> int | None:
+    """Return the number of classes of the class scores, or None without class scores."""
+    for name in _CLASS_SCORES:
+        if fields[name] is not None:
+            return int(fields[name].shape[-1])
+    return None
 
 
 def _reject_decimals(fields: dict[str, Any]) -> None:
-    """Raise a DomainError if labels or predictions are floats, as in a regression."""
+    """Raise a DomainError if labels or predictions are floats, which suggests a regression."""
     for name in ("labels", "prediction"):
         values = fields[name]
         if values is None or values.dtype.kind != "f":
             continue
-        is_integer = bool((np.floor(values) == values).all())
-        hint = f"If they are codes of classes, pass `{name}.astype(int)`. " if is_integer else ""
+        hint = ""
+        if bool((np.floor(values) == values).all()):
+            hint = f"If they are codes of classes, pass `{name}.astype(int)`. "
         raise DomainError(
             f"`{name}` must hold classes (whole numbers or text); got {values.dtype} values such "
             f"as {values[0]!s}. {hint}If they are amounts, pass the error of each prediction as "
@@ -295,6 +305,6 @@ def _classes_that_occur(
 
 
 def _distinct(x: AnyArray, name: str) -> list[Hashable]:
-    return (
-        x.distinct() if isinstance(x, CodedNames) else distinct_names(validate_names(x, name), name)
-    )
+    if isinstance(x, CodedNames):
+        return x.distinct()
+    return distinct_names(validate_names(x, name), name)

@@ -21,8 +21,7 @@ UNKNOWN = -1
 class CodedNames:
     """A column of names, stored as the distinct names and an integer code per sample.
 
-    Tables store text in the same form. This class replaces an array of names, so that no code has
-    to look up the name of every sample.
+    Tables store text in the same form. The names of the samples need not be created.
     """
 
     codes: Array
@@ -86,10 +85,7 @@ def check_class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 def encode_classes(
     values: Array | CodedNames, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
 ) -> IntArray:
-    """Return the code of each name, shape (n,).
-
-    A name that is not a class raises a DomainError.
-    """
+    """Return the code of each name, shape (n,), or raise a DomainError if it is not a class."""
     if values.dtype.kind in "iu" and unknown is None and _is_range(classes):
         numbers = np.asarray(values)
         if numbers.min() >= 0 and numbers.max() < len(classes):
@@ -98,7 +94,8 @@ def encode_classes(
     if unknown is not None:
         code_by_name[unknown] = UNKNOWN
     if isinstance(values, CodedNames):
-        distinct_names, name_index = values.distinct(), values.codes
+        distinct_names = values.distinct()
+        name_index = values.codes
     else:
         distinct_names, name_index = encode_names(values, name)
     code_by_index: IntArray = np.array(
@@ -120,10 +117,13 @@ def _reject_unknown_names(
     """Raise a DomainError that describes the first name that is not a class."""
     index = int(np.flatnonzero(is_invalid)[0])
     value = values[index]
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
     count = int(is_invalid.sum())
     count_note = f" ({count} such entries)" if count > 1 else ""
-    examples = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+    examples = ", ".join(map(repr, classes[:6]))
+    if len(classes) > 6:
+        examples += ", ..."
     raise DomainError(
         f"`{name}` must be one of the {len(classes)} classes ({examples}); "
         f"got {value!r} at index {index}{count_note}.{_advice(value, classes, name)}"
@@ -136,9 +136,9 @@ def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:
     if same_text:
         type_name = type(same_text[0]).__name__
         return f" The class {same_text[0]!r} is a {type_name}; use one type for both."
-    suggestion = (
-        suggest(value, [c for c in classes if isinstance(c, str)]) if type(value) is str else ""
-    )
+    suggestion = ""
+    if type(value) is str:
+        suggestion = suggest(value, [c for c in classes if isinstance(c, str)])
     if name == "labels":
         return (
             f"{suggestion} If it marks samples of no known class, pass `unknown_label={value!r}`; "

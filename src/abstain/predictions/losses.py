@@ -25,7 +25,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class CostMatrix:
-    """The cost of each pair of true and predicted class, as a loss for `per_sample_loss`.
+    """The costs of all pairs of true and predicted classes, as a loss for `per_sample_loss`.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _brier(predictions: Predictions) -> FloatArray:
 
 def _balanced_error(predictions: Predictions) -> FloatArray:
     """Return the 0/1 errors, weighted so that all classes have the same total weight."""
-    # The labels that are not classes form one additional class, whose recall is 0.
+    # Labels that are not classes form one additional class, whose recall is 0.
     _, codes = np.unique(predictions.label_codes, return_inverse=True)
     class_weight = np.bincount(codes, weights=predictions.weight)
     occurs = class_weight > 0

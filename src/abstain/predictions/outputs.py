@@ -84,8 +84,8 @@ def validate_class_scores(
     """Validate either logits or probabilities, with or without a sample axis.
 
     The values are NumPy arrays by default. If `keep_library` is True, arrays on a device and arrays
-    that are differentiated or traced stay in their library. Other arrays are converted to NumPy,
-    and results are converted back to the library of the caller.
+    with gradients or traces stay in their library. Other arrays are converted to NumPy, and their
+    library is stored for the conversion of results.
     """
     permissions = permissions or Permissions()
     logits_name, probabilities_name = _SAMPLED if samples else _DETERMINISTIC
@@ -102,10 +102,11 @@ def validate_class_scores(
     name = logits_name if are_logits else probabilities_name
     check = _check_logits if are_logits else _check_probabilities
     ndim = 3 if samples else 2
-    keeps_library = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
-    if not (keep_library and keeps_library):
+    stays_in_library = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
+    if not (keep_library and stays_in_library):
         checked, note = check(values, name, ndim, permissions)
-        return ClassScores(checked, are_logits, values if keep_library else None, note)
+        origin = values if keep_library else None
+        return ClassScores(checked, are_logits, origin, note)
     _check_shape(values.shape, name, ndim)
     if _is_valid_on_device(values, are_logits=are_logits) is False:
         # The check for NumPy arrays raises an error that describes the first invalid entry.
@@ -238,6 +239,7 @@ def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
 
 
 def _advice(name: str, shape: tuple[int, ...]) -> str:
+    """Return how to pass the scores of one class as those of two classes, or an empty string."""
     if len(shape) != 1 and shape[-1:] != (1,):
         return ""
     if name == "probabilities":

@@ -25,28 +25,27 @@ _CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 class Predictions:
     """The output of a model for n samples, and their labels.
 
-    Confidence scores, losses and evaluations are computed from this record. It accepts NumPy
-    arrays,
-    PyTorch tensors, JAX arrays, lists and dataframe columns. It stores read-only NumPy arrays in
-    the original precision, without a copy if possible. The argument name declares whether class
-    scores are logits or probabilities. The values are never used to infer it.
+    Confidence scores, losses and evaluations are computed from this record. The arguments are NumPy
+    arrays, PyTorch tensors, JAX arrays, lists or dataframe columns. They are stored as read-only
+    NumPy arrays in the original precision, without a copy if possible. The name of an argument
+    declares whether class scores are logits or probabilities.
 
     Parameters
     ----------
     logits : array of shape (n, K), optional
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
-        Class probabilities. The sum of a row may differ from 1 by the rounding error of its dtype
-        (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class). The sum may also differ by
-        the rounding of the entries to two or more decimals, which `notes` then reports. Each row is
-        divided by its sum.
+        Class probabilities. Each row is divided by its sum. The sum may differ from 1 by the
+        rounding error of the dtype (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class).
+        The sum may also differ by the rounding of the entries to two or more decimals, which is
+        reported in `notes`.
     prediction : array of shape (n,), optional
-        Predicted classes, by name. They take precedence over the argmax of the class scores. Pass
+        Names of the predicted classes. The default is the class with the largest class score. Pass
         `prediction` if the predictions were post-processed.
     labels : array of shape (n,), optional
-        True classes, by name: integers, strings or other hashable values. Floats are accepted only
-        if `classes` or class scores define the classes. `labels` or `loss` is required, unless
-        `unlabeled` is True.
+        Names of the true classes: integers, strings or other hashable values. Floats are accepted
+        only if `classes` or class scores define the classes. Either `labels` or `loss` is required,
+        unless `unlabeled` is True.
     confidence : mapping from str to array of shape (n,), or array, optional
         Confidences by name; higher is more confident. An array without a name is named
         "confidence".
@@ -101,8 +100,7 @@ class Predictions:
     Notes
     -----
     If several class scores are equally large, the class with the lowest code is predicted. If
-    `loss`
-    and `confidence` are passed, no model output is required.
+    `loss` and `confidence` are passed, no model output is required.
 
     Examples
     --------
@@ -142,9 +140,8 @@ class Predictions:
         permissions = Permissions(
             renormalize=renormalize, allow_masked=masked, allow_unlabeled=unlabeled
         )
-        for name, value in validate_fields(
-            arguments, permissions, lower_is_safer=lower_is_safer
-        ).items():
+        validated = validate_fields(arguments, permissions, lower_is_safer=lower_is_safer)
+        for name, value in validated.items():
             object.__setattr__(self, name, value)
         for name, unknown in (("labels", self.unknown_label), ("prediction", None)):
             if isinstance(arguments[name], CodedNames):
@@ -158,24 +155,21 @@ class Predictions:
 
     def __repr__(self) -> str:
         """Return the names and data types of the fields, without their values."""
-        parts = [f"n={self.n}", f"n_classes={self.n_classes}"]
-        parts += [
-            f"{name}={getattr(self, name).dtype}"
-            for name in ARRAYS
-            if getattr(self, name) is not None
-        ]
+        texts = [f"n={self.n}", f"n_classes={self.n_classes}"]
+        for name in ARRAYS:
+            array = getattr(self, name)
+            if array is not None:
+                texts.append(f"{name}={array.dtype}")
         if self.confidence:
-            parts.append(f"confidence={list(self.confidence)}")
-        return f"Predictions({', '.join(parts)})"
+            texts.append(f"confidence={list(self.confidence)}")
+        return f"Predictions({', '.join(texts)})"
 
     @property
     def n(self) -> int:
         """Number of samples."""
-        return next(
-            int(array.shape[0])
-            for array in (getattr(self, name) for name in ARRAYS)
-            if array is not None
-        )
+        arrays = [getattr(self, name) for name in ARRAYS]
+        first_array = next(array for array in arrays if array is not None)
+        return int(first_array.shape[0])
 
     @property
     def n_classes(self) -> int:

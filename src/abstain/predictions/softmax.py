@@ -1,11 +1,10 @@
 """Softmax in float64, computed in log space and in blocks of rows, for arrays of any library.
 
-The log-probability of the top class is ``-log1p(odds of the other classes)``. It is exact even if a
-plain softmax would round the probability to 1.
+The log-probability of the top class is ``-log1p(odds of the other classes)``. This value is exact
+even if the probability itself is rounded to 1.
 
-The functions take the array-API namespace `xp` of their arrays. Each array library therefore
-processes its own arrays and propagates gradients. The docstring states if a function overwrites
-NumPy arrays.
+The functions take the array-API namespace `xp` of their arrays, so each array library processes its
+own arrays and propagates gradients.
 """
 
 from collections.abc import Iterator
@@ -40,11 +39,10 @@ def widest_float_dtype(xp: Any, x: AnyArray) -> Any:
 
 
 def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
-    """Return float64 log-scores. Their softmax over the last axis is the class probability.
+    """Return float64 log-scores, whose softmax over the last axis is the class probability.
 
-    Logits are converted to float64. Probabilities are replaced by their logarithms, with -inf for a
-    probability of 0. The softmax of the logarithms divides each row by its sum. For NumPy, the
-    result is a new array.
+    The log-scores of logits are the logits, and those of probabilities are the logarithms. The
+    softmax of the logarithms divides each row by its sum. For NumPy, the result is a new array.
     """
     if xp is not np:
         floats = xp.astype(values, widest_float_dtype(xp, values))

@@ -48,7 +48,7 @@ DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions. A class or a label of another type raises an error.
+    """Return the label of abstentions, which must not be a class.
 
     The value "auto" selects "abstain" if the classes are strings, and -1 otherwise. If -1 is a
     class, "auto" selects the integer below the smallest class.
@@ -74,20 +74,26 @@ def _unused_text(class_names: list[Any]) -> str:
 
 
 def _unused_integer(class_names: list[Any]) -> int:
-    return int(np.floor(min(class_names))) - 1 if -1 in class_names else -1
+    """Return -1, or the integer below the smallest class if -1 is a class."""
+    if -1 not in class_names:
+        return -1
+    return int(np.floor(min(class_names))) - 1
 
 
 def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
     """Raise an error if the label would change the data type of the classes."""
     if are_texts:
-        is_valid, kind = isinstance(label, str), "a string"
+        kind = "a string"
+        is_valid = isinstance(label, str)
     elif classes.dtype.kind in "iub":
-        is_valid, kind = isinstance(label, Integral), "an integer"
+        kind = "an integer"
+        is_valid = isinstance(label, Integral)
     elif classes.dtype.kind == "f":
-        is_valid = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
         kind = "a finite number"
+        is_valid = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
     else:
-        is_valid, kind = label is not None, "a value"
+        kind = "a value"
+        is_valid = label is not None
     if not is_valid:
         raise InputError(f"`abstain_label` must be {kind}, as the classes are; got {label!r}")
 
@@ -97,12 +103,16 @@ def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
 
     The dtype of the result does not depend on the number of rejected samples.
     """
-    if prediction.dtype.kind == "O":
-        answers = prediction.copy()
-    else:
-        # Boolean predictions become 0 and 1, because the label of abstentions is an integer.
-        dtype = np.promote_types(prediction.dtype, np.min_scalar_type(label))
-        was_integer = prediction.dtype.kind != "f" and dtype.kind == "f"
-        answers = prediction.astype(np.int64 if was_integer else dtype)
+    answers = prediction.astype(_answer_dtype(prediction.dtype, label))
     answers[~np.asarray(accepted)] = label
     return answers
+
+
+def _answer_dtype(prediction_dtype: "np.dtype[Any]", label: Any) -> "np.dtype[Any]":
+    """Return a dtype that represents the predictions and the label of abstentions."""
+    if prediction_dtype.kind == "O":
+        return prediction_dtype
+    dtype = np.promote_types(prediction_dtype, np.min_scalar_type(label))
+    # NumPy promotes some pairs of integer types to floats.
+    has_integers = prediction_dtype.kind != "f"
+    return np.dtype(np.int64) if has_integers and dtype.kind == "f" else dtype

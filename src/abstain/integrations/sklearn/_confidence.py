@@ -40,17 +40,20 @@ class Grouping:
 
     @classmethod
     def from_rule(cls, per: Any, rule: Any) -> "Grouping":
-        """Return the grouping by `per`, or by predicted class for a rule with these groups."""
-        is_per_prediction = isinstance(rule, DecisionRule) and rule.per == PREDICTION
-        return cls(PREDICTION if per is None and is_per_prediction else per)
+        """Return the grouping by `per`, or by predicted class if a fitted rule requires this."""
+        if per is None and isinstance(rule, DecisionRule) and rule.per == PREDICTION:
+            return cls(PREDICTION)
+        return cls(per)
 
     @property
     def name(self) -> str:
         """Name of the groups in reports."""
         if callable(self.per):
-            name = str(getattr(self.per, "__name__", ""))
-            return name if name.isidentifier() else "group"
-        return f"column {self.per}" if isinstance(self.per, int) else str(self.per)
+            function_name = str(getattr(self.per, "__name__", ""))
+            return function_name if function_name.isidentifier() else "group"
+        if isinstance(self.per, int):
+            return f"column {self.per}"
+        return str(self.per)
 
     def group_samples(self, X: Any, prediction: Array) -> Array | None:
         """Return the group of each sample as text, or None if there are no groups."""
@@ -59,7 +62,8 @@ class Grouping:
         if isinstance(self.per, str) and self.per == PREDICTION:
             return group_texts(np.asarray(prediction))
         n_samples = _num_samples(X)
-        groups = np.asarray(self.per(X) if callable(self.per) else self._column(X))
+        per_sample = self.per(X) if callable(self.per) else self._column(X)
+        groups = np.asarray(per_sample)
         if groups.shape != (n_samples,):
             raise ShapeError(
                 f"`per` must give one group for each of {n_samples} samples; got {groups.shape}"
@@ -112,10 +116,11 @@ class Scoring:
         """Name of the score."""
         if isinstance(self.score, str):
             return confidence.find_score(self.score).name
-        state: Any = self.score
-        name = str(state.name if self._is_fitted_score else getattr(state, "__name__", ""))
-        is_lambda = name.startswith("<")
-        return "" if is_lambda else name
+        if isinstance(self.score, ScoreState) and self._is_fitted_score:
+            return str(self.score.name)
+        function_name = str(getattr(self.score, "__name__", ""))
+        is_lambda = function_name.startswith("<")
+        return "" if is_lambda else function_name
 
     def score_samples(
         self, estimator: Any, X: Any, predictions: Predictions | None = None
@@ -147,7 +152,7 @@ class Scoring:
         raise first_error or MissingInputError(_missing_method_message(self.name, estimator))
 
     def _iter_outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
-        """Yield the class scores of each available method, first without and then with features."""
+        """Yield the class scores of each available method, and then the same with features."""
         methods = _METHODS if self.response_method == "auto" else (self.response_method,)
         all_outputs = [
             class_score_predictions(estimator, X, method)
@@ -204,16 +209,17 @@ def class_scores(estimator: Any, X: Any, method: str) -> dict[str, Array]:
     """Return the class scores, shape (n, K), by the name "probabilities" or "logits"."""
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba":
-        # If the classifier was fitted on one class, a second class gets probability 0.
-        has_one_class = values.ndim == 2 and values.shape[1] == 1
-        return {"probabilities": np.c_[values, np.zeros_like(values)] if has_one_class else values}
+        if values.ndim == 2 and values.shape[1] == 1:
+            # The classifier was fitted on one class. A second class gets probability 0.
+            values = np.column_stack([values, np.zeros_like(values)])
+        return {"probabilities": values}
     if values.ndim == 1:
         # For two classes, the output is the difference of their logits.
         values = np.stack([-values / 2, values / 2], axis=1)
-    classes = len(estimator.classes_)
-    if values.shape[1] != classes:
+    n_classes = len(estimator.classes_)
+    if values.shape[1] != n_classes:
         raise ShapeError(
-            f"`decision_function` must return one column for each of the {classes} classes; got "
+            f"`decision_function` must return one column for each of the {n_classes} classes; got "
             f"{values.shape[1]}. Set decision_function_shape='ovr' on {type(estimator).__name__}."
         )
     return {"logits": values}
@@ -233,4 +239,5 @@ def _features(X: Any) -> Array | None:
         features = np.asarray(dense, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    return features if features.ndim == 2 and np.isfinite(features).all() else None
+    is_valid = features.ndim == 2 and np.isfinite(features).all()
+    return features if is_valid else None

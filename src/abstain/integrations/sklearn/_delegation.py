@@ -30,7 +30,8 @@ class MethodAndParameter:
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        self._method, self._name = method, method.__name__
+        self._method = method
+        self._name = method.__name__
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -64,8 +65,7 @@ def make_router(owner: Any) -> MetadataRouter:
 def route(owner: Any, params: Mapping[str, Any]) -> RoutedParameters:
     """Route the parameters of `fit` to the classifier and the splitter.
 
-    Without metadata routing, `sample_weight` is the only supported parameter, which the classifier
-    receives.
+    Without metadata routing, the only supported parameter is `sample_weight` of the classifier.
     """
     passed = {name: value for name, value in params.items() if value is not None}
     if not passed:
@@ -169,7 +169,8 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the tags of the classifier without support for several labels per sample."""
         from sklearn.utils import get_tags
 
-        tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        estimator_tags = get_tags(self.estimator)
         tags.input_tags = estimator_tags.input_tags
         tags.target_tags = estimator_tags.target_tags
         tags.classifier_tags = estimator_tags.classifier_tags

@@ -1,6 +1,6 @@
 """Compute confidences and losses of held-out samples."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -47,7 +47,7 @@ class TrainingData:
     params: Mapping[str, Any]
 
     def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
-        """Return a clone of the classifier, fitted on some rows or, by default, on all rows."""
+        """Return a clone of the classifier, fitted on the given rows or on all rows."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
@@ -130,18 +130,27 @@ def cross_fit(
     """Compute the confidence and loss of each sample with a classifier fitted on other folds."""
     fold_list = list(folds)
     _check_tests_disjoint([test for _, test in fold_list], data.y.size)
-    parts = Parallel(n_jobs=n_jobs)(
+    folds_held_out = Parallel(n_jobs=n_jobs)(
         delayed(_fit_fold)(estimator, data, fold, scoring) for fold in fold_list
     )
-    values = np.concatenate([part.confidence.values for part in parts])
-    probabilities = [part.confidence.probability for part in parts]
-    probability = None if any(p is None for p in probabilities) else np.concatenate(probabilities)
-    if all(part.confidence.scale == "probability" for part in parts):
-        probability = values
-    loss = np.concatenate([part.loss for part in parts])
-    groups = [part.group for part in parts if part.group is not None]
+    confidence = _concatenate_confidences(
+        scoring.name, [held_out.confidence for held_out in folds_held_out]
+    )
+    loss = np.concatenate([held_out.loss for held_out in folds_held_out])
+    groups = [held_out.group for held_out in folds_held_out if held_out.group is not None]
     group = np.concatenate(groups) if groups else None
-    return HeldOutSamples(ConfidenceScore(scoring.name, values, probability), loss, group)
+    return HeldOutSamples(confidence, loss, group)
+
+
+def _concatenate_confidences(name: str, confidences: Sequence[ConfidenceScore]) -> ConfidenceScore:
+    """Return the confidences of all folds, with probabilities if every fold has them."""
+    values = np.concatenate([confidence.values for confidence in confidences])
+    if all(confidence.scale == "probability" for confidence in confidences):
+        return ConfidenceScore(name, values, values)
+    probabilities = [c.probability for c in confidences if c.probability is not None]
+    if len(probabilities) < len(confidences):
+        return ConfidenceScore(name, values, None)
+    return ConfidenceScore(name, values, np.concatenate(probabilities))
 
 
 def make_folds(cv: Any, data: TrainingData, params: Mapping[str, Any]) -> list[Fold]:
@@ -160,14 +169,22 @@ def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
     """Raise an error if a sample is held out twice, because rules need independent samples."""
     if not tests:
         raise InputError("`cv` must have at least one split; got none")
-    rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
-    n_held_out = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
+    rows = [_as_row_numbers(test) for test in tests]
+    n_held_out = np.bincount(np.concatenate(rows), minlength=n)
     if n_held_out.max(initial=0) > 1:
         raise InputError(
             f"`cv` must hold each sample out at most once; got sample {int(n_held_out.argmax())} "
             f"{int(n_held_out.max())} times. Rules require independent samples: use KFold "
             "or StratifiedKFold without repetition."
         )
+
+
+def _as_row_numbers(test: IntArray) -> IntArray:
+    """Convert the held-out samples of a fold, a mask or row numbers, to row numbers."""
+    selection = np.asarray(test)
+    if selection.dtype.kind == "b":
+        return np.flatnonzero(selection)
+    return selection.astype(np.int64)
 
 
 def count_samples(X: Any) -> int:

@@ -50,7 +50,8 @@ class RequestedRule:
 
     def _check_groups(self) -> None:
         """Raise an error if the rule does not support the groups."""
-        per, rule = self.grouping.per, self.rule
+        per = self.grouping.per
+        rule = self.rule
         if self.joint and per is None:
             raise InputError(
                 "`joint` has no effect without `per`; pass the groups as `per`, or drop `joint`"
@@ -170,15 +171,14 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
 def conditions_by_group(
     rule: DecisionRule | None, held_out: HeldOutSamples | None, *, n_classes: int
 ) -> dict[str, str]:
-    """Return the condition under which a rule answers, for each group or for ""."""
+    """Return the condition under which a rule accepts a sample, by group."""
     if rule is None:
         return {}
     data_sets = []
     if held_out is not None:
         values = confidence_on_rule_scale(held_out.confidence, rule)
         group = None if held_out.group is None else group_texts(held_out.group)
-        data = RuleData((), "", values, held_out.loss, None, threshold_group=group)
-        data_sets = [data]
+        data_sets.append(RuleData((), "", values, held_out.loss, None, threshold_group=group))
     conditions = answer_conditions(rule, data_sets, n_classes=n_classes)
     return {condition.group: condition.text for condition in conditions}
 

@@ -181,11 +181,8 @@ class SelectiveClassifier(DelegatingClassifier):
         if self._is_prefit:
             held_out.check_no_params(routed.estimator)
             self.estimator_ = held_out.check_fitted(self.estimator, y)
-            samples = (
-                held_out.score_held_out(self.estimator_, X, y, scoring)
-                if requested_rule.needs_samples
-                else None
-            )
+            if requested_rule.needs_samples:
+                samples = held_out.score_held_out(self.estimator_, X, y, scoring)
         elif requested_rule.needs_samples:
             samples = self._fit_and_hold_out(data, scoring, routed.splitter)
         else:
@@ -215,9 +212,8 @@ class SelectiveClassifier(DelegatingClassifier):
         if self.decision_rule_ is None:
             return prediction
         confidence = self.scoring.score_samples(self.estimator_, X)
-        return replace_rejected(
-            prediction, self._accepted(confidence, X, prediction), self.abstain_label_
-        )
+        accepted = self._accepted(confidence, X, prediction)
+        return replace_rejected(prediction, accepted, self.abstain_label_)
 
     def predict_or_abstain(self, X: Any) -> SelectivePrediction:
         """Return the predicted class, acceptance and confidence of each sample.
@@ -236,7 +232,8 @@ class SelectiveClassifier(DelegatingClassifier):
         prediction = np.asarray(self.estimator_.predict(X))
         confidence = self.scoring.score_samples(self.estimator_, X)
         values = confidence_on_rule_scale(confidence, self.decision_rule_)
-        return SelectivePrediction(prediction, self._accepted(confidence, X, prediction), values)
+        accepted = self._accepted(confidence, X, prediction)
+        return SelectivePrediction(prediction, accepted, values)
 
     def confidence(self, X: Any) -> Array:
         """Return the confidence of each prediction, on the scale of the threshold.
@@ -252,9 +249,8 @@ class SelectiveClassifier(DelegatingClassifier):
             Confidences. A higher value is more confident.
         """
         check_is_fitted(self, "estimator_")
-        return confidence_on_rule_scale(
-            self.scoring.score_samples(self.estimator_, X), self.decision_rule_
-        )
+        confidence = self.scoring.score_samples(self.estimator_, X)
+        return confidence_on_rule_scale(confidence, self.decision_rule_)
 
     def accepts(self, X: Any) -> BoolArray:
         """Return a mask of the samples that the rule accepts.

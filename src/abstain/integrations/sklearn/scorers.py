@@ -26,12 +26,14 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 
 def is_selective(estimator: Any) -> bool:
-    """Return whether an estimator is a selective classifier, or ends with one."""
+    """Return whether an estimator is a selective classifier, or a pipeline or search with one."""
     if isinstance(estimator, SelectiveClassifier):
         return True
     if isinstance(estimator, Pipeline):
         return is_selective(estimator[-1])
-    return hasattr(estimator, "best_estimator_") and is_selective(estimator.best_estimator_)
+    if hasattr(estimator, "best_estimator_"):
+        return is_selective(estimator.best_estimator_)
+    return False
 
 
 def unwrap_selective(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
@@ -40,7 +42,8 @@ def unwrap_selective(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
         if not isinstance(estimator, Pipeline):
             estimator = estimator.best_estimator_
             continue
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        if len(estimator) > 1:
+            X = estimator[:-1].transform(X)
         estimator = estimator[-1]
     return estimator, X
 
@@ -83,7 +86,7 @@ def failures_and_acceptance(
 
 
 def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores by name. The result is empty without class scores."""
+    """Return the class scores by name, or an empty dictionary if the classifier has none."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
     return class_scores(estimator, X, scoring.select_method(estimator))
@@ -91,10 +94,11 @@ def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
 
 def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntArray:
     """Return the index of each value among the classes, or -1 for a label of an unknown class."""
-    code_by_class = {kind: code for code, kind in enumerate(classes.tolist())}
+    code_by_class = {class_name: code for code, class_name in enumerate(classes.tolist())}
     codes = np.array([code_by_class.get(value, -1) for value in values.tolist()], dtype=np.int64)
     is_unknown = codes < 0
-    is_invalid = name != "`y`" or _kinds(values[is_unknown]) - _kinds(classes)
+    is_label = name == "`y`"
+    is_invalid = not is_label or _kinds(values[is_unknown]) - _kinds(classes)
     if is_unknown.any() and is_invalid:
         first = int(np.flatnonzero(is_unknown)[0])
         raise DomainError(
@@ -105,6 +109,7 @@ def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntA
 
 
 def _kinds(values: Array) -> set[bool]:
+    """Return whether values are strings: {True}, {False}, both, or an empty set without values."""
     return {isinstance(value, str) for value in values.tolist()}
 
 
@@ -170,7 +175,8 @@ class SelectiveScorer(WeightedScorer):
         super().__init__()
         # The entry of a metric cannot be sent to another process, so its name is stored.
         self.metric = metric_named(metric).name
-        self.score, self.loss = score, loss
+        self.score = score
+        self.loss = loss
         self.response_method = response_method
         self._scoring(None)  # An invalid score raises an error.
 
@@ -205,13 +211,15 @@ class SelectiveScorer(WeightedScorer):
         classifier_scoring = None
         if is_selective(estimator):
             selective, X = unwrap_selective(estimator, X)
-            classifier_scoring, estimator = selective.scoring, selective.estimator_
+            classifier_scoring = selective.scoring
+            estimator = selective.estimator_
         scoring = self._scoring(classifier_scoring)
         scored = score_labeled_samples(
             estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight
         )
         metric = metric_named(self.metric)
-        if reason := metric.reason_not_applicable(scored):
+        reason = metric.reason_not_applicable(scored)
+        if reason:
             raise InputError(f"the metric {metric.name!r} does not apply: it {reason}")
         value = float(value_with_warning(metric.compute(scored), metric.name))
         return -value if metric.lower_is_better else value
@@ -290,9 +298,9 @@ def make_selective_scorer(
     response_method: str = "auto",
     loss: "str | CostMatrix | None" = None,
 ) -> SelectiveScorer:
-    """Return a scikit-learn scorer for a metric of the catalogue.
+    """Return a scikit-learn scorer for a metric.
 
-    The scorer measures, for example, how well the confidence of a classifier detects failures.
+    For example, a scorer can measure how well the confidence of a classifier detects failures.
 
     Parameters
     ----------

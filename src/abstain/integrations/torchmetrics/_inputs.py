@@ -1,4 +1,4 @@
-"""Validate the arguments of `update`, which are losses and confidences or outputs and labels."""
+"""Validate the arguments of `update`: confidences and losses, or class scores and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -21,8 +21,8 @@ INPUTS = ("confidence", "logits", "probabilities")
 class BatchTensors(NamedTuple):
     """Validated copies of tensors of shape (n,) on one device.
 
-    Without weights, `weight` contains ones of type uint8. They need one byte per sample and can be
-    merged with weighted states. Boolean losses have the type uint8.
+    Without weights, `weight` contains ones of type uint8, which need one byte per sample. Boolean
+    losses also have the type uint8.
     """
 
     confidence: Any
@@ -40,10 +40,10 @@ def get_score(name: str, inputs: str) -> Score | None:
     if inputs == "confidence":
         return None
     entry = find_score(name)
-    unmet = entry.needs - {
-        ScoreNeed.CLASS_SCORES,
-        *([ScoreNeed.LOGITS] if inputs == "logits" else []),
-    }
+    available = {ScoreNeed.CLASS_SCORES}
+    if inputs == "logits":
+        available.add(ScoreNeed.LOGITS)
+    unmet = entry.needs - available
     if unmet:
         reasons = "; ".join(sorted(need.value for need in unmet))
         raise InputError(
@@ -56,22 +56,32 @@ def read_batch(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
 ) -> BatchTensors:
     """Validate a batch, and convert it to the tensors of the state."""
-    names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
-    tensors = (confidence, loss) if weight is None else (confidence, loss, weight)
-    for name, x in zip((*names, "weight"), tensors, strict=False):
-        _check_tensor(x, name, device)
+    if inputs == "confidence":
+        _check_tensor(confidence, "confidence", device)
+        _check_tensor(loss, "loss", device)
+    else:
+        _check_tensor(confidence, inputs, device)
+        _check_tensor(loss, "target", device)
+    if weight is not None:
+        _check_tensor(weight, "weight", device)
+        weight = _as_vector(weight)
     if inputs != "confidence":
         confidence, loss = _score_outputs(confidence, loss, inputs, score)
-    confidence, loss = (_as_vector(x) for x in (confidence, loss))
-    weight = None if weight is None else _as_vector(weight)
+    confidence = _as_vector(confidence)
+    loss = _as_vector(loss)
     _validate(confidence, loss, weight)
-    dtype = widest_float(device)
-    ones = torch.ones(confidence.shape, dtype=torch.uint8, device=device)
-    return BatchTensors(
-        _copy(confidence, dtype),
-        loss.to(torch.uint8) if loss.dtype == torch.bool else _copy(loss, dtype),
-        ones if weight is None else _copy(weight, dtype),
-    )
+    return _copy_batch(confidence, loss, weight)
+
+
+def _copy_batch(confidence: Any, loss: Any, weight: Any) -> BatchTensors:
+    """Copy validated tensors, with weights of one if there are none."""
+    dtype = widest_float(confidence.device)
+    loss_copy = loss.to(torch.uint8) if loss.dtype == torch.bool else _copy(loss, dtype)
+    if weight is None:
+        weight_copy = torch.ones(confidence.shape, dtype=torch.uint8, device=confidence.device)
+    else:
+        weight_copy = _copy(weight, dtype)
+    return BatchTensors(_copy(confidence, dtype), loss_copy, weight_copy)
 
 
 def _check_tensor(x: Any, name: str, device: Any) -> None:
@@ -92,7 +102,7 @@ def _as_vector(x: Any) -> Any:
 
 
 def _copy(x: Any, dtype: Any) -> Any:
-    """Copy a tensor. A view would keep its batch in memory or change with the batch."""
+    """Copy a tensor, because a view would keep its batch in memory or change with the batch."""
     return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 
@@ -116,8 +126,9 @@ def _are_valid(tensors: list[Any]) -> bool:
     """Return whether all values are finite, and loss and weight are non-negative."""
     if tensors[0].device.type == "cpu":
         # For single samples, NumPy needs a fifth of the time of PyTorch.
-        host = [to_numpy(x, "a batch") for x in tensors]
-        return all(np.isfinite(x).all() for x in host) and not any((x < 0).any() for x in host[1:])
+        arrays = [to_numpy(x, "a batch") for x in tensors]
+        are_finite = all(np.isfinite(x).all() for x in arrays)
+        return are_finite and not any((x < 0).any() for x in arrays[1:])
     # One number is copied from the device, and the batch is copied only if it is invalid.
     is_valid = torch.isfinite(tensors[0]).all()
     for x in tensors[1:]:
@@ -147,10 +158,12 @@ def _score_outputs(outputs: Any, target: Any, inputs: str, score: str) -> tuple[
             f"and {tuple(target.shape)}"
         )
     device = outputs.device
+    dtype = widest_float(device)
     if not len(outputs):
-        return (torch.empty(0, dtype=widest_float(device), device=device),) * 2
+        empty = torch.empty(0, dtype=dtype, device=device)
+        return empty, empty
     arguments = {inputs: outputs.detach(), "labels": target.detach()}
     predictions = Predictions(**arguments)
-    values = torch.from_numpy(confidence_of(score, predictions).values)
+    confidence = torch.from_numpy(confidence_of(score, predictions).values)
     is_failure = torch.from_numpy(~predictions.correct)
-    return values.to(device=device, dtype=widest_float(device)), is_failure.to(device)
+    return confidence.to(device=device, dtype=dtype), is_failure.to(device)

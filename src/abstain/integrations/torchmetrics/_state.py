@@ -21,11 +21,10 @@ from abstain.integrations.torchmetrics._library import Metric, gather_all_tensor
 from abstain.streaming import Histogram
 from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 
-# The exact state contains every sample. A list with one tensor per update, as in torchmetrics,
-# needs at least half a kilobyte per update. Therefore, the newest blocks of a long list are
-# concatenated. A million updates of one sample then result in a few hundred tensors, and each
-# sample is copied a few times. The bounded state is the histogram of `abstain.streaming`, as
-# tensors on the device.
+# The exact state contains every sample. In torchmetrics, the state is a list with one tensor per
+# update, and each tensor needs at least half a kilobyte. Here, the newest blocks of a long list are
+# concatenated, so a million updates of one sample result in a few hundred tensors. The bounded
+# state is the histogram of `abstain.streaming`, as tensors on the device.
 
 #: Maximum length of the list of tensors.
 MAX_BLOCKS = 512
@@ -35,10 +34,10 @@ _TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
 def append_block(blocks: Any, new: Any) -> list[Any]:
-    """Return a new list of at most `MAX_BLOCKS` blocks to which a block is added.
+    """Return a new list of at most `MAX_BLOCKS` blocks, which ends with the new block.
 
-    The metrics of a collection may share a list. If `forward` changed this list, a batch would be
-    counted once for each metric. The state can be a single tensor after it was loaded.
+    The list is not changed in place, because the metrics of a collection may share the list. After
+    loading, `blocks` can be a single tensor.
     """
     extended = [*(blocks if isinstance(blocks, list) else [blocks]), new]
     if len(extended) <= MAX_BLOCKS:
@@ -118,17 +117,20 @@ def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
         samples = BatchTensors(*(x[has_weight] for x in samples))
     if not len(samples.confidence):
         return
-    c, x, w = (part.to(dtype) for part in samples)
-    if scale == "probability" and not bool(((c >= 0) & (c <= 1)).all()):
+    confidence = samples.confidence.to(dtype)
+    loss = samples.loss.to(dtype)
+    weight = samples.weight.to(dtype)
+    is_in_unit_interval = (confidence >= 0) & (confidence <= 1)
+    if scale == "probability" and not bool(is_in_unit_interval.all()):
         checks.unit_interval(checks.confidence(samples.confidence), "confidence", hint=_HINT)
-    index = bin_index(torch, c, scale=scale, bins=len(state["count"]))
+    index = bin_index(torch, confidence, scale=scale, bins=len(state["count"]))
     state["count"].index_add_(0, index, torch.ones_like(index))
-    state["weight"].index_add_(0, index, w)
-    state["loss"].index_add_(0, index, x * w)
-    state["least"].scatter_reduce_(0, index, c, "amin")
-    state["most"].scatter_reduce_(0, index, c, "amax")
-    state["largest_loss"].clamp_(min=x.max())
-    state["binary"].mul_(((x == 0) | (x == 1)).all())
+    state["weight"].index_add_(0, index, weight)
+    state["loss"].index_add_(0, index, loss * weight)
+    state["least"].scatter_reduce_(0, index, confidence, "amin")
+    state["most"].scatter_reduce_(0, index, confidence, "amax")
+    state["largest_loss"].clamp_(min=loss.max())
+    state["binary"].mul_(((loss == 0) | (loss == 1)).all())
     state["precision"].clamp_(min=_bits(samples.confidence.dtype))
 
 
@@ -183,17 +185,25 @@ class StreamState(Metric):
         super().__init__(**kwargs)
         self.inputs = checks.one_of(inputs, "inputs", INPUTS)
         self.score = score
-        entry = self._score_entry
         self.bins = None if bins is None else check_bins(bins)
-        unit = "probability" if entry is None else entry.unit
-        default = unit if unit in {"probability", "log-odds"} else "real"
-        self.scale = default if scale is None else check_scale(scale)
-        # Metrics of a collection share states with equal names and values. The names therefore
-        # depend on the options, because different options can give equal values for the first
-        # batch.
-        tag = "" if entry is None else f"_of_{inputs}_{re.sub(r'[^0-9a-z]', '_', score.lower())}"
-        self._names = _names(tag, "" if self.bins is None else self.scale.replace("-", "_"))
+        self.scale = _default_scale(self._score_entry) if scale is None else check_scale(scale)
+        self._names = self._state_names()
         self._add_states()
+
+    def _state_names(self) -> dict[str, str]:
+        """Return the attribute name of each state.
+
+        Metrics of a collection share states with equal names and values. The names therefore depend
+        on the options, because different options can give equal values for the first batch.
+        """
+        tag = ""
+        if self._score_entry is not None:
+            score_tag = re.sub(r"[^0-9a-z]", "_", self.score.lower())
+            tag = f"_of_{self.inputs}_{score_tag}"
+        if self.bins is None:
+            return {part: f"samples_{part}{tag}" for part in BatchTensors._fields}
+        scale_tag = self.scale.replace("-", "_")
+        return {part: f"bins_{part}_{scale_tag}{tag}" for part in REDUCTIONS}
 
     def _add_states(self) -> None:
         if self.bins is None:
@@ -230,21 +240,23 @@ class StreamState(Metric):
             If a value is NaN or infinite, a loss or weight is negative, or a confidence is
             outside the scale.
         """
-        new = (
-            confidence
-            if isinstance(confidence, BatchTensors)
-            else self._read(confidence, loss, weight)
-        )
+        # `forward` passes a batch that is already validated.
+        is_validated = isinstance(confidence, BatchTensors)
+        batch = confidence if is_validated else self._read(confidence, loss, weight)
         if self.bins is None:
-            for part, x in new._asdict().items():
-                # torchmetrics moves the complete list to the CPU after this method returns.
-                block = x.cpu() if self.compute_on_cpu else x
-                self._set(part, append_block(self._get(part), block))
+            self._append(batch)
             return
         for part, x in self._states().items():
             if x.is_inference() and not torch.is_inference_mode_enabled():
                 self._set(part, x.clone())
-        fill(self._states(), new, self.scale)
+        fill(self._states(), batch, self.scale)
+
+    def _append(self, batch: BatchTensors) -> None:
+        """Append a batch to the lists of samples."""
+        for part, x in batch._asdict().items():
+            # torchmetrics moves the complete list to the CPU after `update`.
+            block = x.cpu() if self.compute_on_cpu else x
+            self._set(part, append_block(self._get(part), block))
 
     def reset(self) -> None:
         """Remove all samples."""
@@ -317,11 +329,11 @@ class StreamState(Metric):
         )
 
 
-def _names(tag: str, scale: str) -> dict[str, str]:
-    """Return the attribute name of each part of the state."""
-    if not scale:
-        return {part: f"samples_{part}{tag}" for part in BatchTensors._fields}
-    return {part: f"bins_{part}_{scale}{tag}" for part in REDUCTIONS}
+def _default_scale(entry: Score | None) -> Scale:
+    """Return the scale of a score for the bins, or "probability" for confidences."""
+    if entry is None or entry.unit == "probability":
+        return "probability"
+    return "log-odds" if entry.unit == "log-odds" else "real"
 
 
 def _moved(x: Any, device: Any) -> Any:

@@ -159,12 +159,13 @@ class SelectiveMetric(StreamState):
         """
         if self._is_synced or self.dist_sync_on_step:
             return super().forward(confidence, loss, weight)
-        new = self._read(confidence, loss, weight)
-        for part, x in self._states().items():
+        batch = self._read(confidence, loss, weight)
+        for part, state in self._states().items():
             # Metrics of a collection share their states, and `forward` is called for each metric.
-            self._set(part, x.clone() if isinstance(x, torch.Tensor) else x)
-        self.update(new, loss)
-        self._forward_cache = self._tensor(self._exact(new))
+            if isinstance(state, torch.Tensor):
+                self._set(part, state.clone())
+        self.update(batch, loss)
+        self._forward_cache = self._tensor(self._exact(batch))
         return self._forward_cache
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
@@ -190,9 +191,8 @@ class SelectiveMetric(StreamState):
     def _bounded(self) -> Bounded:
         """Return the metric and its bounds, computed from the current state."""
         if self.bins is None:
-            value = self._exact(
-                BatchTensors(*(concatenate(self._get(p), self.device) for p in self._names))
-            )
+            parts = {part: concatenate(self._get(part), self.device) for part in self._names}
+            value = self._exact(BatchTensors(**parts))
             return Bounded(value, value, value)
         state = histogram(self._states(), self.scale)
         if Need.UNIT_CONFIDENCE in metric_named(self.metric).measurement.needs:
@@ -205,18 +205,24 @@ class SelectiveMetric(StreamState):
             msg = f"{self.metric} is undefined here: there are no samples"
             warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
             return float("nan")
-        entry, s = metric_named(self.metric), self._scored(samples)
-        if missing := entry.reason_not_applicable(s):
-            raise DomainError(f"the metric {self.metric!r} {missing}")
-        return float(value_with_warning(entry.compute(s), self.metric))
+        metric = metric_named(self.metric)
+        scored = self._scored(samples)
+        reason = metric.reason_not_applicable(scored)
+        if reason:
+            raise DomainError(f"the metric {self.metric!r} {reason}")
+        return float(value_with_warning(metric.compute(scored), self.metric))
 
     def _scored(self, samples: BatchTensors) -> Scored:
-        weighted = samples.weight.is_floating_point()
-        s = validate_samples(samples.confidence, samples.loss, samples.weight if weighted else None)
+        """Return the inputs of metrics, with probabilities if the score defines them."""
+        has_weights = samples.weight.is_floating_point()
+        weight = samples.weight if has_weights else None
+        scored = validate_samples(samples.confidence, samples.loss, weight)
         if self._score_entry is None:
-            return s
-        means = self._score_entry.to_probability
-        return replace(s, probability=None if means is None else means(s.confidence))
+            return scored
+        to_probability = self._score_entry.to_probability
+        if to_probability is None:
+            return replace(scored, probability=None)
+        return replace(scored, probability=to_probability(scored.confidence))
 
 
 def _check_metric(name: str) -> str:
