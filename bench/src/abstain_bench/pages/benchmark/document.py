@@ -176,6 +176,7 @@ def _leaders(grid: Grid, baseline: str) -> doc.Table:
 
 
 def _leaders_row(grid: Grid, study: Study, baseline: str) -> tuple[doc.Cell, ...]:
+    """Return a study, its best methods with a value, the number of similar ones, the baseline."""
     values = {
         name: replace(entry.number, low=doc.NAN, high=doc.NAN)
         for name, entry in grid.column(study).items()
