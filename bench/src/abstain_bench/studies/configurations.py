@@ -29,7 +29,9 @@ SCORES: Final = (
     "devries",
 )
 
-_RISK, _AUROC, _ACCURACY = "risk", "failure AUROC", "accuracy"
+_RISK = "risk"
+_AUROC = "failure AUROC"
+_ACCURACY = "accuracy"
 #: Failure AUROC of a published run that was selected by its accuracy.
 _BEST_RUN_AUROC = "failure AUROC of the best run"
 _IID: Final = "iid"

@@ -45,7 +45,8 @@ DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")
 #: Number of values that are drawn for each sample size.
 _N_VALUES: Final = 2_000_000
 #: Limits of the number of samples of each size.
-_MIN_REPEATS, _MAX_REPEATS = 64, 2000
+_MIN_REPEATS = 64
+_MAX_REPEATS = 2000
 
 #: Evaluated estimators. Monte-Carlo is omitted, because it equals the plug-in with added noise.
 NAMES: Final = tuple(name for name in AREA_ESTIMATORS if name != "monte-carlo")

@@ -24,8 +24,10 @@ PRECISIONS: Final = {"16bit": np.float16, "32bit": np.float32, "64bit": np.float
 #: Name of the reference score, which has the same ranking and is not rounded to 1.
 LOG_ODDS: Final = "log-odds"
 
-#: Number of classes and class separation of the simulated classifier. Its accuracy is about 93%.
-_N_CLASSES, _SEPARATION = 10, 4.5
+#: Number of classes of the simulated classifier.
+_N_CLASSES = 10
+#: Class separation of the simulated classifier, for an accuracy of about 93%.
+_SEPARATION = 4.5
 _MAX_FLOAT16: Final = float(np.finfo(np.float16).max)
 
 #: A pair of logits and labels.

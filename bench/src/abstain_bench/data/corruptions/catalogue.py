@@ -161,6 +161,7 @@ def _defocus(pictures: Pictures, _rng: np.random.Generator, *, radius: float) ->
 def _glass(
     pictures: Pictures, rng: np.random.Generator, *, distance: float, deviation: float
 ) -> Pictures:
+    """Blur the pixels, move each by a random offset of at most `distance`, and blur again."""
     n, _, height, width = pictures.shape
     random_values = rng.random((n, 2, height, width), dtype=np.float32)
     offset = (2 * random_values - 1) * np.float32(distance * unit(pictures))

@@ -52,7 +52,9 @@ from abstain_bench.studies.cwsa.printed_numbers import (
 PAPER_URL: Final = "https://arxiv.org/abs/2505.18622"
 
 #: Bounds and number of the thresholds in the released code.
-_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS = 0.5, 0.99, 20
+_MIN_THRESHOLD = 0.5
+_MAX_THRESHOLD = 0.99
+_N_THRESHOLDS = 20
 
 #: Quantities for which the AUC-MCC is computed.
 _AREA_QUANTITIES: Final = QUANTITIES[1:]

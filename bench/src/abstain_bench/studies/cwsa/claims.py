@@ -25,7 +25,10 @@ from abstain_bench.studies.cwsa.models import (
     sweep_thresholds,
 )
 
-HOLDS, FAILS, PARTLY, OPEN = "holds", "fails", "partly", "not decided"
+HOLDS = "holds"
+FAILS = "fails"
+PARTLY = "partly"
+OPEN = "not decided"
 
 #: Axioms of appendix A.2 with several readings.
 _MONOTONICITY: Final = "Monotonicity: a more confident correct prediction contributes no less"

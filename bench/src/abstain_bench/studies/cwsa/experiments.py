@@ -29,8 +29,11 @@ TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
 CLASS_SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 #: Names of the experiments in tables and files.
-NOISE, IMBALANCE, SHARPENING = "label-noise", "imbalance", "sharpening"
-SHIFT, COMPARISON = "shift", "comparison"
+NOISE = "label-noise"
+IMBALANCE = "imbalance"
+SHARPENING = "sharpening"
+SHIFT = "shift"
+COMPARISON = "comparison"
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,13 @@ OVERALL_METRICS: Final = ("ECE", "AURC")
 
 #: Names of the models. The released code defines the first five models. The text of the paper
 #: describes two of these models differently.
-CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT = "calibrated", "overconfident", "underconfident"
-PERFECT, RANDOM = "perfect", "random"
-OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90% accuracy", "perfect, certain"
+CALIBRATED = "calibrated"
+OVERCONFIDENT = "overconfident"
+UNDERCONFIDENT = "underconfident"
+PERFECT = "perfect"
+RANDOM = "random"
+OVERCONFIDENT_TEXT = "overconfident, 90% accuracy"
+PERFECT_TEXT = "perfect, certain"
 
 
 def models() -> dict[str, Population]:

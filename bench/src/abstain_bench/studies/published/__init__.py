@@ -17,7 +17,8 @@ from abstain_bench.studies.published.contradictions import (
 )
 
 #: Relative differences for which the study reports the share of smaller differences.
-_TOLERANCE, _WIDE_TOLERANCE = 0.03, 0.10
+_TOLERANCE = 0.03
+_WIDE_TOLERANCE = 0.10
 
 
 @timed

@@ -24,7 +24,8 @@ from abstain_bench.studies.published.recomputed import (
 #: Text in the names of studies of new classes.
 _NEW_CLASSES: Final = "ncs:"
 
-_REWARDS, _CALIBRATION = "fd_shifts_table_5", "fd_shifts_table_10"
+_REWARDS = "fd_shifts_table_5"
+_CALIBRATION = "fd_shifts_table_10"
 _FINETUNED: Final = "population_aurc_table_1"
 
 

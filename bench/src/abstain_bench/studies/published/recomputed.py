@@ -93,8 +93,10 @@ def count_reversals(pairs: Iterable[tuple[float, float]]) -> tuple[int, int]:
     return n_reversed, n_untied
 
 
-#: Table with ranks by two metrics, and table with the numbers of the second metric.
-TWO_METRIC_RANKS, SECOND_METRIC_NUMBERS = "augrc_table_4", "augrc_table_3"
+#: Table with ranks by two metrics.
+TWO_METRIC_RANKS = "augrc_table_4"
+#: Table with the numbers of the second metric.
+SECOND_METRIC_NUMBERS = "augrc_table_3"
 
 #: Table of the other paper with ranks by the first metric.
 OTHER_PAPER_RANKS: Final = "fd_shifts_table_11"
@@ -237,8 +239,10 @@ def _column_fields(column: PrintedColumn, first: str, second: str, part: str) ->
     return {"table": first, "against": second, "part": part, **column._asdict()}
 
 
-#: Tables with accuracy and failure AUROC of the methods.
-ACCURACY_TABLE, AUROC_TABLE = "fd_shifts_table_8", "fd_shifts_table_9"
+#: Table with the accuracy of the methods.
+ACCURACY_TABLE = "fd_shifts_table_8"
+#: Table with the failure AUROC of the methods.
+AUROC_TABLE = "fd_shifts_table_9"
 
 #: Name of the new-class images in the table "settings" for each kind of new classes.
 _IMAGE_TITLES: Final = {

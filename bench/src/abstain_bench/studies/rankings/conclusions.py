@@ -61,8 +61,10 @@ def printed_changes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"selection": selection, "study": study, **summarize_changes(group)}
 
 
-#: Maximum numbers of methods in a map with p-values and in a panel of a figure with many panels.
-_MAX_MAP_METHODS, _MAX_PANEL_METHODS = 12, 16
+#: Maximum number of methods in a map with p-values.
+_MAX_MAP_METHODS = 12
+#: Maximum number of methods in a panel of a figure with many panels.
+_MAX_PANEL_METHODS = 16
 
 _METRIC_TITLES: Final = f"{FIRST_METRIC.title} and {SECOND_METRIC.title}"
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 #: Factors of requirement R2.
-_ACCURACY, _AUROC = "accuracy", "AUROC"
+_ACCURACY = "accuracy"
+_AUROC = "AUROC"
 
 #: Relative differences up to this value are rounding errors.
 _ROUNDING: Final = 1e-12

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
 
 #: Range of the option `orders`.
-_MIN_ORDERS, _MAX_ORDERS = 2, 10
+_MIN_ORDERS = 2
+_MAX_ORDERS = 10
 
 #: Maximum number of samples for the comparison of AURCs at equal accuracy and failure AUROC.
 _MAX_EQUAL_FACTORS: Final = 7

@@ -52,7 +52,9 @@ class RequirementReading:
 
 
 #: Names of readings. The keys of stored results contain these names.
-_ANY_SCORE, _LOSS_ACCEPTED, _LOSS_SIZE = "any score", "taken", "size counts"
+_ANY_SCORE = "any score"
+_LOSS_ACCEPTED = "taken"
+_LOSS_SIZE = "size counts"
 
 #: Readings by name. Tables and figures use the order of this mapping.
 READINGS: Final[Mapping[str, RequirementReading]] = {

@@ -21,9 +21,10 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 #: Differences up to this value are rounding errors.
 ROUNDING: Final = 1e-9
 
-#: Number of samples and maximum number of failures of `systems_with_few_failures`. Seven samples
-#: are too few for metrics at a coverage such as 95%.
-N_LARGE, MAX_FEW_FAILURES = 20, 2
+#: Number of samples of `systems_with_few_failures`, for metrics at a coverage such as 95%.
+N_LARGE = 20
+#: Maximum number of failures of `systems_with_few_failures`.
+MAX_FEW_FAILURES = 2
 
 #: Maximum number of systems whose sorted samples are cached.
 _MAX_CACHED: Final = 3000

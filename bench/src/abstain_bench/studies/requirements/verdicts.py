@@ -18,7 +18,9 @@ from abstain_bench.studies.requirements.systems import (
 )
 
 #: Texts of verdicts.
-HOLDS, BROKEN, UNDEFINED = "holds", "broken", "undefined"
+HOLDS = "holds"
+BROKEN = "broken"
+UNDEFINED = "undefined"
 
 
 class SystemPair(NamedTuple):
@@ -322,9 +324,12 @@ _FACTOR_CHANGE: Final = "one factor improves, the other is fixed"
 _STEP_CHANGE: Final = "one improving step"
 
 #: Names of readings. The keys of stored results contain these names.
-COMPLETE, PAIRS = "both factors move it", "all pairs count alike"
-NEVER_WORSE, BETTER = "never worse", "always better"
-STEP_NEVER_WORSE, STEP_BETTER = "one step: never worse", "one step: always better"
+COMPLETE = "both factors move it"
+PAIRS = "all pairs count alike"
+NEVER_WORSE = "never worse"
+BETTER = "always better"
+STEP_NEVER_WORSE = "one step: never worse"
+STEP_BETTER = "one step: always better"
 
 #: Functions that search for a counterexample of a reading.
 FOR_ALL: Final = {
