@@ -104,7 +104,8 @@ class RunningMonitor:
         self.items = deque(requests.iter_items())
         self.awaited = {item.number: item for item in self.items if item.is_waiting}
         self.early = dict(state.early)
-        self.history, self.stride = [*state.history], state.stride
+        self.history = [*state.history]
+        self.stride = state.stride
         self.events = state.events
         self.alarms = [*state.alarms]
 
@@ -246,7 +247,8 @@ class RunningMonitor:
         The values are the numbers of events and predictions, the count and the sum of the coverage
         and of the risk, and the capital of each watch.
         """
-        coverage, risk = self.coverage.tally, self.risk.tally
+        coverage = self.coverage.tally
+        risk = self.risk.tally
         return (
             float(self.events),
             float(self.n_predictions),

@@ -302,7 +302,9 @@ def _read_histogram(archive: Archive) -> Histogram:
 
 def _read_sorted_runs(archive: Archive) -> SortedRuns:
     """Read the state of sorted runs, whose samples stay in the run files."""
-    paths, n_rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
+    paths = archive["paths"]
+    n_rows = archive["rows"]
+    checksums = archive["sha256"]
     have_equal_shapes = n_rows.shape == checksums.shape == paths.shape
     are_texts = paths.dtype.kind == "U" and checksums.dtype.kind == "U"
     if paths.ndim != 1 or not are_texts or not have_equal_shapes:
