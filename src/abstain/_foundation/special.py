@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-SciPy computes the functions of NumPy arrays. For other libraries, the functions are computed from
-their asymptotic series at a larger argument and their recurrence.
+SciPy computes the functions of NumPy arrays. For other libraries, an asymptotic series is evaluated
+at a larger argument, and a recurrence yields the value at the requested argument.
 """
 
 from typing import Any

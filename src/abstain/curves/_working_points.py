@@ -140,8 +140,9 @@ def _loss_near_threshold(
 ) -> FloatArray:
     """Estimate the mean loss at each threshold from the samples near the threshold.
 
-    On each side of a threshold, the share n^(-1/5)/2 of all samples is used, or less near coverage
-    0 and 1, but at least five samples. A tie group that is larger than this window replaces it.
+    On each side of a threshold, the share n^(-1/5)/2 of all samples is used. Near coverage 0 and 1,
+    the share is smaller, but at least five samples are used. If the tie group at the threshold is
+    larger, the mean loss of the tie group is used.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
