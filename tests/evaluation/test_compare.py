@@ -480,8 +480,9 @@ def test_values_that_are_no_predictions_raise_an_error():
 
 
 def test_keys_that_are_no_splits_raise_an_error():
-    with pytest.raises(InputError, match="tuples of"):
-        ab.compare({"a": predictions(0)})
+    for key in (1, ("model", "a")):
+        with pytest.raises(InputError, match="tuples of"):
+            ab.compare({key: predictions(0)})
 
 
 def two_models(**changes) -> dict:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
+from abstain.errors import InputError
 from abstain.evaluation import Evaluation
 from abstain.metrics import METRICS
 
@@ -288,3 +289,19 @@ def test_a_seed_of_any_integer_type_is_the_seed() -> None:
 def test_one_resample_raises_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="`bootstrap` must be at least 2"):
         ab.evaluate(tossed(60), interval="bootstrap", bootstrap=1)
+
+
+def test_keys_of_splits_may_be_names():
+    rng = np.random.default_rng(0)
+    splits = {
+        name: ab.Predictions(confidence=rng.random(60), loss=rng.random(60) < 0.3)
+        for name in ("first", "second")
+    }
+    named = ab.evaluate(splits, metrics=["augrc"])
+    expected = ab.evaluate({(("name", key),): p for key, p in splits.items()}, metrics=["augrc"])
+    assert [r.split for r in named.results] == [(("name", "first"),), (("name", "second"),)]
+    assert [r.value for r in named.results] == [r.value for r in expected.results]
+    comparison = ab.compare(splits, methods="name")
+    assert {e.method for e in comparison.estimates} == {"first", "second"}
+    with pytest.raises(InputError, match=r"pass methods='name' \(command line: --methods-from\)"):
+        ab.compare(splits)

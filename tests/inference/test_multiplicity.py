@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain.errors import DomainError, InputError
-from abstain.inference.multiplicity import adjust
+from abstain.inference.multiplicity import ADJUSTMENTS, adjust, levels_of_tests
 
 
 @pytest.mark.parametrize("method", ["holm", "bonferroni"])
@@ -40,6 +40,8 @@ def test_a_matrix_is_one_family():
 def test_nothing_to_adjust():
     assert adjust(np.empty(0)).shape == (0,)
     assert np.isnan(adjust([np.nan])).all()
+    for method in ADJUSTMENTS:
+        assert np.isnan(levels_of_tests([np.nan], alpha=0.05, method=method)).all()
 
 
 def test_refusals():

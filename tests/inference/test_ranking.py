@@ -138,6 +138,15 @@ def test_a_method_without_a_value_counts_nowhere():
     assert np.isnan(rank_probabilities([1.0], [[np.nan]], lower_is_better=True)).all()
 
 
+def test_a_method_without_a_variance_counts_nowhere():
+    covariance = np.diag([1.0, np.nan, 1.0])
+    table = superiority([0.0, 1.0, 0.0], covariance, lower_is_better=True)
+    assert np.isnan(table[1]).all()
+    assert np.isnan(table[:, 1]).all()
+    mean = expected_ranks([0.0, 1.0, 0.0], covariance, lower_is_better=True)
+    np.testing.assert_array_equal(mean, [1.5, np.nan, 1.5])
+
+
 def test_draws_are_seeded():
     values, covariance = problem(5, seed=5)
     same = [rank_probabilities(values, covariance, lower_is_better=True, rng=r) for r in (3, 3, 4)]

@@ -5,7 +5,7 @@ import pytest
 
 import abstain as ab
 from abstain.errors import InputError
-from abstain.plots import CascadeDisplay
+from abstain.plots import CascadeDisplay, CascadePathDisplay
 from abstain.report import build_document, render
 from abstain.report.output import CASCADE
 
@@ -94,3 +94,26 @@ def test_the_page_says_it_in_every_format(checks):
     }
     with pytest.raises(InputError, match="check_cascade"):
         CASCADE.html(object())
+
+
+def test_path_display_draws_each_stage(checks):
+    cascade = checks.cascade
+    check = checks.checks[0]
+    display = CascadePathDisplay.from_checks(checks, check).plot()
+    frame = display.frame()
+    assert frame["stage"].to_list() == list(cascade.names)
+    assert frame["n_answered"].sum() == pytest.approx(1000)
+    # The segments of a stage have the length of the samples that reach the stage.
+    widths = {}
+    for bar in display.ax_.patches:
+        row = round(bar.get_y() + bar.get_height() / 2)
+        widths[row] = widths.get(row, 0.0) + bar.get_width()
+    assert list(widths.values()) == pytest.approx(frame["n_reached"].to_list())
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert [text.split(":")[0] for text in texts] == list(cascade.names)
+
+
+def test_path_of_the_calibration_data_has_no_wrong_answers(checks):
+    display = CascadePathDisplay.from_checks(checks).plot()
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "wrong answers" not in labels

@@ -250,7 +250,8 @@ def test_unattainable_says_why_and_what_would_help():
     assert said.startswith(
         "Unattainable: no threshold could be certified to guarantee that at most 0.05%"
     )
-    assert "Possible remedies: more calibration data, a larger maximum risk, a larger delta" in said
+    assert "A table lists changes that would give a threshold." in said
+    assert "4,490 more" in said
     page = threshold_html(unattainable())
     assert "it rejects all samples" in page
     assert "tables.load" not in page

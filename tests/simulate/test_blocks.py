@@ -6,7 +6,7 @@ import pytest
 from abstain import simulate
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.metrics import cwsa_sweep
-from abstain.simulate.confidence_weighted import _ramp_means_by_quadrature, _ramp_means_of_blocks
+from abstain.simulate.confidence_weighted import _mean_excess_by_quadrature, _mean_excess_of_blocks
 
 MODELS = [name for name in simulate.POPULATIONS if name.startswith("cwsa-")]
 
@@ -31,8 +31,10 @@ def test_values_by_hand(name):
 def test_closed_form_is_the_integral_over_coverages(name):
     model = simulate.make(name)
     for threshold in (0.0, 0.31, 0.55, 0.65, 0.85, 0.93):
-        by_coverage = _ramp_means_by_quadrature(model, threshold)
-        np.testing.assert_allclose(_ramp_means_of_blocks(model, threshold), by_coverage, atol=1e-12)
+        by_coverage = _mean_excess_by_quadrature(model, threshold)
+        np.testing.assert_allclose(
+            _mean_excess_of_blocks(model, threshold), by_coverage, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", [*MODELS, "beta-scores", "overconfident", "discrete-scores"])

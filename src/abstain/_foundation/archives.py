@@ -1,7 +1,7 @@
-"""Read arrays from .npz and .npy files. Invalid headers and pickles are rejected.
+"""Read arrays from .npz and .npy files without unpickling.
 
-An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
-only requested arrays are read, after their size was compared with the file and the memory.
+A small archive can declare more data than fit into memory. Therefore, the size of an array is
+compared with the size of the file and the available memory before the array is read.
 """
 
 import io
@@ -58,14 +58,14 @@ class Header(NamedTuple):
 
 
 class Archive(Mapping[str, Array]):
-    """The arrays of an .npz file by name, which are read on access.
+    """A mapping from names to the arrays of an .npz file, which are read on access.
 
-    A damaged file, a file of another format, two arrays with one name and an impossible size raise
-    a FileFormatError.
+    A file that is damaged or has another format raises a FileFormatError.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.source = path, path.name
+        self.path = path
+        self.source = path.name
         with self._open() as (_, members):
             self._names = tuple(members)
 
@@ -100,44 +100,41 @@ class Archive(Mapping[str, Array]):
             _read_to_end(archive, members[name])
 
     def memory_map(self, name: str) -> Array:
-        """Map an array into memory if it is not compressed. Otherwise, read it.
+        """Map an uncompressed array into memory, or read a compressed array.
 
-        A mapped array is loaded page by page without verifying its checksum. Call `verify` first.
+        Memory mapping does not verify the checksum of the array. Call `verify` first.
         """
         with self._open() as (archive, members):
             member = members[name]
             header = self._header(archive, member, name)
             has_mappable_layout = header.dtype.kind in "iuf" and not header.is_fortran_order
-            is_stored = member.compress_type == zipfile.ZIP_STORED
-            if not (is_stored and has_mappable_layout and header.n_bytes):
+            is_compressed = member.compress_type != zipfile.ZIP_STORED
+            if is_compressed or not has_mappable_layout or header.n_bytes == 0:
                 return self._array(archive, member, name)
+        data_start = self._member_start(member) + member.file_size - header.n_bytes
+        return np.memmap(self.path, header.dtype, "r", data_start, header.shape)
+
+    def _member_start(self, member: zipfile.ZipInfo) -> int:
+        """Return the position of the first byte of a member in the archive."""
         with open_regular_file(self.path) as file:
             file.seek(member.header_offset)
             local_header = file.read(_LOCAL_HEADER_BYTES)
         # Bytes 26 and 28 contain the lengths of the name and of the extra field after the header.
         name_length = int.from_bytes(local_header[26:28], "little")
         extra_length = int.from_bytes(local_header[28:30], "little")
-        member_start = member.header_offset + _LOCAL_HEADER_BYTES + name_length + extra_length
-        start = member_start + member.file_size - header.n_bytes
-        return np.memmap(self.path, header.dtype, "r", start, header.shape)
+        return member.header_offset + _LOCAL_HEADER_BYTES + name_length + extra_length
 
     @cached_property
     def headers(self) -> dict[str, Header]:
         """Header of each array."""
         with self._open() as (archive, members):
-            return {n: self._header(archive, member, n) for n, member in members.items()}
+            return {name: self._header(archive, member, name) for name, member in members.items()}
 
     @contextmanager
     def _open(self) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
-        """Open the archive, and yield it with its members by array name."""
+        """Open the archive, and yield the archive and its members by array name."""
         with open_regular_file(self.path) as file:
-            signature = file.read(len(_ZIP_SIGNATURE))
-            if signature != _ZIP_SIGNATURE:
-                description = "a pickle" if signature[:1] == b"\x80" else "no archive of arrays"
-                raise FileFormatError(
-                    f"{self.source} is {description}, though it ends in '.npz'; write it with "
-                    "`numpy.savez`"
-                )
+            self._check_signature(file.read(len(_ZIP_SIGNATURE)))
             length = file.seek(0, os.SEEK_END)
             with (
                 library_errors_as_format_errors(self.source, "npz"),
@@ -145,6 +142,16 @@ class Archive(Mapping[str, Array]):
             ):
                 check_member_count(file, archive)
                 yield archive, _members(archive, length, self.source)
+
+    def _check_signature(self, signature: bytes) -> None:
+        """Raise a FileFormatError if the first bytes are not those of a ZIP archive."""
+        if signature == _ZIP_SIGNATURE:
+            return
+        is_pickle = signature[:1] == b"\x80"
+        description = "a pickle" if is_pickle else "no archive of arrays"
+        raise FileFormatError(
+            f"{self.source} is {description}, though it ends in '.npz'; write it with `numpy.savez`"
+        )
 
     def _header(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Header:
         with archive.open(member) as file:
@@ -158,10 +165,7 @@ class Archive(Mapping[str, Array]):
 
 
 def verify_archive(path: Path, format_name: str) -> None:
-    """Verify the checksum of every member of a ZIP archive.
-
-    `torch.load` does not verify checksums, so callers verify the archive before `torch.load`.
-    """
+    """Verify the checksum of every member of a ZIP archive, which `torch.load` does not verify."""
     with (
         open_regular_file(path) as file,
         library_errors_as_format_errors(path.name, format_name),
@@ -173,10 +177,7 @@ def verify_archive(path: Path, format_name: str) -> None:
 
 
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """Raise BadZipFile if a ZIP archive declares another number of members than `zipfile` finds.
-
-    If a length in the directory is damaged, `zipfile` does not find any of the later members.
-    """
+    """Raise a BadZipFile error if `zipfile` does not find all members of a damaged archive."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))
     tail = file.read()
@@ -207,7 +208,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive by array name. Impossible sizes raise an error."""
+    """Return the members of an archive by array name, after a check of their declared sizes."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > _MAX_ARRAYS:
         raise FileFormatError(
@@ -233,23 +234,29 @@ def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zi
 
 
 def _header(file: IO[bytes], length: int, subject: str) -> Header:
-    """Read the header of an array. A contradiction to the file size raises an error."""
+    """Read the header of an array in a file of `length` bytes, and validate the declared size."""
     preamble = file.read(_PREAMBLE_BYTES)
     if preamble[:6] != np.lib.format.MAGIC_PREFIX or len(preamble) < _PREAMBLE_BYTES:
         raise FileFormatError(f"{subject} something that is no array")
+    version = preamble[6]
     # The length of the header takes two bytes in version 1 of the format, four in later versions.
-    is_version_1 = preamble[6] == 1
-    n_length_bytes = 2 if is_version_1 else 4
+    n_length_bytes = 2 if version == 1 else 4
     header_size = int.from_bytes(preamble[8 : 8 + n_length_bytes], "little")
-    if preamble[6] not in {1, 2, 3} or header_size > _MAX_HEADER_BYTES:
+    if version not in {1, 2, 3} or header_size > _MAX_HEADER_BYTES:
         raise FileFormatError(
             f"{subject} an array of an unknown version, or with a header of {header_size:,} bytes"
         )
-    header_bytes = preamble[8:] + file.read(max(header_size + n_length_bytes - 4, 0))
-    npy = np.lib.format
-    read_header = npy.read_array_header_1_0 if is_version_1 else npy.read_array_header_2_0
-    header = Header(*read_header(io.BytesIO(header_bytes)))
-    n_data_bytes = length - 8 - n_length_bytes - header_size
+    header_stream = io.BytesIO(preamble[8:] + file.read(max(header_size + n_length_bytes - 4, 0)))
+    if version == 1:
+        header = Header(*np.lib.format.read_array_header_1_0(header_stream))
+    else:
+        header = Header(*np.lib.format.read_array_header_2_0(header_stream))
+    _check_header(header, length - 8 - n_length_bytes - header_size, subject)
+    return header
+
+
+def _check_header(header: Header, n_data_bytes: int, subject: str) -> None:
+    """Raise a FileFormatError for an array of objects or of another size than the data."""
     if header.dtype.hasobject:
         raise FileFormatError(
             f"{subject} Python objects (pickles), which are never loaded because loading them can "
@@ -263,28 +270,36 @@ def _header(file: IO[bytes], length: int, subject: str) -> Header:
         )
     if header.dtype.itemsize == 0:
         raise FileFormatError(f"{subject} an array of entries without a size ({header.dtype})")
-    return header
 
 
 def _read_entries(file: IO[bytes], header: Header) -> Array:
     """Read the data of an array, and validate its text and its booleans."""
     values = np.empty(math.prod(header.shape), header.dtype)
-    raw, position = values.view(np.uint8), 0
-    while block := file.read(_BLOCK):
-        raw[position : position + len(block)] = np.frombuffer(block, np.uint8)
-        position += len(block)
-    if position != raw.size:
-        raise EOFError
+    raw_bytes = values.view(np.uint8)
+    _read_into(file, raw_bytes)
     if header.dtype.kind == "U":
-        codes = raw.view(header.dtype.str[0] + "u4")
+        byte_order = header.dtype.str[0]
+        code_points = raw_bytes.view(byte_order + "u4")
+        is_surrogate = (code_points >= 0xD800) & (code_points < 0xE000)
         # Code points that are not characters would raise different errors later.
-        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+        if (is_surrogate | (code_points > sys.maxunicode)).any():
             raise ValueError("an array of text contains invalid characters")
     if header.dtype.kind == "b":
         # Any byte other than 0 means True. Without conversion, NumPy would sum a byte 7 as seven.
-        values = raw != 0
-    return (
-        values.reshape(header.shape[::-1]).T
-        if header.is_fortran_order
-        else values.reshape(header.shape)
-    )
+        values = raw_bytes != 0
+    if header.is_fortran_order:
+        return values.reshape(header.shape[::-1]).T
+    return values.reshape(header.shape)
+
+
+def _read_into(file: IO[bytes], buffer: Array) -> None:
+    """Fill an array of bytes from a file. A file that is too short raises an EOFError."""
+    position = 0
+    block = file.read(_BLOCK)
+    while block:
+        buffer[position : position + len(block)] = np.frombuffer(block, np.uint8)
+        position += len(block)
+        # The last call returns no bytes. In an archive, this call verifies the checksum.
+        block = file.read(_BLOCK)
+    if position != buffer.size:
+        raise EOFError

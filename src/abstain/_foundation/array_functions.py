@@ -1,6 +1,6 @@
-"""Functions that NumPy has and the array API lacks, for arrays of any library.
+"""Sums by group, interpolation, cumulative minima and similar functions for arrays of any library.
 
-Examples are sums by group, interpolation and cumulative minima. The functions propagate gradients.
+The array API lacks these functions. They propagate gradients.
 """
 
 from typing import Any, TypeAlias
@@ -25,32 +25,33 @@ Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
     """Group validated samples of positive weight by confidence in their array library.
 
-    The confidence of a tie group has a gradient, which is divided among the members of the group in
-    proportion to their weight.
+    A gradient of the confidence of a tie group is divided among its samples in proportion to their
+    weight.
     """
     xp = namespace(confidence)
     values = without_gradient(confidence)
-    narrow_dtype = values.dtype if xp.finfo(values.dtype).bits < 32 else None
-    if narrow_dtype is not None:
-        values = xp.astype(values, xp.float32)
-    order = xp.flip(xp.argsort(values))
-    values, loss = xp.take(values, order), as_double(xp.take(loss, order))
-    weight = None if weight is None else xp.take(weight, order)
-    last_rows = _last_rows_of_groups(xp, values)
+    if xp.finfo(values.dtype).bits < 32:
+        order = xp.flip(xp.argsort(xp.astype(values, xp.float32)))
+    else:
+        order = xp.flip(xp.argsort(values))
+    sorted_values = xp.take(values, order)
+    sorted_loss = as_double(xp.take(loss, order))
+    last_rows = _last_rows_of_groups(xp, sorted_values)
     count = undo_cumulative_sum(last_rows + 1)
     if weight is None:
         weight_sums = as_double(count)
-        loss_sums = _sum_groups(xp, loss, last_rows, count)
+        weighted_loss = sorted_loss
     else:
-        weight_sums = _sum_groups(xp, weight, last_rows, count)
-        loss_sums = _sum_groups(xp, loss * weight, last_rows, count)
-    distinct_values = xp.take(values, last_rows)
-    if narrow_dtype is not None:
-        distinct_values = xp.astype(distinct_values, narrow_dtype)
+        sorted_weight = xp.take(weight, order)
+        weight_sums = _sum_groups(xp, sorted_weight, last_rows, count)
+        weighted_loss = sorted_loss * sorted_weight
+    loss_sums = _sum_groups(xp, weighted_loss, last_rows, count)
+    distinct_values = xp.take(sorted_values, last_rows)
     if carries_gradient(confidence):
-        sorted_confidence = xp.take(confidence, order)
-        weighted = sorted_confidence if weight is None else sorted_confidence * weight
-        mean = _sum_groups(xp, weighted, last_rows, count) / weight_sums
+        weighted_confidence = xp.take(confidence, order)
+        if weight is not None:
+            weighted_confidence = weighted_confidence * sorted_weight
+        mean = _sum_groups(xp, weighted_confidence, last_rows, count) / weight_sums
         distinct_values = value_with_gradient(mean, distinct_values)
     return distinct_values, weight_sums, loss_sums, count
 
@@ -65,11 +66,10 @@ def _last_rows_of_groups(xp: Any, sorted_values: AnyArray) -> AnyArray:
 def _sum_groups(xp: Any, x: AnyArray, last_rows: AnyArray, count: AnyArray) -> AnyArray:
     """Sum the non-negative entries of `x` in each group, given the last row of each group."""
     sums = undo_cumulative_sum(xp.take(xp.cumulative_sum(x), last_rows))
-    # The difference of two cumulative sums has a rounding error. The sum over one sample is exact,
-    # and no sum is negative.
-    not_negative = xp.where(sums > 0, sums, xp.zeros_like(sums))
-    exact = xp.where(count == 1, xp.take(x, last_rows), not_negative)
-    return value_with_gradient(sums, exact)
+    # The difference of two cumulative sums has a rounding error, so the sum can be negative.
+    nonnegative_sums = xp.where(sums > 0, sums, xp.zeros_like(sums))
+    exact_sums = xp.where(count == 1, xp.take(x, last_rows), nonnegative_sums)
+    return value_with_gradient(sums, exact_sums)
 
 
 def undo_cumulative_sum(x: AnyArray) -> AnyArray:
@@ -98,7 +98,7 @@ def sorted_unique(x: AnyArray) -> AnyArray:
 
 
 def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
-    """Evaluate at each `x` the piecewise linear curve through (xs, ys), with ascending xs."""
+    """Evaluate at `x` the piecewise linear curve through the points (xs, ys), with ascending xs."""
     xp = namespace(xs)
     if isinstance(xs, np.ndarray):
         return np.interp(x, xs, ys)
@@ -114,11 +114,13 @@ def reverse_cumulative_min(x: AnyArray) -> AnyArray:
     """Return the minimum of each entry and all entries after it."""
     if isinstance(x, np.ndarray):
         return np.minimum.accumulate(x[::-1])[::-1]
-    xp, reach = namespace(x), 1
-    while reach < x.shape[0]:
-        # Each entry is the minimum of `reach` entries, and each pass doubles this number.
-        x = xp.concat((xp.minimum(x[:-reach], x[reach:]), x[x.shape[0] - reach :]))
-        reach *= 2
+    xp = namespace(x)
+    n_covered = 1
+    while n_covered < x.shape[0]:
+        # Each entry is the minimum of `n_covered` entries, and each pass doubles this number.
+        n_unchanged = x.shape[0] - n_covered
+        x = xp.concat((xp.minimum(x[:-n_covered], x[n_covered:]), x[n_unchanged:]))
+        n_covered *= 2
     return x
 
 
@@ -137,7 +139,7 @@ def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def lexicographic_order(*keys: AnyArray) -> AnyArray:
-    """Return row numbers sorted by the first key. The next keys break ties in turn."""
+    """Return the indices that sort rows by several keys, of which the first is most important."""
     xp = namespace(keys[0])
     order = _ascending_order(keys[-1])
     for key in reversed(keys[:-1]):

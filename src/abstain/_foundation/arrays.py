@@ -1,9 +1,7 @@
-"""Convert arrays of any library to NumPy, and results to the library of the caller.
+"""Convert arrays of any library to NumPy arrays, and results to arrays of the caller's library.
 
-Only this module imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX, lists, series)
-are viewed as NumPy arrays, without a copy if their library allows it. Arrays on a device and arrays
-with a gradient stay in their library until the result is a single number. The number is a Python
-float, or a zero-dimensional array if it has a gradient.
+Arrays in host memory are converted to NumPy arrays, without a copy if possible. Arrays on a device
+and arrays with a gradient are not converted.
 """
 
 import sys
@@ -35,10 +33,10 @@ def library_of(x: object) -> str:
 
 
 def is_on_device(x: Any) -> bool:
-    """Return whether `x` is an array outside of host memory and is processed there.
+    """Return whether `x` is an array in the memory of a device such as a GPU.
 
-    Apple's GPUs have no double precision, so their arrays are copied to host memory and treated as
-    arrays on a CPU.
+    The function returns False for Apple's GPUs. They have no double precision, so their arrays are
+    copied to host memory.
     """
     if isinstance(x, _HOST_TYPES):
         return False
@@ -80,7 +78,7 @@ def to_numpy(x: AnyArray, name: str) -> Array:
 
 
 def _copy_to_host(x: Any, name: str) -> Any:
-    """Return an object in host memory and without a gradient, which `np.asarray` accepts."""
+    """Copy an array to host memory without its gradient, so that `np.asarray` accepts it."""
     library = library_of(x)
     if library == "cupy":
         return x.get()
@@ -92,7 +90,7 @@ def _copy_to_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of a JAX tracer. Inside jax.jit, the function raises an InputError."""
+    """Return the values of a JAX tracer without a gradient, or raise an InputError in `jax.jit`."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -108,7 +106,7 @@ def _reject_masked(x: Array, name: str) -> None:
 
 
 def _from_torch(x: Any, name: str) -> Array:
-    """Convert a PyTorch tensor to NumPy. The type bfloat16 becomes float32."""
+    """Convert a PyTorch tensor to a NumPy array, and convert bfloat16 to float32."""
     x = x.detach().cpu()
     torch = sys.modules["torch"]
     if x.dtype == torch.bfloat16:
@@ -130,10 +128,7 @@ def _widen_extension(x: Array) -> Array:
 
 
 def read_only(x: AnyArray) -> Any:
-    """Return a read-only view of a NumPy array, so that no function can modify the caller's data.
-
-    Other libraries have no read-only views, so their arrays are returned unchanged.
-    """
+    """Return a read-only view of a NumPy array. Arrays of other libraries are not changed."""
     if not isinstance(x, np.ndarray):
         return x
     view = x.view()
@@ -142,10 +137,9 @@ def read_only(x: AnyArray) -> Any:
 
 
 def inner(x: Array, y: Array) -> float:
-    """Compute the inner product of two NumPy vectors in the calling thread.
+    """Compute the inner product of two NumPy vectors without BLAS.
 
-    BLAS would start threads on all cores, which keep waiting for more work. In addition, the
-    rounding error of BLAS depends on the number of threads.
+    The rounding error of BLAS depends on its number of threads.
     """
     return float(np.einsum("i,i->", x, y))
 
@@ -153,7 +147,7 @@ def inner(x: Array, y: Array) -> float:
 def as_array_like(result: AnyArray, reference: AnyArray) -> AnyArray:
     """Convert a NumPy result to the library and device of `reference`.
 
-    An array of another library is returned unchanged.
+    Results that are not NumPy arrays are returned unchanged.
     """
     if not isinstance(result, np.ndarray):
         return result
@@ -218,7 +212,7 @@ def bfloat16_bits(x: AnyArray) -> Array | None:
 
 # ------------------------------------------------------------------------------------ gradients
 def carries_gradient(x: Any) -> bool:
-    """Return whether the library of `x` records operations for differentiation."""
+    """Return whether `x` has a gradient, so that its library records the operations on it."""
     if isinstance(x, _HOST_TYPES):
         return False
     if is_torch(x):
@@ -227,7 +221,7 @@ def carries_gradient(x: Any) -> bool:
 
 
 def is_computed_by_own_library(x: Any) -> bool:
-    """Return whether the array library of `x` performs computations instead of NumPy."""
+    """Return whether `x` is on a device or has a gradient, so that NumPy cannot process it."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
 
@@ -247,7 +241,7 @@ def as_scalar(x: Any) -> Scalar:
 
 
 def value_with_gradient(x: Any, value: Any) -> Any:
-    """Return `value` with the gradient of `x`, where `x` is a rounded version of `value`."""
+    """Return `value` with the gradient of `x`, which differs from `value` by rounding errors."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
 
@@ -276,9 +270,10 @@ def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
 
 
 def stack_scalars(values: list[Any]) -> AnyArray:
-    """Stack the results of `as_scalar` into one array, which keeps gradients."""
-    with_gradient = next((value for value in values if carries_gradient(value)), None)
-    if with_gradient is None:
+    """Stack floats and zero-dimensional arrays into one array, which keeps their gradients."""
+    with_gradient = [value for value in values if carries_gradient(value)]
+    if not with_gradient:
         return np.array(values, dtype=np.float64)
-    xp, zero = namespace(with_gradient), without_gradient(with_gradient) * 0.0
-    return xp.stack([zero + value for value in values])
+    # Adding a zero of the library converts floats to arrays of the library.
+    zero = without_gradient(with_gradient[0]) * 0.0
+    return namespace(zero).stack([zero + value for value in values])

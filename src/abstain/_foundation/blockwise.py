@@ -1,8 +1,7 @@
 """The kernels of `abstain._foundation.packed` in NumPy, applied to blocks that fit into the cache.
 
-Each function returns the same result as the function with the same name in `compiled`, which a test
-verifies. The module `packed` describes the encoding of the keys. Two keys of one sign belong to the
-same tie group if ``key ^ other_key`` is at most 1. They then differ at most in bit 0, the loss.
+Each function returns the same result as the function with the same name in `compiled`. The module
+`packed` describes the encoding of confidence and loss in the sort keys.
 """
 
 from collections.abc import Iterator
@@ -21,19 +20,19 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
     max_pattern = 0
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        block_loss, key = loss[block], keys[block]
-        if not _is_binary(block_loss):
+        if not _is_binary(loss[block]):
             return 0, False
         max_pattern = max(max_pattern, int(patterns[block].max()))
-        np.left_shift(patterns[block], 1, out=key)
+        block_keys = keys[block]
+        np.left_shift(patterns[block], 1, out=block_keys)
         # The complement turns the success bit into the loss bit.
-        np.bitwise_or(key, block_loss == 0, out=key)
-        np.invert(key, out=key)
+        np.bitwise_or(block_keys, loss[block] == 0, out=block_keys)
+        np.invert(block_keys, out=block_keys)
     return max_pattern, True
 
 
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write non-negative keys to the front and negative keys to the back. See `compiled`."""
+    """Write the keys of confidences of both signs. See `compiled.pack_by_sign`."""
     front_end, back_start = 0, keys.size
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -52,30 +51,35 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 
 
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return sums of failures, ranks, areas and ties. See `compiled.sum_areas`."""
-    last_end, last_failures, last_risk = 0, 0, 0.0
-    doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
+    """Return the sums over sorted keys that determine AURC and AUGRC. See `compiled.sum_areas`."""
+    n_samples = 0
+    total_failures = 0
+    last_risk = 0.0
+    doubled_rank_sum = 0
+    doubled_area = 0.0
+    n_untied = 0
     for group_ends, cumulative_failures in iterate_group_ends(keys, n_nonnegative):
         risk = cumulative_failures / group_ends
-        group_size = np.diff(group_ends, prepend=last_end)
-        n_failures = np.diff(cumulative_failures, prepend=last_failures)
-        # The vertex before the first group of a block is the last vertex of the previous block.
-        risk_before = last_risk if last_end else float(risk[0])
+        group_size = np.diff(group_ends, prepend=n_samples)
+        n_failures = np.diff(cumulative_failures, prepend=total_failures)
+        # The point before the first group of a block is the last point of the previous block.
+        risk_before = last_risk if n_samples else float(risk[0])
         doubled_rank_sum += int(np.dot(n_failures, group_ends))
         doubled_rank_sum += int(np.dot(n_failures[1:], group_ends[:-1]))
-        doubled_rank_sum += int(n_failures[0]) * last_end
+        doubled_rank_sum += int(n_failures[0]) * n_samples
         doubled_area += float((group_size * risk).sum() + (group_size[1:] * risk[:-1]).sum())
         doubled_area += float(group_size[0]) * risk_before
         n_untied += int(np.count_nonzero(group_size == 1))
-        last_end, last_failures = int(group_ends[-1]), int(cumulative_failures[-1])
+        n_samples = int(group_ends[-1])
+        total_failures = int(cumulative_failures[-1])
         last_risk = float(risk[-1])
-    return last_failures, doubled_rank_sum, doubled_area, keys.size - n_untied
+    return total_failures, doubled_rank_sum, doubled_area, keys.size - n_untied
 
 
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the ends of tie groups among consecutive keys. See `compiled.find_group_ends`."""
+    """Find the ends of tie groups among consecutive keys. See `compiled.find_group_ends`."""
     # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(keys.size + 1, np.bool_)
     is_boundary[0], is_boundary[-1] = starts_group, ends_group
@@ -87,11 +91,11 @@ def find_group_ends(
         # Consecutive untied successes form one merged group, which ends at the last of them.
         is_end[:-1] &= ~(is_untied_success[:-1] & is_untied_success[1:])
     # A cumulative sum over all keys would double the time, so only ends and failures are summed.
-    rows = np.flatnonzero(is_end | is_failure)
-    is_end_row = is_end[rows]
-    last_rows = rows[is_end_row]
-    cumulative_failures = np.cumsum(is_failure[rows], dtype=np.int64)[is_end_row]
-    return last_rows + 1, cumulative_failures, is_untied_success[last_rows]
+    summed_keys = np.flatnonzero(is_end | is_failure)
+    is_summed_end = is_end[summed_keys]
+    last_keys = summed_keys[is_summed_end]
+    cumulative_failures = np.cumsum(is_failure[summed_keys], dtype=np.int64)[is_summed_end]
+    return last_keys + 1, cumulative_failures, is_untied_success[last_keys]
 
 
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
@@ -114,23 +118,23 @@ def _is_binary(loss: Array) -> bool:
 
 
 def iterate_group_ends(keys: Array, n_nonnegative: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the ends of tie groups and the number of failures up to each end, one block at a time.
+    """Yield blocks of the tie groups, with the samples and failures up to the end of each group.
 
-    An end is the number of keys up to the last key of a group. Bit 0 of a key is the loss, and the
-    other bits encode the confidence. Two neighbors therefore have equal confidences if their
-    exclusive or is 0 or 1. A larger value means that a group ends between them. The last key of
-    each sign also ends a group, because the sign is not part of the key.
+    The numbers of samples and failures include all earlier groups.
     """
     failures_before = 0
     for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
         for start in range(sign_start, sign_end, _BLOCK):
             end = min(start + _BLOCK, sign_end)
-            block, following = keys[start:end], keys[start + 1 : min(end + 1, sign_end)]
-            last_rows = np.flatnonzero((block[: following.size] ^ following) > 1)
+            block = keys[start:end]
+            next_keys = keys[start + 1 : min(end + 1, sign_end)]
+            # Bit 0 is the loss, so keys of equal confidence differ at most in this bit.
+            last_keys = np.flatnonzero((block[: next_keys.size] ^ next_keys) > 1)
             if end == sign_end:
-                last_rows = np.append(last_rows, end - start - 1)
+                # The sign is not part of the key, so the last key of a sign also ends a group.
+                last_keys = np.append(last_keys, end - start - 1)
             cumulative_failures = np.cumsum(block & 1, dtype=np.int64)
             cumulative_failures += failures_before
             failures_before = int(cumulative_failures[-1])
-            if last_rows.size:
-                yield last_rows + (start + 1), cumulative_failures[last_rows]
+            if last_keys.size:
+                yield last_keys + (start + 1), cumulative_failures[last_keys]

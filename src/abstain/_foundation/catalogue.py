@@ -28,9 +28,14 @@ def match_spelling(name: str, names: Iterable[str]) -> str:
     >>> match_spelling("mcd-msr", ["msr", "mcd_msr"]), match_spelling("mcp", ["msr"])
     ('mcd_msr', 'mcp')
     """
-    names = list(names)
-    matches = [name_ for name_ in names if name_.replace("-", "_") == name.replace("-", "_")]
-    return matches[0] if name not in names and len(matches) == 1 else name
+    existing_names = list(names)
+    if name in existing_names:
+        return name
+    normalized_name = name.replace("-", "_")
+    matches = [
+        existing for existing in existing_names if existing.replace("-", "_") == normalized_name
+    ]
+    return matches[0] if len(matches) == 1 else name
 
 
 class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
@@ -63,28 +68,26 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         return entry
 
     def add_redirect(self, other: Mapping[str, Any], message: str) -> None:
-        """Set the error message for names that only the other catalogue contains.
+        """Set the error message for unknown names that another catalogue contains.
 
-        In the message, "{0!r}" stands for the name. The other catalogue may belong to a package
-        that imports the package of this catalogue.
+        In the message, "{0!r}" stands for the name.
         """
         self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
         """Return the entry called `name`. An unknown name raises an error with a suggestion."""
-        try:
+        if name in self._entries:
             return self._entries[name]
-        except KeyError:
-            match = match_spelling(str(name), self._entries)
-            if match in self._entries:
-                return self._entries[match]
-            for other, message in self._redirects:
-                if name in other:
-                    raise UnknownNameError(message.format(name)) from None
-            raise UnknownNameError(
-                f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
-                f"`abstain {self._list_command}` prints them all."
-            ) from None
+        match = match_spelling(str(name), self._entries)
+        if match in self._entries:
+            return self._entries[match]
+        for other_catalogue, message in self._redirects:
+            if name in other_catalogue:
+                raise UnknownNameError(message.format(name))
+        raise UnknownNameError(
+            f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
+            f"`abstain {self._list_command}` prints them all."
+        )
 
     def __contains__(self, name: object) -> bool:
         """Return whether a name is registered."""

@@ -25,14 +25,16 @@ def reject_entries(
     """Raise a DomainError that describes the first invalid entry, if an entry is invalid."""
     if not is_invalid.any():
         return
-    position = np.argwhere(is_invalid)[0]
-    index = int(position[0]) if position.size == 1 else tuple(int(i) for i in position)
-    value = values[tuple(position)]
+    position = tuple(int(i) for i in np.argwhere(is_invalid)[0])
+    index = position[0] if len(position) == 1 else position
+    message = f"`{name}` {rule}; got {values[position]!s} at index {index}"
     n_invalid = int(is_invalid.sum())
-    count_note = f" ({n_invalid} such entries)" if n_invalid > 1 else ""
-    raise DomainError(
-        f"`{name}` {rule}; got {value!s} at index {index}{count_note}.{' ' + hint if hint else ''}"
-    )
+    if n_invalid > 1:
+        message += f" ({n_invalid} such entries)"
+    message += "."
+    if hint:
+        message += f" {hint}"
+    raise DomainError(message)
 
 
 def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str = "") -> Array:
@@ -52,17 +54,18 @@ def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str 
 
 def _convert_objects(x: Array, name: str) -> Array:
     """Convert an object array of Python numbers to float64. Other arrays raise a DomainError."""
-    if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
-        try:
-            values = x.astype(np.float64)
-        except OverflowError:
-            raise DomainError(
-                f"`{name}` must be finite; got an integer beyond the range of float64"
-            ) from None
-        reject_rounding_ties(x, values, name)
-        return values
-    example = x[0] if x.size else ""
-    raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {example!r}")
+    holds_numbers = x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x)
+    if not holds_numbers:
+        example = x[0] if x.size else ""
+        raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {example!r}")
+    try:
+        values = x.astype(np.float64)
+    except OverflowError:
+        raise DomainError(
+            f"`{name}` must be finite; got an integer beyond the range of float64"
+        ) from None
+    reject_rounding_ties(x, values, name)
+    return values
 
 
 def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
@@ -85,12 +88,10 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
     """Validate confidences, which are one finite number per sample."""
     values = vector(x, name, length=length, reference="labels")
-    floats = finite(
-        _narrow_to_double(values),
-        name,
-        hint="Drop these samples, or give an abstention the lowest confidence instead.",
-    )
-    floats = floats if floats.dtype.kind == "f" else floats.astype(np.float64)
+    hint = "Drop these samples, or give an abstention the lowest confidence instead."
+    floats = finite(_narrow_to_double(values), name, hint=hint)
+    if floats.dtype.kind != "f":
+        floats = floats.astype(np.float64)
     if floats is not values:
         reject_rounding_ties(values, floats, name)
     return floats
@@ -102,13 +103,14 @@ def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
     if values.dtype.kind in "biuO" and not (np.abs(rounded) >= first_inexact).any():
         return
     order = np.argsort(values, kind="stable")
-    sorted_values, sorted_rounded = values[order], rounded[order]
-    invalid = np.flatnonzero(
-        (sorted_values[1:] != sorted_values[:-1]) & (sorted_rounded[1:] == sorted_rounded[:-1])
-    )
-    if invalid.size == 0:
+    sorted_values = values[order]
+    sorted_rounded = rounded[order]
+    differs_from_next = sorted_values[1:] != sorted_values[:-1]
+    becomes_tied = differs_from_next & (sorted_rounded[1:] == sorted_rounded[:-1])
+    if not becomes_tied.any():
         return
-    first, second = sorted((int(order[invalid[0]]), int(order[invalid[0] + 1])))
+    position = int(np.argmax(becomes_tied))
+    first, second = sorted((int(order[position]), int(order[position + 1])))
     raise DomainError(
         f"`{name}` must hold numbers that {rounded.dtype} distinguishes; got {values[first]!s} at "
         f"index {first} and {values[second]!s} at index {second}, which would be tied. Subtract a "
@@ -118,14 +120,12 @@ def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
     """Validate losses, which are one finite and non-negative number per sample."""
-    values = finite(
-        _narrow_to_double(vector(x, "loss", length=length, reference="confidence")), "loss"
-    )
-    if values.dtype.kind in "if" and values.min() < 0:
-        reject_entries(
-            "loss", "must not be negative", values, values < 0, hint="Pass a loss, not an accuracy."
-        )
-    return finite_sum(values, "loss")
+    losses = vector(x, "loss", length=length, reference="confidence")
+    losses = finite(_narrow_to_double(losses), "loss")
+    if losses.dtype.kind in "if" and losses.min() < 0:
+        hint = "Pass a loss, not an accuracy."
+        reject_entries("loss", "must not be negative", losses, losses < 0, hint=hint)
+    return finite_sum(losses, "loss")
 
 
 #: Minimum size of a batch that is tested for swapped arguments. In a smaller batch, all confidences
@@ -136,17 +136,20 @@ _MIN_CONCLUSIVE = 30
 def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
     """Raise an InputError if confidence and loss were probably passed in the wrong order.
 
-    The order is probably wrong if the confidence has only the values 0 and 1 and the loss has many
-    values in [0, 1]. If `is_batch` is True, small batches of a larger data set are not tested.
+    The order is probably wrong if all confidences are 0 or 1 and the losses have many values in
+    [0, 1]. If `is_batch` is True, small batches of a larger data set are not tested.
     """
     if is_batch and confidence.size < _MIN_CONCLUSIVE:
         return
     # The first confidence is rarely 0 or 1, so most tests end here.
     if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
         return
-    if not ((confidence == 0) | (confidence == 1)).all() or confidence.min() == confidence.max():
+    is_binary = bool(((confidence == 0) | (confidence == 1)).all())
+    is_constant = confidence.min() == confidence.max()
+    if not is_binary or is_constant or loss.max() > 1:
         return
-    if loss.max() > 1 or 2 * np.unique(loss).size <= max(4, loss.size):
+    has_many_losses = np.unique(loss).size > max(2, loss.size / 2)
+    if not has_many_losses:
         return
     raise InputError(
         "`confidence` must come first and `loss` second; got a confidence of only 0 and 1, and a "
@@ -272,10 +275,8 @@ def positive_int(x: Any, name: str) -> int:
 
 
 # ------------------------------------------------------------------------------------ weights
-#: Weights are not rescaled if their total is between 2^-52 and 2^52. Metrics that depend on the
-#: number of samples, such as the plug-in AURC, use the total as the number of samples. Above the
-#: limits, adding a sample does not change the total in float64. Below the limits, the total cannot
-#: be a number of samples.
+#: Weights are rescaled only if their total is below 2^-52 or above 2^52, because some metrics use
+#: the total as the number of samples.
 _MAX_EXPONENT = 52
 
 #: Maximum exponent of the scale factor, which keeps the factor finite for subnormal weights.
@@ -283,7 +284,7 @@ _MAX_SHIFT = 960
 
 
 def weight_scale(total: float, n: int) -> float:
-    """Return the factor by which n weights with the sum `total` are multiplied.
+    """Return the factor that rescales n weights with the sum `total`.
 
     The factor is 1 if the total is between 2^-52 and 2^52. A larger total is scaled to about 2^52.
     A smaller total is scaled to n, so that the mean weight is 1.
@@ -297,7 +298,7 @@ def weight_scale(total: float, n: int) -> float:
 
 
 def rescale_weights(weight: AnyArray | None) -> Any:
-    """Return weights, shape (n,), scaled so that their sum and sum of squares do not overflow."""
+    """Rescale very large or very small weights so that their sum of squares does not overflow."""
     if weight is None:
         return None
     xp = namespace(weight)
@@ -314,10 +315,10 @@ def positive_weight_mask(weight: AnyArray | None) -> Any:
 
 
 def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
-    """Select the rows with a positive weight.
+    """Rescale the weights, and select the rows with a positive weight from each column.
 
-    Returns the mask of the selected rows, the rescaled weights of the rows, and the entries of the
-    rows in each column. The mask is None if all weights are positive.
+    Returns the mask of the selected rows, their weights, and their entries in each column. The mask
+    is None if all weights are positive.
     """
     weight = rescale_weights(weight)
     # Rescaling can round a tiny weight to 0, so the mask is computed after it.

@@ -1,8 +1,7 @@
-"""The kernels of `abstain._foundation.packed`, compiled by numba, each in one pass over the data.
+"""The kernels of `abstain._foundation.packed`, compiled by numba.
 
-Each function returns the same result as the NumPy function with the same name in `blockwise`. This
-module imports numba, so `packed.kernels` imports the module on first use. The module `packed`
-describes the encoding of the keys.
+Each function returns the same result as the NumPy function with the same name in `blockwise`. The
+module `packed` describes the encoding of confidence and loss in the sort keys.
 """
 
 from collections.abc import Callable
@@ -13,12 +12,12 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Number of vertices in a buffer, of which three fit into the L1 cache.
+#: Number of tie groups in a buffer. Three buffers fit into the L1 cache.
 _BLOCK = 1024
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function without the interpreter lock, and cache it on disk if possible."""
+    """Return a decorator that compiles a function with numba and caches it on disk if possible."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -34,8 +33,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
     """Write the keys of non-negative confidences.
 
-    Returns the largest bit pattern, and whether all losses are 0 or 1. If the largest pattern is at
-    least that of infinity, a confidence is negative or not finite, and the keys are not valid.
+    Returns the largest bit pattern, and whether all losses are 0 or 1. The keys are valid only if
+    the largest pattern is less than the pattern of infinity.
     """
     one = keys.dtype.type(1)
     max_pattern = keys.dtype.type(0)
@@ -51,9 +50,10 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 @njit()
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write non-negative keys to the front of the array and negative keys to the back.
+    """Write the keys of confidences of both signs.
 
-    Returns the number of non-negative confidences, or -1 if a confidence is not finite.
+    The keys of non-negative confidences are written to the front of the array, the others to the
+    back. Returns the number of non-negative confidences, or -1 if a confidence is not finite.
     """
     one = keys.dtype.type(1)
     front, back = 0, keys.size - 1
@@ -75,10 +75,10 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 def _append_group_ends(
     keys: Array, start: int, end: int, buffer: IntArray, n_failures: int
 ) -> tuple[int, int]:
-    """Write the groups that end in ``keys[start:end]`` to the buffer, starting at entry 1.
+    """Write the ends of the tie groups in ``keys[start:end]`` to the buffer.
 
-    Row 0 of the buffer contains the ends of the groups. Row 1 contains the cumulative failures.
-    Returns the used size of the buffer and the cumulative failures.
+    Row 0 of the buffer contains the ends, and row 1 the cumulative failures, both from entry 1 on.
+    Returns the number of used entries of the buffer and the cumulative failures.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
@@ -95,9 +95,9 @@ def _append_group_ends(
 # zero. Both are safe, because all divisors are positive counts and all numbers are finite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Sum ranks and trapezoids between the vertices in the buffer.
+    """Sum the ranks of failures and the areas of trapezoids over the tie groups in the buffer.
 
-    The last vertex becomes entry 0, which precedes the vertices of the next block.
+    The last tie group is then copied to entry 0, where the next block expects it.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
@@ -122,10 +122,12 @@ def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, flo
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
     """Return the sums over sorted keys that determine AURC and AUGRC.
 
-    Returns four numbers. The first number is the number of failures. The second number is twice the
-    sum of the ranks of the failures, which are averaged over ties. The third number is twice the
-    area under the selective risk as a function of the number of accepted samples. The fourth number
-    is the number of tied samples.
+    Returns four numbers:
+
+    1. the number of failures
+    2. twice the sum of the ranks of the failures, where tied samples have their mean rank
+    3. twice the area under the selective risk as a function of the number of accepted samples
+    4. the number of tied samples
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
@@ -152,14 +154,13 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the ends of tie groups among consecutive keys.
+    """Find the ends of tie groups among consecutive keys.
 
     `starts_group` states whether a group starts with the first key. `ends_group` states whether a
     group ends with the last key. If `merge` is True, consecutive untied successes form one group.
 
-    Returns three arrays with one entry per group. The first array contains the index of the last
-    key plus 1. The second array contains the cumulative failures up to the end of the group. The
-    third array states whether the group consists of untied successes.
+    Returns three arrays with one entry per group that ends among these keys: the number of keys up
+    to its end, the number of failures up to its end, and whether it consists of untied successes.
     """
     n = keys.size
     # The masks are bytes and each loop is simple, so that the compiler vectorizes the loops.

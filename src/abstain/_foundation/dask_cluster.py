@@ -62,8 +62,7 @@ async def _ping_scheduler(address: str) -> None:
 def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterator[Any]:
     """Start a cluster on this machine with one thread per worker, and stop it at the end.
 
-    If a worker dies, other workers repeat its task. The task fails if more than `max_worker_deaths`
-    workers died while they computed the task.
+    A task fails if more than `max_worker_deaths` workers die while they compute the task.
     """
     dask = import_distributed()
     with ExitStack() as stack:
@@ -89,9 +88,11 @@ def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterat
 
 
 def _kill_workers(cluster: Any, kind: Any, *_: Any) -> None:
-    """Kill the workers if the run is interrupted, because their threads cannot be stopped."""
-    # The results of unfinished tasks are not stored, so killing loses no result.
-    for nanny in cluster.workers.values() if kind is not None else ():
+    """Kill the workers if an error or the user interrupts the run."""
+    if kind is None:
+        return
+    # Threads of workers cannot be stopped. Results of unfinished tasks would not be stored anyway.
+    for nanny in cluster.workers.values():
         nanny.auto_restart = False
         with suppress(ProcessLookupError, TypeError):
             os.kill(nanny.pid, signal.SIGKILL)

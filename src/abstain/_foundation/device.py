@@ -1,8 +1,4 @@
-"""Validate samples in their own array library if they are on a device or have a gradient.
-
-The functions use only the array API. PyTorch with CUDA and CuPy therefore run the same code as
-PyTorch on the CPU and array_api_strict in the tests.
-"""
+"""Validate arrays that are on a device or have a gradient, without converting them to NumPy."""
 
 from typing import Any, NamedTuple
 
@@ -30,8 +26,7 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    The loss and the probability keep their gradients. The probability equals the confidence.
-    Functions that use the values of the confidence, not only the order, read the probability.
+    The confidence has no gradient. The probability has the same values and keeps the gradient.
     """
 
     confidence: Any
@@ -45,10 +40,9 @@ class DeviceArrays(NamedTuple):
 def is_computed_on_device(
     confidence: AnyArray, loss: AnyArray, *, uses_values: bool = False
 ) -> bool:
-    """Return whether the array library of the samples performs the computation, not NumPy.
+    """Return whether the samples are on a device or have a gradient, so that NumPy is not used.
 
-    The array library performs the computation if the confidence is on a device or if the loss has a
-    gradient. If `uses_values` is True, a gradient of the confidence has the same effect.
+    A gradient of the confidence matters only if `uses_values` is True.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False
@@ -64,39 +58,51 @@ def validate_on_device(
     If only the loss is on a device, the confidence is moved to the device of the loss. Rows with
     weight 0 are dropped.
     """
-    for name, x in (("confidence", confidence), ("loss", loss)):
-        if is_traced(x):
-            primal(x, name)
-    if not is_computed_by_own_library(confidence) and is_computed_by_own_library(loss):
-        confidence = move_to_library_of(checks.confidence(confidence), "confidence", loss)
+    confidence, loss, weight = _move_to_one_device(confidence, loss, weight)
     xp = namespace(confidence)
-    loss = _move_loss(loss, confidence)
-    if weight is not None:
-        weight = move_to_library_of(_require_numbers(weight), "weight", confidence)
-        weight = without_gradient(weight)
     if not is_valid(xp, confidence, loss, weight):
         # The check for NumPy arrays raises an error that describes the first invalid entry.
         host_confidence = checks.confidence(to_numpy(confidence, "confidence"))
         checks.loss(to_numpy(loss, "loss"), length=host_confidence.size)
         checks.weight(weight, length=host_confidence.size)
-    probability, loss = as_numpy_float(confidence), as_double(loss)
+    probability = as_numpy_float(confidence)
     if xp.isdtype(confidence.dtype, "integral"):
         checks.reject_rounding_ties(
             to_numpy(confidence, "confidence"), to_numpy(probability, "confidence"), "confidence"
         )
+    loss = as_double(loss)
     weight = None if weight is None else as_double(weight)
     _require_finite_sums(without_gradient(loss), weight)
     row_mask, weight, loss, probability = drop_zero_weights(weight, loss, probability)
     return DeviceArrays(without_gradient(probability), loss, weight, probability, row_mask)
 
 
+def _move_to_one_device(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
+) -> tuple[AnyArray, AnyArray, AnyArray | None]:
+    """Move the arrays to the device of the confidence, or of the loss if only it is on a device."""
+    for name, x in (("confidence", confidence), ("loss", loss)):
+        if is_traced(x):
+            # This call raises an error inside of jax.jit.
+            primal(x, name)
+    if not is_computed_by_own_library(confidence) and is_computed_by_own_library(loss):
+        confidence = move_to_library_of(checks.confidence(confidence), "confidence", loss)
+    loss = _move_loss(loss, confidence)
+    if weight is not None:
+        weight = move_to_library_of(_require_numbers(weight), "weight", confidence)
+        weight = without_gradient(weight)
+    return confidence, loss, weight
+
+
 def _require_finite_sums(loss: AnyArray, weight: AnyArray | None) -> None:
     """Raise a DomainError if the sum of the loss, the weight or their product overflows."""
-    xp, summands = namespace(loss), {"loss": loss}
+    xp = namespace(loss)
+    summands = {"loss": loss}
     # Some libraries compute with NumPy, which would warn of an overflow.
     with np.errstate(over="ignore"):
         if weight is not None:
-            summands |= {"weight": weight, "weight * loss": weight * loss}
+            summands["weight"] = weight
+            summands["weight * loss"] = weight * loss
         for name, x in summands.items():
             if not bool(xp.isfinite(xp.sum(x))):
                 checks.finite_sum(to_numpy(x, name), name)
@@ -129,7 +135,7 @@ def _move_loss(loss: AnyArray, confidence: AnyArray) -> AnyArray:
 
 
 def as_numpy_float(confidence: AnyArray) -> AnyArray:
-    """Convert to the float dtype that NumPy would use, so that thresholds have the same effect."""
+    """Convert confidences to the float dtype that they would have as a NumPy array."""
     xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
         return as_double(confidence)

@@ -1,10 +1,8 @@
-"""Write files atomically, and publish sets of files to a folder.
+"""Write files atomically, and publish sets of files to an output folder.
 
-A set has a manifest, the file ``receipt.json``, with the hash of each file and the inputs of the
-run. All files are first written to a temporary folder. One rename creates a new output folder with
-all its files. In an existing folder, a few renames replace the files of the previous set. If a run
-is killed during these renames, the remaining files stay in a hidden folder. The next run that
-publishes to the output folder then completes the set.
+Each set has a manifest, the file ``receipt.json``, with the inputs of the run and the hash of each
+file. All files are written to a hidden folder and then moved to the output folder. If a run is
+killed while it moves the files, the next run that uses the output folder moves the remaining files.
 """
 
 import contextlib
@@ -29,14 +27,14 @@ _STALE_AFTER = 3600
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that no reader sees a part of it."""
+    """Write a file under a temporary name, and rename the file when it is complete."""
     with open_atomically(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing. The file gets its name if the block ends without an error."""
+    """Open a temporary file for writing, and rename it to `path` if the block raises no error."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
@@ -55,15 +53,17 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove temporary files of killed runs that are older than an hour.
-
-    Another run may still be writing a newer file.
-    """
+    """Remove temporary files that are older than an hour, which killed runs did not remove."""
     for path in folder.glob(pattern):
         # The file may have been removed already, or it may belong to another user.
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _STALE_AFTER:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            age = time.time() - path.stat().st_mtime
+            if age <= _STALE_AFTER:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 #: Error numbers of file systems that do not support locks.
@@ -75,10 +75,9 @@ _MAX_WAIT: Final = 60.0
 
 @contextlib.contextmanager
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Lock a file against other processes. Raise an InputError if another process keeps the lock.
+    """Lock a file against other processes, or raise an InputError if another process has the lock.
 
-    The operating system releases the lock when the process ends. The lock file remains and is
-    empty. If the file system does not support locks, the file is not locked.
+    If the file system does not support locks, the file is not locked.
 
     Parameters
     ----------
@@ -132,11 +131,10 @@ def describe_os_error(path: Path, error: OSError) -> str:
 
 
 # ------------------------------------------------------------------------------------ sets
-#: Name of the manifest, which contains the inputs of a set and the hash of each file. The manifest
-#: exists only if the set is complete.
+#: Name of the manifest. It exists only if all files of the set exist.
 MANIFEST: Final = "receipt.json"
 
-#: Folder with the files of a complete set that have not been moved to their names yet.
+#: Hidden folder with the files of a set that have not been moved to the output folder yet.
 _PENDING_FOLDER: Final = ".abstain-publishing"
 
 #: Value of the field `kind` in a manifest.
@@ -156,10 +154,10 @@ _MAX_MANIFEST_BYTES: Final = 1 << 20
 def check_output_folder(
     folder: Path, names: Iterable[str], *, extra_hashes: Mapping[str, str]
 ) -> None:
-    """Raise an InputError if the folder is not writable or if other files have these names.
+    """Raise an InputError if the folder is not writable or contains other files with these names.
 
-    `extra_hashes` contains the hashes of files that abstain wrote without a manifest. If a killed
-    run left an incomplete set, this function completes it first.
+    `extra_hashes` contains the hashes of files that abstain wrote without a manifest. A set that a
+    killed run did not publish completely is completed first.
     """
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
@@ -184,19 +182,14 @@ def publish(
 ) -> None:
     """Publish the files to a folder as one set, with a manifest that also contains `metadata`.
 
-    Unchanged files that belong only to the previous set are removed.
+    Files of the previous set that the new set does not contain are removed, unless the user changed
+    them.
     """
     with _publication_lock(folder):
-        # The pending files of a killed run become the previous set.
         _complete_publication(folder)
         previous_hashes = {**extra_hashes, **published_hashes(folder)}
         _reject_other_files(folder, files, previous_hashes)
-        manifest = {
-            "kind": _MANIFEST_KIND,
-            **metadata,
-            "files": {name: _sha256(content) for name, content in sorted(files.items())},
-        }
-        content = {**files, MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode()}
+        content = {**files, MANIFEST: _manifest(files, metadata)}
         try:
             if folder.exists():
                 content[_PREVIOUS_FILE] = json.dumps(previous_hashes).encode()
@@ -209,13 +202,17 @@ def publish(
         _complete_publication(folder)
 
 
+def _manifest(files: Mapping[str, bytes], metadata: Mapping[str, Any]) -> bytes:
+    """Return the manifest of a set as JSON."""
+    hashes = {name: _sha256(content) for name, content in sorted(files.items())}
+    manifest = {"kind": _MANIFEST_KIND, **metadata, "files": hashes}
+    return (json.dumps(manifest, indent=1) + "\n").encode()
+
+
 @contextlib.contextmanager
 def _publication_lock(folder: Path) -> Iterator[None]:
-    """Prevent other processes of this user on this machine from publishing to the folder.
-
-    The lock file is in the folder for temporary files. The output folder may not exist yet, and its
-    parent may not be writable.
-    """
+    """Prevent other processes of this user on this machine from publishing to the folder."""
+    # The lock file is in the folder for temporary files, because the output folder may not exist.
     user = getattr(os, "getuid", int)()
     key = _sha256(os.fsencode(folder.resolve()))[:16]
     lock = Path(tempfile.gettempdir()) / f"abstain-{user}-{key}.lock"
@@ -245,7 +242,7 @@ def _file_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hashes of files with a valid name, in the folder of the set or one level below."""
+    """Return the hashes of the files whose name is valid for a file of a set."""
     return {
         name: str(hash_value) for name, hash_value in hashes.items() if _VALID_NAME.fullmatch(name)
     }
@@ -265,26 +262,40 @@ def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str
     for name in (*names, MANIFEST):
         path = folder / name
         known_hashes = {files[name] for files in hashes if name in files}
-        if not _has_hash(path, known_hashes) and (path.exists() or path.is_symlink()):
-            reason = "was changed since abstain wrote it" if known_hashes else "is not from abstain"
-            reason = "is a folder" if path.is_dir() else reason
-            raise InputError(
-                f"{str(path)!r} {reason}, so it is not replaced; "
-                "move it away, or choose another folder"
-            )
-        parent = path.parent
-        if parent != folder and (parent.is_symlink() or (parent.exists() and not parent.is_dir())):
-            raise InputError(
-                f"{str(parent)!r} is not a folder; move it away, or choose another folder"
-            )
+        _reject_other_file(path, known_hashes)
+        if path.parent != folder:
+            _reject_link_or_file(path.parent)
+
+
+def _reject_other_file(path: Path, known_hashes: set[str]) -> None:
+    """Raise an InputError if a path exists and is not a file with one of the hashes."""
+    exists = path.exists() or path.is_symlink()
+    if not exists or _has_hash(path, known_hashes):
+        return
+    if path.is_dir():
+        reason = "is a folder"
+    elif known_hashes:
+        reason = "was changed since abstain wrote it"
+    else:
+        reason = "is not from abstain"
+    raise InputError(
+        f"{str(path)!r} {reason}, so it is not replaced; move it away, or choose another folder"
+    )
+
+
+def _reject_link_or_file(folder: Path) -> None:
+    """Raise an InputError if a path exists and is not a folder."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{str(folder)!r} is not a folder; move it away, or choose another folder")
 
 
 def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
     """Return whether a path is a regular file (not a link) with one of the hashes."""
-    expected = set(hashes)
-    if not expected or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+    expected_hashes = set(hashes)
+    is_link = path.is_symlink() or path.parent.is_symlink()
+    if not expected_hashes or is_link or not path.is_file():
         return False
-    return file_sha256(path) in expected
+    return file_sha256(path) in expected_hashes
 
 
 def file_sha256(path: Path) -> str:
@@ -298,7 +309,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
-    """Write all files to a new hidden folder, synchronize it with the disk, and return its path."""
+    """Write all files to a new hidden folder, and return the path of the folder."""
     remove_stale_files(parent, ".abstain-*.tmp")
     folder = parent / f".abstain-{secrets.token_hex(4)}.tmp"
     folder.mkdir()
@@ -317,7 +328,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the staged folder. After the renaming, the set will be published completely."""
+    """Rename the folder with the complete set of files, or remove it if the renaming fails."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)
@@ -327,7 +338,7 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Publish the pending files of a set if a killed run left such files."""
+    """Move pending files to the output folder, which may come from a killed run."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return
@@ -354,14 +365,16 @@ def _read_journal(path: Path) -> dict[str, Any]:
 def _replace_files(
     pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
-    """Move the pending files to their names, and remove files that only the previous set has."""
+    """Move the pending files to the output folder, and remove files of the previous set only."""
     remaining = [name for name in hashes if (pending / name).is_file()]
     manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
     _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
     # A set without a manifest is incomplete, so the old manifest is removed first.
     (folder / MANIFEST).unlink(missing_ok=True)
     # The page is moved first, because tables must not exist without the page.
-    for name in sorted(remaining, key=lambda name: (not name.endswith(".html"), name)):
+    pages = [name for name in remaining if name.endswith(".html")]
+    other_files = [name for name in remaining if not name.endswith(".html")]
+    for name in sorted(pages) + sorted(other_files):
         (folder / name).parent.mkdir(exist_ok=True)
         # Another run may complete the same set at the same time.
         with contextlib.suppress(FileNotFoundError):
@@ -376,16 +389,17 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove an unchanged file of the previous set. Remove its folder if the folder is empty."""
-    if _has_hash(path, [hash_value]):
-        path.unlink()
-        with contextlib.suppress(OSError):
-            # This call fails if the folder is not empty.
-            path.parent.rmdir()
+    """Remove a file that has this hash, and remove the folder of the file if it is empty."""
+    if not _has_hash(path, [hash_value]):
+        return
+    path.unlink()
+    with contextlib.suppress(OSError):
+        # This call fails if the folder is not empty.
+        path.parent.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:
-    """Synchronize the names in a folder with the disk, if the operating system supports it."""
+    """Write the names of the files in a folder to the disk, if the operating system supports it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

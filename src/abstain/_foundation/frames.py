@@ -22,7 +22,7 @@ _notebook_html = lazy_function("abstain.report.output:notebook_html")
 
 
 class NotebookDisplay:
-    """A result that a notebook displays as a table and a curve."""
+    """Base class of results that Jupyter displays as a table and a curve."""
 
     def _repr_html_(self) -> str:
         """Return self-contained HTML for Jupyter, with escaped names."""
@@ -30,12 +30,12 @@ class NotebookDisplay:
 
 
 def is_arrow_table(source: object) -> bool:
-    """Return whether an object exports a table through the Arrow PyCapsule interface.
-
-    A series exports a column through the same interface, but has no schema.
-    """
-    has_stream = hasattr(source, "__arrow_c_stream__")
-    return has_stream and (hasattr(source, "schema") or not hasattr(source, "__len__"))
+    """Return whether an object exports a table through the Arrow PyCapsule interface."""
+    if not hasattr(source, "__arrow_c_stream__"):
+        return False
+    # A series exports a column through the same interface. It has a length, but no schema.
+    is_series = hasattr(source, "__len__") and not hasattr(source, "schema")
+    return not is_series
 
 
 def is_list_of_rows(source: object) -> bool:

@@ -1,7 +1,6 @@
-"""Open files of the user, which must be regular files of limited size.
+"""Open input files, and raise errors with clear messages for missing or damaged files.
 
-All readers open files with these functions. Devices, broken links and sizes beyond the memory raise
-an error before data are read. Errors of libraries become messages of one sentence.
+The functions reject folders, pipes, devices and files that are too large before they read data.
 """
 
 import contextlib
@@ -39,7 +38,7 @@ _MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memor
 
 # ------------------------------------------------------------------------------------ paths
 def check_exists(path: Path) -> None:
-    """Raise an InputError if a path does not exist. The message suggests a similar name."""
+    """Raise an InputError that suggests a similar name if a path does not exist."""
     with os_errors_as_input_errors(str(path), path):
         path.stat()
 
@@ -115,7 +114,7 @@ def _reject_irregular(path: Path, status: os.stat_result) -> None:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
-    """Return the bytes of a file. More than `max_bytes` bytes raise a FileFormatError."""
+    """Return the bytes of a file, or raise a FileFormatError if it is larger than `max_bytes`."""
     with open_regular_file(path) as file:
         # The reported size can be wrong, because virtual files have size 0.
         data = file.read(max_bytes + 1)
@@ -149,7 +148,7 @@ def input_sha256(path: Path) -> str:
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a text file of any size. Invalid UTF-8 is replaced."""
+    """Return the last line of a text file of any size, with invalid UTF-8 replaced."""
     with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - _TAIL_BYTES, 0))
@@ -162,12 +161,13 @@ def last_line(path: Path) -> str:
 def library_errors_as_format_errors(
     source: str, format_name: str, panics: tuple[type[BaseException], ...] = ()
 ) -> Iterator[None]:
-    """Convert the errors that a library raises for a damaged file to a FileFormatError.
+    """Convert every error in the block, such as an error of a library, to a FileFormatError.
 
-    The block should contain only calls of the library, because all errors of the block are treated
-    as damage. `panics` contains error types of the library that do not inherit from `Exception`.
+    Use the block only for calls of a library that parses a file. `panics` contains error types of
+    the library that do not inherit from `Exception`.
     """
-    damage: tuple[type[BaseException], ...] = (Exception, *panics)
+    # Libraries raise many types of errors for invalid bytes, so all types are converted.
+    library_errors: tuple[type[BaseException], ...] = (Exception, *panics)
     try:
         with os_errors_as_input_errors(source):
             yield
@@ -177,16 +177,19 @@ def library_errors_as_format_errors(
         raise FileFormatError(
             f"{source} cannot be read as {format_name}: it declares more data than fits into memory"
         ) from error
-    except damage as error:
-        # Libraries raise many types of errors for invalid bytes, so all types are converted.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        reason = (
-            reason if len(reason) <= _MAX_REASON_LENGTH else reason[:_MAX_REASON_LENGTH] + "..."
-        )
+    except library_errors as error:
         raise FileFormatError(
             f"{source} cannot be read as {format_name}: it is damaged, cut short or of another "
-            f"format ({reason})"
+            f"format ({_short_reason(error)})"
         ) from error
+
+
+def _short_reason(error: BaseException) -> str:
+    """Return the message of an error on one line, shortened if it is long."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if len(reason) > _MAX_REASON_LENGTH:
+        reason = reason[:_MAX_REASON_LENGTH] + "..."
+    return reason
 
 
 # ------------------------------------------------------------------------------------ memory
@@ -202,9 +205,8 @@ def check_fits_memory(n_bytes: int, source: str, description: str) -> None:
 
 def available_memory() -> int:
     """Return the available memory in bytes, or `sys.maxsize` if it is unknown."""
-    return min(
-        _available_in_system(), *map(_container_limit, _MEMORY_LIMIT_FILES), _address_space_limit()
-    )
+    container_limits = [_container_limit(path) for path in _MEMORY_LIMIT_FILES]
+    return min(_available_in_system(), *container_limits, _address_space_limit())
 
 
 def _available_in_system() -> int:

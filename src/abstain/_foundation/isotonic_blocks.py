@@ -1,23 +1,21 @@
 """Compute the blocks of isotonic regression by the pool-adjacent-violators algorithm.
 
-The means of the blocks are the slopes of a convex hull or the values of an isotonic calibration
-map. `scipy.optimize` contains isotonic regression, but its import takes longer than most calls.
+The blocks define lower convex hulls and isotonic calibration maps. `scipy.optimize` also contains
+isotonic regression, but its import takes longer than most calls.
 """
 
 import numpy as np
 
 from abstain.typing import FloatArray, IntArray
 
-#: Maximum number of blocks for which a Python loop is faster than further passes over arrays.
+#: Maximum number of blocks for which a Python loop is faster than NumPy.
 _LOOP_BELOW = 256
 
 
 def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block of isotonic regression.
+    """Return the last index of each block of an increasing isotonic regression.
 
-    The mean of a block is the sum of `sums` divided by the sum of `weight`. The means increase from
-    block to block. The algorithm passes over the arrays a few times, and a loop pools the remaining
-    blocks.
+    The mean of a block is the sum of `sums` divided by the sum of `weight` over its entries.
 
     Examples
     --------
@@ -31,22 +29,30 @@ def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
         is_block_end = np.append(mean[1:] > mean[:-1], True)
         if is_block_end.all():
             return ends
-        # Neighbors whose means do not increase belong to one block in any order of pooling.
-        ends, n_before = ends[is_block_end], is_block_end.size
+        # Neighbors whose means do not increase belong to one block.
+        n_before = ends.size
+        ends = ends[is_block_end]
         starts = np.flatnonzero(np.append(True, is_block_end[:-1]))
-        sums, weight = np.add.reduceat(sums, starts), np.add.reduceat(weight, starts)
+        sums = np.add.reduceat(sums, starts)
+        weight = np.add.reduceat(weight, starts)
         if ends.size <= _LOOP_BELOW or ends.size > 0.9 * n_before:
             return np.asarray(ends[_pool_in_loop(sums, weight)])
 
 
 def _pool_in_loop(sums: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block. A loop over the entries pools neighbors."""
-    blocks: list[tuple[float, float, int]] = []
-    for i, (entry_sum, entry_weight) in enumerate(zip(sums.tolist(), weight.tolist(), strict=True)):
-        block_sum, block_weight = entry_sum, entry_weight
-        while blocks and blocks[-1][0] / blocks[-1][1] >= block_sum / block_weight:
-            previous_sum, previous_weight, _ = blocks.pop()
-            block_sum += previous_sum
-            block_weight += previous_weight
-        blocks.append((block_sum, block_weight, i))
-    return np.array([last_index for _, _, last_index in blocks], np.int64)
+    """Return the last index of each block, as `isotonic_block_ends` does, with a Python loop."""
+    block_sums: list[float] = []
+    block_weights: list[float] = []
+    block_ends: list[int] = []
+    entries = zip(sums.tolist(), weight.tolist(), strict=True)
+    for i, (entry_sum, entry_weight) in enumerate(entries):
+        block_sum = entry_sum
+        block_weight = entry_weight
+        while block_sums and block_sums[-1] / block_weights[-1] >= block_sum / block_weight:
+            block_sum += block_sums.pop()
+            block_weight += block_weights.pop()
+            block_ends.pop()
+        block_sums.append(block_sum)
+        block_weights.append(block_weight)
+        block_ends.append(i)
+    return np.array(block_ends, np.int64)

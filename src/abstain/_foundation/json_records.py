@@ -1,7 +1,7 @@
-"""Parse records from JSON text, and find the function that reads each kind of record.
+"""Parse records from JSON text, and register the function that reads each kind of record.
 
-The package `abstain.tables` reads and writes the files. The functions are registered here, because
-`abstain.tables` cannot import the packages of its layer that define the records.
+The functions are registered here, because the package `abstain.tables`, which reads the files,
+cannot import all packages that define records.
 """
 
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class JsonRecord(Protocol):
-    """A record that can be written as JSON text, in which `kind` identifies its class."""
+    """A record that can be written as JSON text. The field `kind` identifies its class."""
 
     def to_json(self) -> str: ...
 
@@ -48,9 +48,8 @@ def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
     """Return the fields of a JSON object. A field that occurs twice raises an InputError.
 
-    If `finite` is True, NaN and infinity also raise an error. The parser of Python detects repeated
-    fields, while the parser of msgspec does not. The error message is a clause such as "the field
-    `n` occurs twice", to which the caller adds the name of the file.
+    If `finite` is True, NaN and infinity also raise an error. The error message is a clause such as
+    "the field `n` occurs twice", to which the caller adds the name of the file.
     """
     value = parse_value(text, finite=finite)
     if not isinstance(value, dict):
@@ -59,7 +58,7 @@ def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
 
 
 def parse_value(text: str, *, finite: bool = True) -> Any:
-    """Return the value of a JSON text, by the rules of `parse_object`."""
+    """Return the value of a JSON text, with the same errors as `parse_object`."""
     source: object = text
     if not isinstance(source, str):
         raise_error(f"it must be JSON text; got {type(source).__name__}")
@@ -112,15 +111,20 @@ def _reject_constant(name: str) -> NoReturn:
 
 def pop_kind(fields: dict[str, Any], kinds: Iterable[str]) -> str:
     """Remove the field `kind` and return its value, which must be one of `kinds`."""
-    kind, allowed = fields.pop("kind", None), list(kinds)
-    if kind not in allowed:
-        suggestion = suggest(kind, allowed) if isinstance(kind, str) else ""
-        choices = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
-        raise_error(
-            f"the field `kind` must be {choices}; got "
-            f"{short_repr(kind)}{suggestion and '.' + suggestion}"
-        )
+    kind = fields.pop("kind", None)
+    allowed_kinds = list(kinds)
+    if kind not in allowed_kinds:
+        raise_error(_invalid_kind_message(kind, allowed_kinds))
     return str(kind)
+
+
+def _invalid_kind_message(kind: object, allowed_kinds: list[str]) -> str:
+    choices = ", ".join(repr(allowed) for allowed in allowed_kinds)
+    if len(allowed_kinds) > 1:
+        choices = f"one of {choices}"
+    message = f"the field `kind` must be {choices}; got {short_repr(kind)}"
+    suggestion = suggest(kind, allowed_kinds) if isinstance(kind, str) else ""
+    return f"{message}.{suggestion}" if suggestion else message
 
 
 def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) -> int:
@@ -133,7 +137,7 @@ def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) ->
 
 
 def short_repr(value: object) -> str:
-    """Return the repr of a value, shortened to at most 60 characters, for a message."""
+    """Return the repr of a value in at most 60 characters, for an error message."""
     try:
         text = repr(value)
     except ValueError:
@@ -142,5 +146,5 @@ def short_repr(value: object) -> str:
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an InputError whose message is the clause. The error has no cause."""
+    """Raise an InputError with this message, without the error that caused it."""
     raise InputError(clause) from None

@@ -10,10 +10,7 @@ from typing import Any
 
 
 class LazyModule:
-    """A module that is imported when one of its attributes is accessed.
-
-    Use it for a slow import that several functions share and that most calls do not need. If a
-    single function needs the module, import the module in that function.
+    """A module that is imported when one of its attributes is first accessed.
 
     Examples
     --------
@@ -63,8 +60,7 @@ def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
     """Return `__all__`, `__getattr__` and `__dir__` of a package with lazy imports.
 
     `names_by_module` contains the public names of each module of the package. A dot in the name of
-    a module is written as two underscores. In addition, the package imports the names under
-    `TYPE_CHECKING` for type checkers. The package contains the following line::
+    a module is written as two underscores. The package contains the following line::
 
         __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
     """

@@ -10,7 +10,7 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 
 def distinct_names(values: Array, argument: str) -> list[Hashable]:
-    """Return the distinct names as Python objects, in the order of `sort_names`."""
+    """Return the sorted distinct names as Python objects."""
     offsets = _offsets_from_min(values)
     if offsets is not None:
         return _integers_from_mask(np.bincount(offsets) > 0, values)
@@ -26,10 +26,7 @@ def distinct_names(values: Array, argument: str) -> list[Hashable]:
 
 
 def _offsets_from_min(values: Array) -> IntArray | None:
-    """Return integers minus their minimum, or None if their range is too large for counting.
-
-    For integers in a small range, counting is faster than sorting.
-    """
+    """Return integers minus their minimum, or None if sorting is faster than counting."""
     if values.dtype.kind not in "iu" or values.size == 0:
         return None
     min_value = int(values.min())
@@ -41,13 +38,13 @@ def _offsets_from_min(values: Array) -> IntArray | None:
 
 
 def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
-    """Return the integers that occur, given a mask over their offsets from the minimum."""
+    """Return the distinct integers, given a mask of their differences from the minimum."""
     min_value = int(values.min())
     return [min_value + offset for offset in np.flatnonzero(occurs).tolist()]
 
 
 def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names. If their types cannot be compared, sort by the type and then by the text."""
+    """Sort names. Names of types that cannot be compared are sorted by type and then by text."""
     names = list(names)
     try:
         return sorted(names)  # type: ignore[type-var]
@@ -70,7 +67,7 @@ def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray
 
 
 def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
-    """Return integer codes from 0 for the names (of classes or clusters) of n samples."""
+    """Return the integer code, from 0 on, of the class or cluster name of each of n samples."""
     names = to_numpy(values, argument)
     if names.shape != (n,):
         raise ShapeError(

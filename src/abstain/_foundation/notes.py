@@ -66,21 +66,24 @@ class Note:
 
     @property
     def message(self) -> str:
-        """Complete sentence of the note."""
-        counted = self.text
+        """Complete sentence of the note, with the number of rows and the source."""
+        message = self.text
+        if self.kind == DROPPED and self.rows is not None:
+            message = f"dropped: {message}"
         if self.rows is not None:
-            counted = f"{self.rows} {'dropped: ' if self.kind == DROPPED else ''}{self.text}"
-        return f"{self.source}: {counted}" if self.source else counted
+            message = f"{self.rows} {message}"
+        return f"{self.source}: {message}" if self.source else message
 
     def __str__(self) -> str:
         """Return the complete sentence of the note."""
         return self.message
 
     def within(self, source: str) -> "Note":
-        """Return the note with the name of its file or data set added before its source."""
+        """Return the note with the name of a file or data set added before its source."""
         if self.source.startswith(source):
             return self
-        return replace(self, source=f"{source}: {self.source}" if self.source else source)
+        full_source = f"{source}: {self.source}" if self.source else source
+        return replace(self, source=full_source)
 
 
 def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
@@ -92,14 +95,17 @@ def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]
         Number of rows of each chunk, and the notes on the chunk.
     """
     n_total = 0
-    n_by_note: dict[Note, int] = {}
+    # Number of rows of each note, or None for a note without a number of rows.
+    n_by_note: dict[Note, int | None] = {}
     for n_rows, notes in parts:
         n_total += n_rows
         for note in notes:
-            uncounted = note if note.rows is None else replace(note, rows=RowCount(0, 0))
-            n_counted = 0 if note.rows is None else note.rows.n
-            n_by_note[uncounted] = n_by_note.get(uncounted, 0) + n_counted
-    return tuple(
-        note if note.rows is None else replace(note, rows=RowCount(n, n_total))
-        for note, n in n_by_note.items()
-    )
+            if note.rows is None:
+                n_by_note[note] = None
+                continue
+            key = replace(note, rows=RowCount(0, 0))
+            n_by_note[key] = (n_by_note.get(key) or 0) + note.rows.n
+    merged = []
+    for note, n in n_by_note.items():
+        merged.append(note if n is None else replace(note, rows=RowCount(n, n_total)))
+    return tuple(merged)

@@ -28,11 +28,7 @@ def format_option(name: str, value: object = None) -> str:
 
 @contextmanager
 def option_format(writer: Writer) -> Iterator[None]:
-    """Use another writer for `format_option` inside the block.
-
-    The command line uses a writer of flags instead of keywords. The writer is called when a message
-    is created, so texts from the data are never changed.
-    """
+    """Use another writer for `format_option` inside the block, such as a writer of flags."""
     token = _WRITER.set(writer)
     try:
         yield

@@ -1,21 +1,19 @@
 """Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
-A key is an unsigned integer as wide as the confidence, with
+A key is an unsigned integer as wide as the confidence. Bit 0 contains the loss (1 for a failure).
+The other bits contain the bit pattern of the confidence without its sign bit. These bits are
+complemented if the confidence is not negative, so ascending keys are in descending order of
+confidence.
 
-- the loss in bit 0 (1 for a failure), and
-- the bit pattern of the confidence without its sign bit in the remaining bits. The remaining bits
-  are complemented if the confidence is not negative.
+The sign is not part of the key. Keys of non-negative confidences are at the front of the array, and
+keys of negative confidences at the back. Both ranges are sorted. Neighbors in a range have equal
+confidences if they differ at most in bit 0.
 
-Ascending keys of one sign are therefore in descending order of confidence, with the failures of a
-tie group last. The sign is not part of the key. Keys of non-negative confidences occupy the front
-of the array, and keys of negative confidences the back. Each of the two ranges is sorted. Two
-neighbors in a range belong to the same tie group if they differ at most in bit 0.
+Sorting keys is several times faster than `np.argsort`. 16-bit confidences have 65,536 patterns,
+which are counted instead of sorted.
 
-Sorting keys is several times faster than `np.argsort`, and only the keys need memory. 16-bit
-confidences have 65,536 patterns, which are counted instead of sorted.
-
-The functions return None for input that they cannot process exactly, including invalid input. The
-caller then uses the general implementation, which also raises the error for invalid input.
+The functions return None for input that they cannot process exactly, including invalid input.
+Callers then use a slower implementation, which also raises the errors for invalid input.
 """
 
 import sys
@@ -30,8 +28,7 @@ from abstain._foundation.array_functions import undo_cumulative_sum
 from abstain._foundation.lazy_imports import load_kernels
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Minimum number of 16-bit confidences for which patterns are counted. The table of counts has a
-#: fixed cost, so fewer confidences are sorted as float32.
+#: Minimum number of 16-bit confidences for which counting is faster than sorting.
 COUNT_FROM = 1 << 15
 
 #: Maximum number of samples. Twice the sum of so many ranks fits into 64 bits.
@@ -87,12 +84,12 @@ def kernels() -> PackedKernels:
 
 @dataclass
 class KernelSelection:
-    """Select the kernels by the number of samples that NumPy has sorted in this process."""
+    """Select NumPy kernels first, and compiled kernels after many samples have been sorted."""
 
     n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for n further samples. Load numba only if this saves time."""
+        """Return the kernels for n more samples, and load numba only if this saves time."""
         is_loaded = _COMPILED in sys.modules
         if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
@@ -103,8 +100,8 @@ class KernelSelection:
 _SELECTION = KernelSelection()
 
 
-#: Distinct confidences in descending order, with the weight and the loss of each. The fourth entry
-#: is the number of samples, or None if the weight is the number of samples.
+#: Distinct confidences in descending order, with the weight, the loss and the number of samples of
+#: each. The last entry is None if the weight is the number of samples.
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 
 #: The entries of `Groups` with untied successes merged, and a mask of the merged groups.
@@ -135,7 +132,7 @@ class PackedKeys:
     kernels: PackedKernels
 
     def groups(self) -> Groups:
-        """Return the distinct confidences in descending order, with their samples and failures."""
+        """Return the distinct confidences in descending order, with the counts of each."""
         return self._groups(merge=False)[:4]
 
     def merged_groups(self) -> MergedGroups:
@@ -143,22 +140,25 @@ class PackedKeys:
         return self._groups(merge=True)
 
     def vertices(self) -> Iterator[VertexBlock]:
-        """Yield the distinct confidences in blocks, without creating an array of all groups."""
-        n_before, failures_before = 0.0, 0.0
+        """Yield blocks of distinct confidences, so that no array of all groups is created."""
+        weight_before = 0.0
+        loss_before = 0.0
         blocks = blockwise.iterate_group_ends(self.keys, self.n_nonnegative)
         for group_ends, cumulative_failures in blocks:
             cumulative_weight = group_ends.astype(np.float64)
             cumulative_loss = cumulative_failures.astype(np.float64)
             yield VertexBlock(
-                self.confidence_at(group_ends),
-                np.diff(cumulative_weight, prepend=n_before),
-                np.diff(cumulative_loss, prepend=failures_before),
-                cumulative_weight,
-                cumulative_loss,
+                confidence=self.confidence_at(group_ends),
+                weight=np.diff(cumulative_weight, prepend=weight_before),
+                loss=np.diff(cumulative_loss, prepend=loss_before),
+                cumulative_weight=cumulative_weight,
+                cumulative_loss=cumulative_loss,
             )
-            n_before, failures_before = cumulative_weight[-1], cumulative_loss[-1]
+            weight_before = cumulative_weight[-1]
+            loss_before = cumulative_loss[-1]
 
     def _groups(self, *, merge: bool) -> MergedGroups:
+        """Return the tie groups, with untied successes merged if `merge` is True."""
         blocks = list(self._group_end_blocks(merge=merge))
         group_ends = np.concatenate([ends for ends, _, _ in blocks])
         cumulative_failures = np.concatenate([failures for _, failures, _ in blocks])
@@ -168,8 +168,9 @@ class PackedKeys:
         return self.confidence_at(group_ends), n_samples, n_failures, None, is_merged
 
     def _group_end_blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-        """Yield the ends of groups, the cumulative failures, and a mask of merged groups."""
-        failures_before, starts_group = 0, True
+        """Yield blocks of the results of `find_group_ends`, counted from the first sample."""
+        failures_before = 0
+        starts_group = True
         for sign_start, sign_end in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
             for start in range(sign_start, sign_end, _BLOCK):
                 end = min(start + _BLOCK, sign_end)
@@ -179,43 +180,41 @@ class PackedKeys:
                     block, starts_group, ends_group, merge
                 )
                 yield group_ends + start, failures + failures_before, is_merged
-                unfinished = block
+                n_finished = 0
                 if group_ends.size:
                     failures_before += int(failures[-1])
-                    unfinished = block[group_ends[-1] :]
-                failures_before += int(np.count_nonzero(unfinished & 1))
+                    n_finished = int(group_ends[-1])
+                # Keys after the last end belong to a group that continues in the next block.
+                failures_before += int(np.count_nonzero(block[n_finished:] & 1))
                 starts_group = ends_group
 
     def confidence_at(self, group_ends: IntArray) -> Array:
-        """Decode the confidences of the groups that end after the given numbers of samples."""
+        """Decode the confidence of each group from its last key."""
         float_dtype = np.dtype(f"f{self.keys.itemsize}")
         layout = _LAYOUTS[float_dtype]
         patterns = self.keys[group_ends - 1]
-        n_nonnegative_groups = int(np.searchsorted(group_ends, self.n_nonnegative, side="right"))
-        nonnegative = slice(None, n_nonnegative_groups)
-        negative = slice(n_nonnegative_groups, None)
-        patterns[nonnegative] = ~patterns[nonnegative]
+        first_negative = int(np.searchsorted(group_ends, self.n_nonnegative, side="right"))
+        patterns[:first_negative] = ~patterns[:first_negative]
         # The shift removes the loss bit.
         patterns >>= layout.unsigned(1)
-        patterns[negative] |= layout.unsigned(layout.sign_bit)
+        patterns[first_negative:] |= layout.unsigned(layout.sign_bit)
         return patterns.view(float_dtype).astype(self.dtype, copy=False)
 
 
 def pack_and_sort(
     confidence: Array, loss: Array, implementation: PackedKernels | None = None
 ) -> PackedKeys | None:
-    """Pack and sort samples. Return None if a confidence is not finite or a loss is not 0 or 1.
+    """Pack samples into keys and sort the keys.
 
-    The confidences must be float32 or float64.
+    The result is None if a confidence is not a finite float32 or float64 number or if a loss is not
+    0 or 1.
     """
     implementation = implementation or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
-    if layout is None or confidence.size > _MAX_SAMPLES:
+    kernel_loss = _loss_for_kernels(loss)
+    if layout is None or kernel_loss is None or confidence.size > _MAX_SAMPLES:
         return None
     patterns = _view_contiguous(confidence, layout.unsigned)
-    kernel_loss = _loss_for_kernels(loss)
-    if kernel_loss is None:
-        return None
     keys = np.empty(patterns.size, layout.unsigned)
     max_pattern, is_binary = implementation.pack_nonnegative(patterns, kernel_loss, keys)
     if not is_binary:
@@ -223,13 +222,13 @@ def pack_and_sort(
     n_nonnegative = keys.size
     if max_pattern >= layout.infinity:
         # Some confidence is not finite, or it is negative and its sign bit is set.
-        sign_bit, infinity = layout.unsigned(layout.sign_bit), layout.unsigned(layout.infinity)
+        sign_bit = layout.unsigned(layout.sign_bit)
+        infinity = layout.unsigned(layout.infinity)
         n_nonnegative = implementation.pack_by_sign(patterns, kernel_loss, keys, sign_bit, infinity)
         if n_nonnegative < 0:
             return None
     keys[:n_nonnegative].sort()
-    if n_nonnegative < keys.size:
-        keys[n_nonnegative:].sort()
+    keys[n_nonnegative:].sort()
     return PackedKeys(keys, n_nonnegative, confidence.dtype, implementation)
 
 
@@ -241,7 +240,7 @@ def _view_contiguous(x: Array, dtype: Any) -> Array:
 
 
 def _loss_for_kernels(loss: Array) -> Array | None:
-    """Return the loss in a dtype that the kernels accept, or None if conversion would round it."""
+    """Convert the loss to a dtype that the kernels accept, or return None if this would round."""
     if loss.dtype in _KERNEL_LOSS_DTYPES:
         return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):
@@ -250,7 +249,7 @@ def _loss_for_kernels(loss: Array) -> Array | None:
 
 
 def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
-    """Pack and sort validated samples without weights.
+    """Pack validated samples without weights into keys and sort the keys.
 
     The result is None if keys cannot represent the samples, or if counting is faster than sorting.
     """
@@ -271,42 +270,54 @@ def is_counted(confidence: Array) -> bool:
 def count_failures(
     patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
-    """Group 16-bit floats by counting. Return None for infinity, NaN and losses other than 0 and 1.
+    """Group confidences of 16 bits with a 0/1 loss by counting their bit patterns.
 
-    `patterns` contains the bit patterns of the confidences as uint16. `infinity` is `HALF_INFINITY`
-    or `BRAIN_INFINITY`, and selects the format. Confidences in bfloat16 are returned as float32.
+    The result is None if a confidence is not finite or if a loss is not 0 or 1.
+
+    Parameters
+    ----------
+    patterns : uint16 array of shape (n,)
+        Bit patterns of the confidences.
+    loss : array of shape (n,)
+        Losses.
+    implementation : PackedKernels, optional
+        Implementation of the kernels.
+    infinity : int
+        `HALF_INFINITY` for float16, or `BRAIN_INFINITY` for bfloat16. Confidences in bfloat16 are
+        returned as float32.
     """
     kernel_loss = _loss_for_kernels(loss)
     if kernel_loss is None:
         return None
+    implementation = implementation or kernels()
+    contiguous_patterns = _view_contiguous(patterns, patterns.dtype)
     counts = np.zeros((2, _N_PATTERNS), np.int64)
-    count_patterns = (implementation or kernels()).count_patterns
-    is_binary = count_patterns(_view_contiguous(patterns, patterns.dtype), kernel_loss, counts)
+    is_binary = implementation.count_patterns(contiguous_patterns, kernel_loss, counts)
     if not is_binary:
         return None
-    n_successes, n_failures = counts
-    n_samples = n_successes + n_failures
-    weight, failure_weight = n_samples.astype(np.float64), n_failures.astype(np.float64)
-    return _groups_of_patterns(n_samples, weight, failure_weight, infinity)
+    n_failures = counts[1]
+    n_samples = counts[0] + n_failures
+    return _groups_of_patterns(
+        n_samples, n_samples.astype(np.float64), n_failures.astype(np.float64), infinity
+    )
 
 
 def count_half_precision(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group float16 confidences by counting, with any loss and weight."""
+    """Group float16 confidences with any loss and weight by counting their bit patterns."""
     patterns = confidence.view(np.uint16)
     if weight is None:
         groups = count_failures(patterns, loss, _NUMPY, infinity=HALF_INFINITY)
         if groups is not None:
             return groups
-    weighted_loss = loss.astype(np.float64)
-    if weight is not None:
-        weighted_loss *= weight
     n_samples = np.bincount(patterns, minlength=_N_PATTERNS).astype(np.int64)
+    weighted_loss = loss.astype(np.float64)
     if weight is None:
         weight_sums = n_samples.astype(np.float64)
     else:
         weight_sums = _sum_by_pattern(patterns, weight)
+        weighted_loss *= weight
     loss_sums = _sum_by_pattern(patterns, weighted_loss)
     return _groups_of_patterns(n_samples, weight_sums, loss_sums, HALF_INFINITY)
 
@@ -319,23 +330,22 @@ def _sum_by_pattern(patterns: Array, values: FloatArray) -> FloatArray:
 def _groups_of_patterns(
     n_samples: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
 ) -> Groups | None:
-    """Select the patterns that occur from tables of all patterns.
+    """Return the groups of the bit patterns that occur, given sums over the samples by pattern.
 
-    Return None if an occurring pattern represents infinity or NaN.
+    The result is None if an occurring pattern represents infinity or NaN.
     """
-    for table in (n_samples, weight, loss):
+    for sums_by_pattern in (n_samples, weight, loss):
         # -0.0 equals 0.0, so both patterns form one group.
-        table[0] += table[_NEGATIVE_ZERO]
-        table[_NEGATIVE_ZERO] = 0
+        sums_by_pattern[0] += sums_by_pattern[_NEGATIVE_ZERO]
+        sums_by_pattern[_NEGATIVE_ZERO] = 0
     occurring = np.flatnonzero(n_samples != 0)
-    # Sorted patterns contain the non-negative numbers first. Within each sign, the magnitude
-    # ascends.
-    n_finite_nonnegative, n_nonnegative = np.searchsorted(occurring, (infinity, _NEGATIVE_ZERO))
-    if n_finite_nonnegative < n_nonnegative:
+    # Ascending patterns are the non-negative numbers and then the negative numbers, both with
+    # ascending magnitude.
+    nonnegative = occurring[occurring < _NEGATIVE_ZERO]
+    negative = occurring[occurring >= _NEGATIVE_ZERO]
+    if (nonnegative >= infinity).any() or (negative >= _NEGATIVE_ZERO + infinity).any():
         return None
-    if occurring.size and occurring[-1] >= _NEGATIVE_ZERO + infinity:
-        return None
-    descending = np.concatenate((occurring[:n_nonnegative][::-1], occurring[n_nonnegative:]))
+    descending = np.concatenate((nonnegative[::-1], negative))
     patterns = descending.astype(np.uint16)
     if infinity == HALF_INFINITY:
         confidence: Array = patterns.view(np.float16)

@@ -1,8 +1,7 @@
 """Find and load extensions of abstain in installed packages.
 
-A package declares its extensions as entry points in its ``pyproject.toml``. The kinds of extensions
-are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`, `abstain.report.Subject`
-and `abstain.report.PageSection`. docs/plugins.md describes the kinds.
+A package declares its extensions as entry points in its ``pyproject.toml``. The page
+docs/plugins.md describes the kinds of extensions.
 """
 
 from functools import cache
@@ -28,7 +27,7 @@ def extensions(group: str) -> tuple[EntryPoint, ...]:
 
 
 def load_extension(extension: EntryPoint, kind: type[T]) -> T:
-    """Load an extension. A failure or a wrong type raises an error that names the package."""
+    """Load an extension, which must be an instance of `kind`."""
     package = extension.dist.name if extension.dist else extension.module
     description = f"{extension.name!r} of the package {package!r}"
     try:

@@ -9,7 +9,7 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return a generator for a seed or a generator. For None, the seed is random."""
+    """Return a random number generator for a seed, a generator or None (a random seed)."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -23,7 +23,7 @@ def as_generator(rng: Rng) -> np.random.Generator:
 
 
 def as_seed(rng: Rng) -> int:
-    """Return an integer `rng` unchanged. Otherwise, return a random seed, which can be stored."""
+    """Return an integer `rng` unchanged. For a generator or None, return a random seed."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(as_generator(rng).integers(2**63))
     as_generator(rng)  # This call raises an error for an invalid seed.
@@ -31,5 +31,5 @@ def as_seed(rng: Rng) -> int:
 
 
 def named_generator(seed: int, name: str) -> np.random.Generator:
-    """Return a generator for a named component, independent of other components."""
+    """Return a generator for a component of a program, independent of all other components."""
     return np.random.default_rng((seed, crc32(name.encode())))

@@ -1,10 +1,8 @@
-"""Validation of records, in which the type annotation of a field defines its valid values.
+"""Validate the fields of records, which are frozen dataclasses, by their type annotations.
 
-A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta` or
-its choices as a `Literal`. msgspec validates values from callers and from files. Unlike
-pydantic, msgspec validates plain dataclasses without a base class, has no dependencies, and takes
-about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a count.
-This module adds error messages that name the field and the value. It also validates array shapes.
+The annotation of a field contains its bounds as a `msgspec.Meta` or its choices as a `Literal`.
+msgspec validates the values strictly, so the text "3" is not a number and True is not a count. This
+module adds error messages that name the field and the value, and a validation of array shapes.
 """
 
 import math
@@ -44,7 +42,7 @@ NonEmptyText = Annotated[str, Meta(min_length=1)]
 #: A text that contains a character other than white space.
 NonBlankText = Annotated[str, Meta(pattern=r"\S")]
 
-#: Annotations of a tuple of distinct values, which must not be empty or may be empty.
+#: Annotations of a tuple of distinct values. Only a tuple with the second annotation may be empty.
 DISTINCT_NONEMPTY = Meta(min_length=1, extra={"once": True})
 DISTINCT = Meta(extra={"once": True})
 
@@ -57,7 +55,7 @@ def between(low: float, high: float) -> Meta:
 def axes(*axis_names: str) -> Meta:
     """Declare the names of the axes of an array.
 
-    Axes with the same name must have equal lengths in all fields of a record.
+    All fields of a record in which an axis occurs must have the same length along this axis.
     """
     return Meta(extra={"axes": axis_names})
 
@@ -84,19 +82,27 @@ class _Schema:
 
 @cache
 def _schema(kind: Any) -> _Schema:
+    """Return the fields and rules of a record class."""
     hints = get_type_hints(kind, include_extras=True)
-    names = [f.name for f in fields(kind)]
+    names = [field.name for field in fields(kind)]
     struct = msgspec.defstruct(kind.__name__, [(name, hints[name]) for name in names])
-    info = types.type_info(struct)
-    field_types: dict[str, types.Type] = {f.name: f.type for f in getattr(info, "fields", ())}
-    extra = {name: rules for name, t in field_types.items() if (rules := _extra_rules(t))}
-    return _Schema(struct, field_types, extra)
+    struct_fields = getattr(types.type_info(struct), "fields", ())
+    field_types: dict[str, types.Type] = {field.name: field.type for field in struct_fields}
+    extra_rules = {}
+    for name, field_type in field_types.items():
+        rules = _extra_rules(field_type)
+        if rules:
+            extra_rules[name] = rules
+    return _Schema(struct, field_types, extra_rules)
 
 
 def _extra_rules(t: types.Type) -> dict[str, Any]:
     """Return the rules in the annotation of a field that msgspec does not validate."""
-    members = t.types if isinstance(t, types.UnionType) else (t,)
-    return next((x.extra or {} for x in members if isinstance(x, types.Metadata)), {})
+    member_types = t.types if isinstance(t, types.UnionType) else (t,)
+    for member_type in member_types:
+        if isinstance(member_type, types.Metadata):
+            return member_type.extra or {}
+    return {}
 
 
 def _value_type(t: types.Type) -> types.Type:
@@ -109,19 +115,19 @@ def _value_type(t: types.Type) -> types.Type:
 def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
-    Records call this function in `__post_init__`. Error messages call the record `owner`, such as
-    "a decision rule". An invalid value raises an InputError or a subclass, which names the field
-    and the value.
+    Records call this function in `__post_init__`. An invalid value raises an InputError that names
+    the field, the value and, if it is set, the `owner` of the field, such as "a decision rule".
     """
-    for name, value in _validated_fields(record, str, f" of {owner}" if owner else "").items():
+    owner_phrase = f" of {owner}" if owner else ""
+    for name, value in _validated_fields(record, str, owner_phrase).items():
         object.__setattr__(record, name, value)
 
 
 def check_unconverted(record: object, display_name: Callable[[str], str] = str) -> None:
     """Validate each field of a new record without converting it.
 
-    This function validates configurations. A hash of the written values identifies a job, and in
-    these values 1 differs from 1.0. `display_name` returns the name of a field in the file.
+    Use this function if the values must remain as written, so that 1 differs from 1.0. Error
+    messages contain ``display_name(field)``.
     """
     _validated_fields(record, display_name, "")
 
@@ -133,10 +139,9 @@ def _validated_fields(
     record_class: Callable[..., object] = type(record)
     schema = _schema(record_class)
     values = {name: getattr(record, name) for name in schema.types}
+    python_values = {name: _to_python_number(value) for name, value in values.items()}
     try:
-        converted = msgspec.convert(
-            {k: _to_python_number(v) for k, v in values.items()}, schema.struct
-        )
+        converted = msgspec.convert(python_values, schema.struct)
     except msgspec.ValidationError as error:
         raise _validation_error(error, schema.types, values, display_name, owner_phrase) from None
     result: dict[str, Any] = {name: getattr(converted, name) for name in schema.types}
@@ -200,43 +205,51 @@ def _to_python_number(value: Any) -> Any:
     """Convert NumPy numbers to Python numbers, including those in lists and tuples."""
     if isinstance(value, np.generic):
         return value.item()
+    if type(value) in {list, tuple}:
+        return type(value)(_to_python_number(item) for item in value)
     if type(value) is int and abs(value) > _MAX_FLOAT:
         # Before 0.22, msgspec raises various errors for integers beyond the range of float64.
         return math.inf
-    return type(value)(map(_to_python_number, value)) if type(value) in {list, tuple} else value
+    return value
 
 
 # ------------------------------------------------------------------------------------ arrays
 def _check_axes(name: str, value: Any, rules: Mapping[str, Any], sizes: dict[str, int]) -> Any:
-    """Validate the shape of an array or the length of a tuple.
+    """Validate the shape of an array or the length of a tuple, and return the value.
 
     `sizes` contains the length of each axis in previous fields. The function adds new axes.
     """
-    names: tuple[str, ...] = rules["axes"]
-    if not isinstance(value, np.ndarray):
-        if rules["distinct"] and not _has_distinct_entries(value):
-            raise InputError(
-                f"`{name}` must be {rules['description']}; got {short_repr(list(value))}"
-            )
-        if (length := sizes.setdefault(names[0], len(value))) != len(value):
-            entry_noun = "classes" if names[0] == "K" else names[0]
-            raise ShapeError(
-                f"`{name}` must have one entry for each of the {length} {entry_noun}; got "
-                f"{len(value)}"
-            )
-        return value
-    if value.dtype.kind != "f":
-        raise InputError(f"`{name}` must be an array of floats; got {value.dtype} values")
-    shape = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-    if value.ndim != len(names) or not value.size:
-        raise ShapeError(f"`{name}` must have shape {shape}; got {value.shape}")
-    for axis, length in zip(names, value.shape, strict=True):
+    if isinstance(value, np.ndarray):
+        _check_array_axes(name, value, rules["axes"], sizes)
+        native_dtype = value.dtype.newbyteorder("=")
+        native: Array = np.ascontiguousarray(value.astype(native_dtype, copy=False))
+        return read_only(checks.finite(native, name))
+    if rules["distinct"] and not _has_distinct_entries(value):
+        raise InputError(f"`{name}` must be {rules['description']}; got {short_repr(list(value))}")
+    axis = rules["axes"][0]
+    length = sizes.setdefault(axis, len(value))
+    if len(value) != length:
+        entry_noun = "classes" if axis == "K" else axis
+        raise ShapeError(
+            f"`{name}` must have one entry for each of the {length} {entry_noun}; got {len(value)}"
+        )
+    return value
+
+
+def _check_array_axes(
+    name: str, array: Array, axis_names: tuple[str, ...], sizes: dict[str, int]
+) -> None:
+    """Raise an error unless an array contains floats and has the declared axes."""
+    if array.dtype.kind != "f":
+        raise InputError(f"`{name}` must be an array of floats; got {array.dtype} values")
+    shape = f"({axis_names[0]},)" if len(axis_names) == 1 else f"({', '.join(axis_names)})"
+    if array.ndim != len(axis_names) or not array.size:
+        raise ShapeError(f"`{name}` must have shape {shape}; got {array.shape}")
+    for axis, length in zip(axis_names, array.shape, strict=True):
         if sizes.setdefault(axis, length) != length:
             raise ShapeError(
-                f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {value.shape}"
+                f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {array.shape}"
             )
-    native: Array = np.ascontiguousarray(value.astype(value.dtype.newbyteorder("="), copy=False))
-    return read_only(checks.finite(native, name))
 
 
 def _has_distinct_entries(x: tuple[Any, ...]) -> bool:
@@ -267,20 +280,13 @@ def _validation_error(
         return InputError(str(error))
     field = location["field"] or ""
     name = f"`{display_name(field)}`{owner_phrase}"
-    field_value = values[field]
+    value = _to_python_scalar(values[field])
     field_type = _value_type(field_types[field])
     field_rules = _extra_rules(field_types[field])
     if location["index"] is not None:
-        index = int(location["index"])
-        item_type = _item_type(field_type, index)
-        if isinstance(item_type, types.DataclassType):
-            return InputError(str(error))
-        item = _to_python_scalar(field_value[index])
-        rule = _rule_text(item_type, item, is_item=True)
-        return _rule_error(f"{name} must {rule}", item_type, item, f" at index {index}")
-    if "axes" in field_rules and isinstance(field_value, list | tuple) and not field_value:
+        return _item_error(error, name, field_type, value, int(location["index"]))
+    if "axes" in field_rules and isinstance(value, list | tuple) and not value:
         return ShapeError(f"{name} is empty; at least one entry is needed")
-    value = _to_python_scalar(field_value)
     if isinstance(field_type, types.DictType):
         rule = f"be a table: [{display_name(field)}]"
     elif "description" in field_rules:
@@ -290,12 +296,24 @@ def _validation_error(
     return _rule_error(f"{name} must {rule}", field_type, value)
 
 
+def _item_error(
+    error: msgspec.ValidationError, name: str, field_type: types.Type, value: Any, index: int
+) -> InputError:
+    """Return an error for an invalid item of a list."""
+    item_type = _item_type(field_type, index)
+    if isinstance(item_type, types.DataclassType):
+        return InputError(str(error))
+    item = _to_python_scalar(value[index])
+    rule = _rule_text(item_type, item, is_item=True)
+    return _rule_error(f"{name} must {rule}", item_type, item, f" at index {index}")
+
+
 def _to_python_scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _rule_error(rule: str, kind: types.Type, value: Any, position: str = "") -> InputError:
-    """Return a DomainError if a number of the right type is out of range, else an InputError."""
+    """Return a DomainError for a number out of range, or an InputError for a wrong type."""
     is_float_out_of_range = isinstance(kind, types.FloatType) and type(value) in {int, float}
     is_integer_out_of_range = isinstance(kind, types.IntType) and type(value) is int
     is_out_of_range = is_float_out_of_range or is_integer_out_of_range
@@ -312,24 +330,29 @@ def _rule_text(t: Any, value: Any, *, is_item: bool) -> str:
     """Return the violated rule as a verb phrase, such as "be at least 0"."""
     if is_item and isinstance(t, types.IntType):
         return f"hold whole numbers from {t.ge} to {t.le}"
-    return next(rule for kind, rule in _RULES.items() if isinstance(t, kind))(t, value)
+    write_rule = next(rule for kind, rule in _RULES.items() if isinstance(t, kind))
+    return write_rule(t, value)
 
 
 def _number_rule(t: Any, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "be a number"
-    if not math.isfinite(value) if isinstance(value, float) else abs(value) > _MAX_FLOAT:
+    # NaN fails the comparison, and an integer may be larger than any float.
+    is_finite = -_MAX_FLOAT <= value <= _MAX_FLOAT
+    if not is_finite:
         return "be finite"
     if t.gt is not None:
         return f"be above {t.gt:g}" if t.lt is None else "lie strictly between 0 and 1"
-    return f"be at least {t.ge:g}" if t.le == _MAX_FLOAT else f"lie in [{t.ge:g}, {t.le:g}]"
+    if t.le == _MAX_FLOAT:
+        return f"be at least {t.ge:g}"
+    return f"lie in [{t.ge:g}, {t.le:g}]"
 
 
 def _integer_rule(t: Any, value: Any) -> str:
     is_integer = isinstance(value, int) and not isinstance(value, bool)
-    is_too_large = is_integer and t.le is not None and value > t.le
-    minimum = "" if t.ge is None else f" of at least {t.ge}"
-    return f"be at most {t.le:,}" if is_too_large else f"be an integer{minimum}"
+    if is_integer and t.le is not None and value > t.le:
+        return f"be at most {t.le:,}"
+    return "be an integer" if t.ge is None else f"be an integer of at least {t.ge}"
 
 
 def _text_rule(t: Any, _: Any) -> str:

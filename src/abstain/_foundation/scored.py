@@ -59,12 +59,12 @@ class ClassView:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Validated inputs of every metric, for which the tie groups are computed once.
+    """Confidences and losses of validated samples, from which every metric is computed.
 
-    The arrays belong to NumPy, or to one library and device, which then performs the computation.
+    The arrays are NumPy arrays, or arrays of another library on one device.
 
-    Usually, a row is one sample. In `group_rows` and its variants, a row represents all samples
-    with the same tie group and loss, and `row_counts` contains the number of these samples.
+    Usually, a row is one sample. In the results of `group_rows`, `class_rows`, `split_rows` and
+    `merged_rows`, a row represents all samples of equal confidence and loss.
     """
 
     #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
@@ -79,10 +79,10 @@ class Scored:
     #: Labels, predictions and class probabilities.
     class_view: ClassView | None = field(default=None)
 
-    #: Values of `groups` and `merged_groups`, if they are already available.
+    #: Tie groups of the samples, if the caller has already computed the groups.
     precomputed_groups: TieGroups | None = field(default=None, repr=False)
     precomputed_merged_groups: TieGroups | None = field(default=None, repr=False)
-    #: Index of the tie group of each row, shape (n,), if it is already available.
+    #: Index of the tie group of each row, shape (n,), if the caller has already computed the index.
     precomputed_group_index: IntArray | None = field(default=None, repr=False)
     #: Number of samples of each row, shape (n,), equal to `weight`. None if each row is one sample.
     row_counts: FloatArray | None = field(default=None, repr=False)
@@ -128,8 +128,8 @@ class Scored:
     def merged_groups(self) -> TieGroups:
         """The tie groups, with consecutive untied successes merged into one group.
 
-        Sums over merged successes have a closed form, and few groups remain for a 0/1 loss. For
-        other losses, with weights and on a device, no group is merged.
+        Groups are merged only for NumPy samples with a 0/1 loss and without weights. Few groups
+        then remain, so sums over the groups are fast.
         """
         if self.precomputed_merged_groups is not None:
             return self.precomputed_merged_groups
@@ -138,10 +138,9 @@ class Scored:
         return TieGroups(*self._keys.merged_groups())
 
     def probability_vertices(self) -> Iterator[VertexBlock]:
-        """Yield blocks of distinct probabilities in descending order.
+        """Yield the groups of `probability_groups` in blocks, which need less memory.
 
-        Use this method to read each block once. If the samples are packed into keys, no array of
-        all groups is created. On a device, there is one block.
+        On a device, all groups are in one block.
         """
         has_no_groups = self._is_confidence_probability and self.precomputed_groups is None
         if has_no_groups and self._keys is not None:
@@ -199,9 +198,8 @@ class Scored:
     def group_rows(self) -> "Scored":
         """The samples with one row per tie group and loss, in descending order of confidence.
 
-        The weight of a row is its number of samples. If a metric uses no classes, all samples of a
-        row have the same influence. The result is `self` with weights, for losses other than 0 and
-        1 and on a device.
+        The weight of a row is its number of samples. Samples with weights, with losses other than 0
+        and 1, or on a device are returned unchanged.
         """
         if not self._has_group_rows:
             return self
@@ -210,10 +208,10 @@ class Scored:
 
     @cached_property
     def class_rows(self) -> "Scored":
-        """The samples with one row per class, tie group and loss, for metrics with classes.
+        """The samples with one row per class, tie group and loss, for metrics that use classes.
 
-        The rows are sorted by class and then by descending confidence. The result is `self` if
-        there are no class labels.
+        The rows are sorted by class and then by descending confidence. Samples without class labels
+        are returned unchanged.
         """
         if not self._has_group_rows or self.class_view is None:
             return self
@@ -228,7 +226,10 @@ class Scored:
 
     @cached_property
     def split_rows(self) -> "Scored":
-        """Rows of merged groups that are split near both ends. See `split_at_ends`."""
+        """The samples with one row per merged group and loss, except near the ends of the order.
+
+        The function `split_at_ends` splits the merged groups near the ends.
+        """
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
@@ -237,7 +238,10 @@ class Scored:
 
     @cached_property
     def merged_rows(self) -> "Scored":
-        """Rows of merged groups, for influences that are constant within each merged group."""
+        """The samples with one row per merged group and loss.
+
+        Use these rows for influences that are constant within each merged group.
+        """
         if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
             return self.group_rows
         return _scored_from_rows(rows_of_groups(self.merged_groups))
@@ -247,7 +251,7 @@ class Scored:
         return self.split_rows if cluster is None else self
 
     def with_separate_ranks(self, first: int, last: int) -> "Scored":
-        """Return rows in which merged groups are split at each rank from `first` to `last`."""
+        """Return group rows in which the samples at the ranks `first` to `last` are not merged."""
         if self.groups.is_merged is None:
             return self
         groups = split_merged_groups(self.groups, np.arange(first, last + 1))
@@ -257,20 +261,11 @@ class Scored:
     def with_ties_broken(self, *, best: bool) -> "Scored":
         """Return the samples with ties broken by loss.
 
-        If `best` is True, the smallest loss comes first, otherwise the largest loss.
+        Within a tie group, the smallest loss comes first if `best` is True, otherwise the largest
+        loss.
         """
         if self.is_binary and self.has_unit_weights and self.xp is np:
-            groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
-            if self.row_counts is not None:
-                return replace(
-                    self,
-                    probability=None,
-                    precomputed_groups=None,
-                    precomputed_merged_groups=groups,
-                )
-            loss = losses_of_broken_ties(self.merged_groups, best=best)
-            ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
-            return Scored(ranks, loss, precomputed_merged_groups=groups)
+            return self._with_binary_ties_broken(best=best)
         if self.xp is np:
             key = self.loss.astype(np.float64, copy=False)
             order = self.sorted_confidence.order_with_ties_broken_by(key if best else -key)
@@ -281,12 +276,25 @@ class Scored:
         groups = one_group_per_sample(loss, weight)
         return Scored(groups.confidence, loss, weight, precomputed_groups=groups)
 
+    def _with_binary_ties_broken(self, *, best: bool) -> "Scored":
+        """Break the ties of unweighted samples with a 0/1 loss, without another sort."""
+        groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
+        if self.row_counts is not None:
+            return replace(
+                self,
+                probability=None,
+                precomputed_groups=None,
+                precomputed_merged_groups=groups,
+            )
+        loss = losses_of_broken_ties(self.merged_groups, best=best)
+        ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
+        return Scored(ranks, loss, precomputed_merged_groups=groups)
+
     @cached_property
     def best_order(self) -> TieGroups:
-        """Tie groups of the best score, for which a lower loss means a higher confidence.
+        """Tie groups of the best possible score, whose order is that of ascending losses.
 
-        Samples with equal losses form one group. A weight function that is averaged over ties has
-        the same value for any order within a group. Therefore, no score without ties is better.
+        Samples with equal losses form one group.
         """
         if self.has_unit_weights and self.is_binary and self.xp is np:
             n_failures = int(self.merged_groups.cumulative_loss[-1])
@@ -304,7 +312,7 @@ class Scored:
 
     @property
     def _negative_loss(self) -> AnyArray:
-        """Confidences of the best score."""
+        """The negative losses, which are the confidences of the best possible score."""
         if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
         return -as_double(without_gradient(self.loss))
@@ -320,11 +328,11 @@ class Scored:
 
     # -------------------------------------------------------------------------------- input rows
     def select_samples(self, column: Any) -> Any:
-        """Select the entries of the samples from a column of the caller."""
+        """Return the entries of a caller's column for the rows with a positive weight."""
         return column if self.input_row_mask is None else column[self.input_row_mask]
 
     def expand_to_input_rows(self, values: Any) -> Any:
-        """Expand values of the samples to the rows of the caller, with 0 for rows of weight 0."""
+        """Return one value for each row of the caller, which is 0 for rows of weight 0."""
         if self.input_row_mask is None:
             return values
         xp = namespace(values)
@@ -333,9 +341,9 @@ class Scored:
         return xp.where(self.input_row_mask, expanded, xp.zeros_like(expanded))
 
     def cluster_codes(self, group: AnyArray | None) -> IntArray | None:
-        """Return the cluster of each sample as a code from 0, or None if `group` is None.
+        """Return the integer code of the cluster of each sample, or None if `group` is None.
 
-        `group` contains the name of the cluster of each row of the caller.
+        The codes start at 0. `group` contains a cluster name for each row of the caller.
         """
         if group is None:
             return None
@@ -345,7 +353,7 @@ class Scored:
         return np.unique(codes[self.input_row_mask], return_inverse=True)[1].astype(np.int64)
 
     def cached(self, compute: Callable[..., T], *options: Hashable) -> T:
-        """Return ``compute(self, *options)``, which is computed only on the first call."""
+        """Return ``compute(self, *options)``, and store the result for later calls."""
         cache = self.__dict__.setdefault("_cache", {})
         key = (compute, *options)
         if key not in cache:
@@ -402,10 +410,7 @@ class Scored:
 
     @property
     def precomputed_value_groups(self) -> TieGroups | None:
-        """Precomputed groups, if they are groups of `probability_or_confidence`, otherwise None.
-
-        A row may then represent several samples.
-        """
+        """The precomputed tie groups, or None if the probability differs from the confidence."""
         if self.probability_or_confidence is self.confidence:
             return self.precomputed_groups
         return None
@@ -422,7 +427,7 @@ class Scored:
 
     @cached_property
     def without_gradient(self) -> "Scored":
-        """The samples without gradients, for functions that are not differentiable."""
+        """The samples with loss and probability detached from their gradients."""
         return replace(
             self,
             loss=without_gradient(self.loss),
@@ -439,8 +444,8 @@ def validate_samples(
 ) -> Scored:
     """Validate confidence, loss and weight of a caller.
 
-    Rows with weight 0 are dropped and do not affect any metric, curve or interval. Arrays on a
-    device and arrays with a gradient are processed by their library.
+    Rows with weight 0 are dropped. Arrays on a device and arrays with a gradient are not converted
+    to NumPy arrays.
 
     Parameters
     ----------
@@ -468,9 +473,9 @@ def validate_samples(
 
 
 def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
-    """Return an array whose library and device the results should have, for `as_array_like`.
+    """Return the array whose library and device the results of a function should have.
 
-    `input_array` is an array of the caller.
+    `input_array` is an array of the caller. Pass the returned array to `as_array_like`.
     """
     return input_array if s.xp is np else s.confidence
 
@@ -507,10 +512,9 @@ def scored_from_groups(groups: TieGroups) -> Scored:
 
 
 def scored_from_merged_groups(groups: TieGroups) -> Scored:
-    """Return the samples of merged groups. The confidence of a row is the rank of its group.
+    """Return the samples of merged groups, with one row per group and loss.
 
-    If the groups have unknown ties, metrics that depend on the confidence of each success raise an
-    UncountedError.
+    The confidence of a row is the rank of its group.
     """
     scored = _scored_from_rows(rows_of_groups(groups))
     return replace(scored, precomputed_groups=None, precomputed_merged_groups=groups)

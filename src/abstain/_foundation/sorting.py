@@ -1,9 +1,8 @@
-"""Sort values in descending order through integer keys that contain a value and its row number.
+"""Sort values in descending order by integer keys, three to ten times as fast as `np.argsort`.
 
-The high bits of a key contain the distance of the value from the largest value, as a difference of
-bit patterns. The low bits contain the row number. Sorting such keys is three to ten times as fast
-as `np.argsort`. If the distance and the row number need more than 64 bits, the lowest bits of the
-distance are dropped. Values that differ only in the dropped bits are then sorted again.
+The high bits of a key contain the difference between the bit patterns of the largest value and of
+the value. The low bits contain the row number of the value. If both need more than 64 bits, the
+lowest bits of the difference are dropped. Values that differ only in these bits are sorted again.
 """
 
 from collections.abc import Iterator
@@ -41,29 +40,28 @@ class SortedValues:
         return sizes
 
     def order_with_ties_broken_by(self, key: FloatArray) -> IntArray:
-        """Return the order in which each group is sorted by ascending key.
+        """Return the order with the rows of each group sorted by ascending key.
 
-        Only groups with several rows are sorted again. Rows with equal keys keep their order.
+        Rows with equal keys keep their order.
         """
         is_tied = self.group_sizes > 1
         if not is_tied.any():
             return self.order
-        positions = np.flatnonzero(np.repeat(is_tied, self.group_sizes))
-        group = np.repeat(np.flatnonzero(is_tied).astype(np.float64), self.group_sizes[is_tied])
-        rows = self.order[positions]
+        tied_positions = np.flatnonzero(np.repeat(is_tied, self.group_sizes))
+        tied_rows = self.order[tied_positions]
+        tied_groups = np.flatnonzero(is_tied).astype(np.float64)
+        group_of_row = np.repeat(tied_groups, self.group_sizes[is_tied])
         # Two stable sorts, first by the key and then by the group, sort the rows within groups.
-        by_key = descending_order(-key[rows])
-        by_group_and_key = by_key[descending_order(-group[by_key])]
+        by_key = descending_order(-key[tied_rows])
+        by_group_and_key = by_key[descending_order(-group_of_row[by_key])]
         order = self.order.copy()
-        order[positions] = rows[by_group_and_key]
+        order[tied_positions] = tied_rows[by_group_and_key]
         return order
 
     def sum_by_group(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of weight and of weight times loss in each group.
-
-        The values of a group with one row are not rounded.
-        """
-        weight_sums, loss_sums = np.empty(self.group_ends.size), np.empty(self.group_ends.size)
+        """Return the sums of weight and of weight times loss in each group."""
+        weight_sums = np.empty(self.group_ends.size)
+        loss_sums = np.empty(self.group_ends.size)
         for groups, rows, starts in self._blocks():
             # A complex number holds the weight as its real part and weight times loss as its
             # imaginary part, so that one reduction computes both sums.
@@ -72,7 +70,8 @@ class SortedValues:
             np.multiply(weight_and_loss.real, loss.take(rows), out=weight_and_loss.imag)
             if starts is not None:
                 weight_and_loss = np.add.reduceat(weight_and_loss, starts)
-            weight_sums[groups], loss_sums[groups] = weight_and_loss.real, weight_and_loss.imag
+            weight_sums[groups] = weight_and_loss.real
+            loss_sums[groups] = weight_and_loss.imag
         return weight_sums, loss_sums
 
     def _blocks(self) -> Iterator[tuple[slice, IntArray, IntArray | None]]:
@@ -82,17 +81,21 @@ class SortedValues:
         """
         block_edges = np.arange(_BLOCK, self.order.size, _BLOCK)
         group_stops = [*np.searchsorted(self.group_ends, block_edges), self.group_ends.size]
-        first_group, first_row = 0, 0
+        first_group = 0
+        first_row = 0
         for stop_group in group_stops:
             if stop_group == first_group:
                 continue
             stop_row = int(self.group_ends[stop_group - 1]) + 1
+            n_groups = stop_group - first_group
+            n_rows = stop_row - first_row
             starts = None
-            if stop_group - first_group < stop_row - first_row:
+            if n_groups < n_rows:
                 inner_ends = self.group_ends[first_group : stop_group - 1]
                 starts = np.append(0, inner_ends + (1 - first_row))
             yield slice(first_group, stop_group), self.order[first_row:stop_row], starts
-            first_group, first_row = stop_group, stop_row
+            first_group = stop_group
+            first_row = stop_row
 
 
 def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
@@ -109,12 +112,12 @@ def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
 
 
 def descending_order(x: Array) -> IntArray:
-    """Return row numbers in descending order of finite values. Ties keep their order."""
+    """Return the indices that sort finite values in descending order. Ties keep their order."""
     return _sort_rows(x)[0]
 
 
 def _sort_rows(x: Array) -> tuple[IntArray, Array]:
-    """Return row numbers in descending order of the values, and the sorted values."""
+    """Return the indices that sort the values in descending order, and the sorted values."""
     unsigned = _UNSIGNED.get(x.dtype)
     if unsigned is None:
         wider = np.float32 if x.dtype == np.float16 else np.float64
@@ -131,13 +134,13 @@ def _sort_rows(x: Array) -> tuple[IntArray, Array]:
     keys = np.empty(x.size, np.uint64)
     row_numbers = np.arange(min(x.size, _BLOCK), dtype=np.uint64)
     for start in range(0, x.size, _BLOCK):
-        key = keys[start : start + _BLOCK]
+        block_keys = keys[start : start + _BLOCK]
         patterns = _patterns(x[start : start + _BLOCK], unsigned, has_negative=has_negative)
-        np.subtract(max_pattern, patterns, out=key)
+        np.subtract(max_pattern, patterns, out=block_keys)
         if n_dropped_bits:
-            key >>= np.uint64(n_dropped_bits)
-        key <<= np.uint64(n_row_bits)
-        key |= row_numbers[: key.size] + np.uint64(start)
+            block_keys >>= np.uint64(n_dropped_bits)
+        block_keys <<= np.uint64(n_row_bits)
+        block_keys |= row_numbers[: block_keys.size] + np.uint64(start)
     keys.sort()
     row_mask = np.uint64((1 << n_row_bits) - 1)
     if n_dropped_bits:
@@ -148,10 +151,10 @@ def _sort_rows(x: Array) -> tuple[IntArray, Array]:
     # Decoding the sorted keys reads memory sequentially, which is faster than `x[order]`.
     values = np.empty(x.size, x.dtype)
     for start in range(0, x.size, _BLOCK):
-        key = keys[start : start + _BLOCK]
-        patterns = (max_pattern - (key >> np.uint64(n_row_bits))).astype(unsigned)
+        block_keys = keys[start : start + _BLOCK]
+        patterns = (max_pattern - (block_keys >> np.uint64(n_row_bits))).astype(unsigned)
         values[start : start + _BLOCK] = _decode(patterns, x.dtype, has_negative=has_negative)
-        key &= row_mask
+        block_keys &= row_mask
     return keys.view(np.int64), values
 
 
@@ -166,7 +169,7 @@ def _patterns(x: Array, unsigned: Any, *, has_negative: bool) -> Array:
 
 
 def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
-    """Return the values that `_patterns` encoded."""
+    """Return the values that have these bit patterns, which is the inverse of `_patterns`."""
     if has_negative:
         sign_bit = patterns.dtype.type(1 << (8 * patterns.itemsize - 1))
         patterns = np.where(patterns & sign_bit, patterns ^ sign_bit, ~patterns)
@@ -175,7 +178,7 @@ def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
 
 
 def _sort_dropped_bits(order: IntArray, values: Array, keys: Array, row_mask: Any) -> None:
-    """Sort the values whose keys differ only in the row number, in place."""
+    """Sort each range of keys in which values may differ only in the dropped bits, in place."""
     is_ascending = values[1:] > values[:-1]
     unsorted_keys = np.unique(keys[:-1][is_ascending] & ~row_mask)
     if not unsorted_keys.size:

@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-SciPy computes the functions of NumPy arrays. For other libraries, the recurrence of each function
-increases the argument until the asymptotic series is exact.
+SciPy computes the functions of NumPy arrays. For other libraries, the functions are computed from
+their asymptotic series at a larger argument and their recurrence.
 """
 
 from typing import Any
@@ -32,32 +32,36 @@ def harmonic(x: AnyArray) -> Any:
 def harmonic_between(a: AnyArray, b: AnyArray) -> AnyArray:
     """Compute H_b - H_a for ascending arrays, without cancellation for large a."""
     xp = namespace(a)
-    cut = first_asymptotic(a)
-    near = harmonic(b[:cut]) - harmonic(a[:cut])
-    x, y = a[cut:], b[cut:]
-    far = xp.log1p((y - x) / x) + harmonic_tail(y) - harmonic_tail(x)
-    return xp.concat((near, far))
+    first_large = first_asymptotic(a)
+    small_differences = harmonic(b[:first_large]) - harmonic(a[:first_large])
+    x = a[first_large:]
+    y = b[first_large:]
+    large_differences = xp.log1p((y - x) / x) + harmonic_tail(y) - harmonic_tail(x)
+    return xp.concat((small_differences, large_differences))
 
 
 def inverse_squares_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Compute the sum of 1/k^2 over k from a + 1 to b, for ascending arrays."""
     # From a = 512, three terms of the series are exact in double precision.
-    cut = int(np.count_nonzero(a < 512))
-    near = special.polygamma(1, a[:cut] + 1.0) - special.polygamma(1, b[:cut] + 1.0)
-    x, y = a[cut:] + 0.5, b[cut:] + 0.5
-    u, v = 1.0 / x, 1.0 / y
+    first_large = int(np.count_nonzero(a < 512))
+    small_a = a[:first_large]
+    small_b = b[:first_large]
+    small_sums = special.polygamma(1, small_a + 1.0) - special.polygamma(1, small_b + 1.0)
+    x = a[first_large:] + 0.5
+    y = b[first_large:] + 0.5
+    u = 1.0 / x
+    v = 1.0 / y
     # This is f(x) - f(y) for f(x) = 1/x - 1/(12 x^3) + 7/(240 x^5), without cancellation.
     squares = u * u + u * v + v * v
     fourths = squares * squares - u * v * (u + v) ** 2
-    far = (y - x) * u * v * (1.0 - squares / 12 + fourths * (7 / 240))
-    return np.concatenate((near, far))
+    large_sums = (y - x) * u * v * (1.0 - squares / 12 + fourths * (7 / 240))
+    return np.concatenate((small_sums, large_sums))
 
 
 def hyperbola_curvature_between(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute the sums of t = 1/(k^2 (k^2 - 1)) and (k - a) t over k from a + 1 to b - 1.
 
-    The approximation requires a >= 64. For the hyperbola 1/k, t is the influence of the vertex at k
-    minus the mean influence of its two neighbors.
+    The approximation requires a >= 64.
     """
     x, y = a + 0.5, np.maximum(b - 0.5, a + 0.5)
     # The relative error of about 1e-8 is negligible, because the caller adds the result to numbers
@@ -68,7 +72,7 @@ def hyperbola_curvature_between(a: FloatArray, b: FloatArray) -> tuple[FloatArra
 
 
 def first_asymptotic(a: AnyArray) -> int:
-    """Return the first index of an ascending array from which the asymptotic series is exact."""
+    """Return the index of the first entry of an ascending array that is at least 32."""
     return int(namespace(a).count_nonzero(a < MIN_ASYMPTOTIC))
 
 

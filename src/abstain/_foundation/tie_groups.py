@@ -1,8 +1,10 @@
-"""Tie groups, which are samples of equal confidence, with their weight and loss.
+"""Group samples of equal confidence (tie groups), and sum their weights and losses.
 
-Every curve and every area metric is a function of the tie groups, so only this module treats ties
-and weights. The groups are in descending order of confidence. The members of a group are accepted
-or rejected together, because no threshold separates them.
+The groups are in descending order of confidence. A threshold accepts or rejects all samples of a
+tie group. Curves and area metrics are computed from the tie groups.
+
+Consecutive untied samples of loss 0 can be merged into one group. Some functions merge them,
+because sums over merged samples have a closed form.
 """
 
 from dataclasses import dataclass
@@ -42,9 +44,9 @@ def raise_uncounted(subject: str = "") -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class GroupsWithLoss:
-    """The tie groups with a positive loss, with ranks among all groups."""
+    """The tie groups with a positive loss. The cumulative weights include all groups."""
 
-    #: Values as in `TieGroups`, shape (h,).
+    #: Arrays with the meaning of the fields of `TieGroups`, shape (h,).
     loss: FloatArray
     weight: FloatArray
     weight_above: FloatArray
@@ -62,10 +64,8 @@ class GroupsWithLoss:
 class TieGroups:
     """The distinct confidences in descending order, with the weight and loss of each.
 
-    The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
-    some groups are *merged*, which means that they represent consecutive untied samples of equal
-    loss. For merged groups, quantities that depend only on the order have a closed form. See
-    `Scored.merged_groups`.
+    The arrays are NumPy arrays, or arrays of the library and device of the samples. A merged group
+    represents consecutive untied samples of equal loss.
     """
 
     #: Distinct confidences in descending order, shape (g,).
@@ -79,7 +79,8 @@ class TieGroups:
     #: Mask of the merged groups, shape (g,), or None if no group is merged. The confidence of a
     #: merged group is the lowest confidence of its samples.
     is_merged: BoolArray | None = None
-    #: Whether merged successes may be tied, because a two-pass streaming state stores no such ties.
+    #: Whether samples of a merged group may be tied. A two-pass streaming state does not store
+    #: these ties.
     has_unknown_ties: bool = False
 
     def __post_init__(self) -> None:
@@ -132,20 +133,24 @@ class TieGroups:
 
     @property
     def is_merged_without_unknown_ties(self) -> BoolArray | None:
-        """Mask of the merged groups. Unknown ties of merged samples raise an UncountedError."""
+        """Mask of the merged groups, or None if no group is merged.
+
+        If samples of a merged group may be tied, an UncountedError is raised.
+        """
         self.check_ties_are_known()
         return self.is_merged
 
     def check_ties_are_known(self) -> None:
-        """Raise an UncountedError if merged successes may be tied."""
+        """Raise an UncountedError if samples of a merged group may be tied."""
         if self.has_unknown_ties:
             raise_uncounted()
 
     @property
     def last_vertex_weight(self) -> FloatArray:
-        """Weight between the last vertex of each group and the previous vertex, shape (g,).
+        """Weight of the samples that only the last threshold of each group accepts, shape (g,).
 
-        A merged group has a vertex after each of its samples. Another group has one vertex.
+        The value is 1 for a merged group, because each of its samples has its own threshold. For
+        any other group, the value is the weight of the group.
         """
         is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
@@ -158,13 +163,14 @@ class TieGroups:
         index = np.flatnonzero(self.loss > 0)
         if self.is_merged is None and 2 * index.size > self.loss.size:
             return self
-        weight, cumulative_weight = self.weight[index], self.cumulative_weight[index]
+        weight = self.weight[index]
+        cumulative_weight = self.cumulative_weight[index]
         return GroupsWithLoss(
-            self.loss[index],
-            weight,
-            cumulative_weight - weight,
-            cumulative_weight,
-            self.total_weight,
+            loss=self.loss[index],
+            weight=weight,
+            weight_above=cumulative_weight - weight,
+            cumulative_weight=cumulative_weight,
+            total_weight=self.total_weight,
         )
 
     @property
@@ -194,7 +200,10 @@ class TieGroups:
 
 
 def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
-    """Return infinity, which accepts no sample, and the distinct confidences, shape (g + 1,)."""
+    """Return infinity followed by the distinct confidences, shape (g + 1,).
+
+    The threshold infinity accepts no sample.
+    """
     accepts_nothing = groups.xp.full_like(groups.confidence[:1], float("inf"))
     return groups.xp.concat((accepts_nothing, groups.confidence))
 
@@ -202,8 +211,8 @@ def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
 def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
     """Return the number of groups with confidence >= threshold, for one or several thresholds.
 
-    The comparison uses the precision of the confidences, as if NumPy or PyTorch compared an array
-    with a number. Therefore, a threshold of 0.9 accepts a float32 confidence of 0.9.
+    Thresholds are rounded to the dtype of the confidences. Therefore, a threshold of 0.9 accepts a
+    float32 confidence of 0.9.
     """
     if is_numpy(groups.confidence):
         with np.errstate(over="ignore"):
@@ -231,7 +240,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 def _group_without_argsort(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group samples by counting or by packed keys. Return None if neither is possible."""
+    """Group NumPy samples faster than `np.argsort` can, or return None if this is impossible."""
     if is_counted(confidence):
         return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None
@@ -277,23 +286,25 @@ N_SPLIT_AT_ENDS = 1 << 12
 def split_at_ends(groups: TieGroups) -> TieGroups:
     """Split merged groups among the first and the last `N_SPLIT_AT_ENDS` samples.
 
-    Near the ends, the influences of neighboring samples differ. Elsewhere, the influence within a
-    merged group is constant up to a relative error of 1e-12. The groups are also split at the rank
-    where the failures of the best order begin.
+    Use this function for influences, which differ between neighboring samples only near the ends of
+    the order. The groups are also split at the rank where the failures of the best order begin.
     """
-    n, n_first = groups.n_samples, min(groups.n_samples, N_SPLIT_AT_ENDS)
+    n = groups.n_samples
+    n_first = min(n, N_SPLIT_AT_ENDS)
+    start_of_last = max(n - N_SPLIT_AT_ENDS, n_first)
     n_successes = int(groups.total_weight - groups.cumulative_loss[-1])
-    first, last = np.arange(n_first), np.arange(max(n - N_SPLIT_AT_ENDS, n_first), n)
-    return split_merged_groups(groups, np.unique(np.concatenate((first, [n_successes], last))))
+    ranks = np.concatenate((np.arange(n_first), [n_successes], np.arange(start_of_last, n)))
+    return split_merged_groups(groups, np.unique(ranks))
 
 
 def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
-    """Split a merged group so that a vertex accepts `cumulative_weight` samples, rounded up."""
-    return split_merged_groups(groups, np.array([int(np.ceil(cumulative_weight))]))
+    """Split a merged group after the sample at which the weight reaches `cumulative_weight`."""
+    rank = int(np.ceil(cumulative_weight))
+    return split_merged_groups(groups, np.array([rank]))
 
 
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
-    """Split merged groups so that a vertex accepts each number of samples in `ranks`.
+    """Split merged groups after the samples at the given ranks.
 
     `ranks` are ascending integers from 0 to n. Ranks outside merged groups have no effect.
     """
@@ -303,17 +314,17 @@ def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
     group_ends = groups.cumulative_count
     group = np.searchsorted(group_ends, ranks)
     is_split = is_merged[group] & (ranks > 0) & (ranks != group_ends[group])
-    group, ranks = group[is_split], ranks[is_split]
-    if ranks.size == 0:
+    if not is_split.any():
         return groups
-    parent = np.insert(np.arange(group_ends.size), group, group)
-    weight = undo_cumulative_sum(np.insert(group_ends, group, ranks)).astype(np.float64)
+    split_group = group[is_split]
+    split_ends = np.insert(group_ends, split_group, ranks[is_split])
+    parent = np.insert(np.arange(group_ends.size), split_group, split_group)
+    weight = undo_cumulative_sum(split_ends).astype(np.float64)
     return TieGroups(
-        groups.confidence[parent],
-        weight,
-        groups.loss[parent] * (weight / groups.weight[parent]),
-        None,
-        is_merged[parent],
+        confidence=groups.confidence[parent],
+        weight=weight,
+        loss=groups.loss[parent] * (weight / groups.weight[parent]),
+        is_merged=is_merged[parent],
     )
 
 
@@ -321,7 +332,7 @@ def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
 def untied_order(
     confidence: Array, loss: Array, weight: FloatArray | None, *, best: bool
 ) -> IntArray:
-    """Return the row numbers in descending order of confidence, with ties broken by loss.
+    """Return the indices of the rows in descending order of confidence, with ties broken by loss.
 
     Within a tie group, the smallest loss comes first if `best` is True, otherwise the largest loss.
     """
@@ -331,28 +342,35 @@ def untied_order(
 
 
 def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
-    """Return the 0/1 losses of unweighted samples in the order of `untied_order`.
+    """Return the 0/1 losses in descending order of confidence, with ties broken by loss.
 
-    Within a group, only the number of failures matters, so no sample is sorted again.
+    Within a tie group, the successes come first if `best` is True, otherwise the failures.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
-    counts = (n_successes, n_failures) if best else (n_failures, n_successes)
-    losses = np.tile(np.array([not best, best]), n_failures.size)
-    return np.repeat(losses, np.column_stack(counts).ravel())
+    if best:
+        counts = np.column_stack((n_successes, n_failures))
+        losses_of_group = [False, True]
+    else:
+        counts = np.column_stack((n_failures, n_successes))
+        losses_of_group = [True, False]
+    losses = np.tile(np.array(losses_of_group), n_failures.size)
+    return np.repeat(losses, counts.ravel())
 
 
 def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
-    """Return the groups after ties are broken by loss.
+    """Return the groups of samples with a 0/1 loss after ties are broken by loss.
 
-    The successes of each tie group become one merged group, and each failure becomes one group. The
-    confidences are ranks of the samples, which ascend from the least confident sample.
+    The successes of each tie group become one merged group. Each failure becomes a separate group.
+    The new confidences are ranks, and the least confident sample has the lowest rank.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
     has_successes = n_successes > 0
     new_ends = np.cumsum(n_failures + has_successes)
-    success_index = (new_ends - n_failures - 1 if best else new_ends - 1)[has_successes]
+    # The failures of a tie group follow its successes if `best` is True.
+    merged_index = new_ends - n_failures - 1 if best else new_ends - 1
+    success_index = merged_index[has_successes]
     weight = np.ones(int(new_ends[-1]))
     weight[success_index] = n_successes[has_successes]
     is_merged = np.zeros(weight.size, np.bool_)
@@ -363,7 +381,7 @@ def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
 
 # ------------------------------------------------------------------------------------ group index
 def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
-    """Return the tie group of each confidence, shape (n,), or -1 if no group has the confidence."""
+    """Return the index of the tie group of each confidence, or -1 if there is no such group."""
     last_group = groups.confidence.shape[0] - 1
     if is_numpy(groups.confidence):
         ascending = groups.confidence[::-1]
@@ -384,59 +402,55 @@ def tie_group_index(
     weight: FloatArray | None,
     order: IntArray | None = None,
 ) -> IntArray:
-    """Return the tie group of each grouped sample, shape (n,), or -1 for weight 0.
+    """Return the index of the tie group of each sample, shape (n,), or -1 for weight 0.
 
-    `order` is the descending order of the samples with a positive weight, if it is available. The
-    function selects one of three methods:
-
-    1. The function counts the changes of the confidence if NumPy samples are already in descending
-       order and no weight is 0.
-    2. The function searches for the confidence of each sample if the arrays do not belong to NumPy.
-       Without `order`, the function also searches if a weight is 0 or if the number of samples in
-       `groups` is not the number of confidences.
-    3. Otherwise, the function repeats the index of each group by the size of the group, and assigns
-       the indices to the samples in descending order of confidence.
+    `order` contains the indices of the samples with a positive weight in descending order of
+    confidence, if the caller has already sorted the samples.
     """
     xp = groups.xp
-    has_no_zero_weight = weight is None or bool(xp.all(weight > 0))
-    if has_no_zero_weight and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
-        return np.cumsum(np.append(False, confidence[1:] != confidence[:-1]))
-    contains_all_samples = has_no_zero_weight and groups.n_samples == confidence.size
-    if xp is not np or (order is None and not contains_all_samples):
-        index = find_group_index(groups, confidence)
-        return index if weight is None else xp.where(weight > 0, index, xp.full_like(index, -1))
-    # Sorting the samples is much faster than a search for each sample.
-    index = np.full(confidence.size, -1)
-    rows = descending_order(confidence) if order is None else order
-    index[rows] = np.repeat(np.arange(groups.count.size), groups.count)
+    has_zero_weights = weight is not None and not bool(xp.all(weight > 0))
+    if xp is np and not has_zero_weights and bool((confidence[:-1] >= confidence[1:]).all()):
+        is_new_group = np.append(False, confidence[1:] != confidence[:-1])
+        return np.cumsum(is_new_group)
+    contains_all_samples = not has_zero_weights and groups.n_samples == confidence.size
+    if xp is np and (order is not None or contains_all_samples):
+        # Sorting the samples is much faster than a search for each sample.
+        sorted_rows = descending_order(confidence) if order is None else order
+        index = np.full(confidence.size, -1)
+        index[sorted_rows] = np.repeat(np.arange(groups.count.size), groups.count)
+        return index
+    index = find_group_index(groups, confidence)
+    if weight is not None:
+        index = xp.where(weight > 0, index, xp.full_like(index, -1))
     return index
 
 
 # ------------------------------------------------------------------------------------ bins
-#: Tolerance for a share of the weight at the edge of a bin, which rounding can move to either side.
+#: Tolerance for rounding errors of the share of the weight below an edge between two bins.
 _ROUNDING = 1e-12
 
 
 def equal_width_bins(
     groups: TieGroups, bins: int, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group, and the `bins` + 1 edges.
+    """Return the index of the bin of each group, and the `bins` + 1 edges of the bins.
 
-    A bin (a, b] includes its upper edge, and the first bin also includes `low`.
+    Bins include their upper edge. The first bin also includes its lower edge `low`.
     """
     # The edges are k / bins, because a confidence of 3/15 must equal the edge 3/15.
     edges = low + (high - low) * (np.arange(bins + 1) / bins)
     # The edges have the precision of the confidences, so that a float32 0.6 equals the edge 0.6.
     xp, confidence = groups.xp, without_gradient(groups.confidence)
     inner_edges = xp.astype(as_double_like(edges[1:-1], confidence), confidence.dtype)
-    return xp.searchsorted(inner_edges, confidence, side="left"), edges
+    bin_index = xp.searchsorted(inner_edges, confidence, side="left")
+    return bin_index, edges
 
 
 def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group, and the edges between bins, after removing empty bins.
+    """Return the index of the bin of each group, and the edges between bins of equal weight.
 
-    A group belongs to the bin that contains the middle of its weight. Each of the b - 1 edges is
-    the largest confidence in the bin below the edge.
+    Empty bins are removed. A group belongs to the bin that contains the middle of its weight. Each
+    edge is the largest confidence in the bin below the edge.
     """
     xp = groups.xp
     weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
@@ -445,8 +459,11 @@ def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]
     is_new_bin = bin_of_group[1:] != bin_of_group[:-1]
     is_first = xp.concat((xp.ones_like(bin_of_group[:1], dtype=xp.bool), is_new_bin))
     first = xp.nonzero(is_first)[0]
-    edges = xp.flip(as_double(xp.take(without_gradient(groups.confidence), first[1:])))
-    return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), edges
+    largest_confidences = xp.take(without_gradient(groups.confidence), first[1:])
+    edges = xp.flip(as_double(largest_confidences))
+    # Bins are numbered from the lowest confidence.
+    bin_index = first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64))
+    return bin_index, edges
 
 
 # ------------------------------------------------------------------------------------ group rows
@@ -456,7 +473,7 @@ _GROUP_BITS = 31
 
 @dataclass(frozen=True, eq=False)
 class GroupRows:
-    """One row for each pair of tie group and loss that occurs, in the order of the groups."""
+    """Counts of the samples by tie group and 0/1 loss, with one row for each occurring pair."""
 
     #: Tie groups of the samples.
     groups: TieGroups
@@ -470,7 +487,7 @@ class GroupRows:
 
 @dataclass(frozen=True, eq=False)
 class ClassRows(GroupRows):
-    """One row for each combination of class, tie group and loss that occurs, sorted by class."""
+    """Counts of the samples by class, tie group and 0/1 loss, in rows that are sorted by class."""
 
     #: Index of the tie group of each row, shape (k,).
     group_index: Array
@@ -479,7 +496,7 @@ class ClassRows(GroupRows):
 
 
 def rows_of_groups(groups: TieGroups) -> GroupRows:
-    """Return one row for the successes and one row for the failures of each group."""
+    """Count the successes and the failures of each tie group, in separate rows."""
     n_successes, n_failures = groups.weight - groups.loss, groups.loss
     # Successes and failures alternate, so entry 2 g + loss counts the samples of group g.
     counts = np.column_stack((n_successes, n_failures)).ravel()
@@ -494,7 +511,7 @@ def rows_of_groups(groups: TieGroups) -> GroupRows:
 
 
 def rows_of_classes(groups: TieGroups, group_index: Array, loss: Array, labels: Array) -> ClassRows:
-    """Return one row for the successes and one for the failures of each class in each group.
+    """Count the successes and the failures of each class in each tie group.
 
     Parameters
     ----------
@@ -538,8 +555,7 @@ def augrc_from_rank_sum(total: Any, loss: Any, doubled_rank_sum: Any) -> Any:
     """Compute the area under the generalized risk-coverage curve.
 
     `total` is the weight of all samples, and `loss` is the sum of weight times loss.
-    `doubled_rank_sum` is a sum over the tie groups, with the terms loss x (weight above the group +
-    cumulative weight of the group). The factor in parentheses is 2 k - 1 for an untied sample at
-    rank k from the most confident sample. Counts are exact as integers and as float64.
+    `doubled_rank_sum` is the sum of loss x (weight above the group + cumulative weight of the
+    group) over the tie groups.
     """
     return (2 * total * loss - doubled_rank_sum) / (2 * total * total)

@@ -12,7 +12,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a configuration as nested plain values. Error messages have one line."""
+    """Read a configuration file as nested dictionaries."""
     if not path.exists() and not path.is_symlink():
         raise InputError(f"there is no configuration {str(path)!r}")
     try:
@@ -28,7 +28,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
-    """Return a table by name, or an empty table. `parent` is the path of the outer table."""
+    """Return the table with this name, or an empty table.
+
+    Error messages add `parent`, the path of the outer table, to the name.
+    """
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})
     if not isinstance(values, Mapping):
@@ -48,23 +51,21 @@ def check_field_names(names: Iterable[str], fields: Iterable[str], location: str
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
-    """Write nested plain values as TOML, from which `read_toml` returns equal values.
-
-    Values are strings, numbers, booleans, lists of these, and tables. None is omitted, because TOML
-    has no such value.
-    """
-    # tomli-w is not used, because it raises an error for None and writes each entry of a list on a
-    # separate line. It would also be another dependency.
+    """Format nested dictionaries as TOML. Entries that are None are omitted."""
+    # tomli-w raises an error for None, and writes each entry of a list on a separate line.
     return "\n".join(_lines(tables, ())).strip() + "\n"
 
 
 def _lines(tables: Mapping[str, Any], parents: tuple[str, ...]) -> list[str]:
     """Return the lines of a table, followed by the lines of its nested tables."""
+    lines = []
     values = {key: value for key, value in tables.items() if not isinstance(value, Mapping)}
-    lines = ["", f"[{'.'.join(map(_key, parents))}]"] if parents and (values or not tables) else []
-    lines += [
-        f"{_key(key)} = {_value(value)}" for key, value in values.items() if value is not None
-    ]
+    if parents and (values or not tables):
+        header = ".".join(_key(name) for name in parents)
+        lines += ["", f"[{header}]"]
+    for key, value in values.items():
+        if value is not None:
+            lines.append(f"{_key(key)} = {_value(value)}")
     for key, value in tables.items():
         if isinstance(value, Mapping):
             lines += _lines(value, (*parents, key))

@@ -21,8 +21,8 @@ _BINNINGS = get_args(BinningName)
 class Binning(Calibration):
     """A fitted histogram with a probability of a correct prediction for each bin of confidence.
 
-    Bin j contains the confidences in (edges[j - 1], edges[j]]. The first bin has no lower edge and
-    the last bin no upper edge.
+    Bin j contains the confidences above edges[j - 1] and up to edges[j]. The first bin has no lower
+    edge, and the last bin has no upper edge.
 
     Attributes
     ----------
@@ -34,12 +34,12 @@ class Binning(Calibration):
         Probability of a correct prediction in each bin, in [0, 1]. The probability can decrease
         from one bin to the next.
     weight : tuple of float
-        Weight of the fitting samples in each bin, which is their number without weights. The weight
-        is 0 if neighboring bins determine the value.
+        Weight of the fitting samples in each bin. For unweighted samples, this is their number. The
+        value of a bin of weight 0 is computed from neighboring bins.
     n : int
         Number of fitting samples.
     note : str
-        Remark about the fit, or empty.
+        Remark about the fit, or an empty string.
 
     Examples
     --------
@@ -59,9 +59,10 @@ class Binning(Calibration):
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Validate the edges."""
+        """Validate the fields, and the number and order of the edges."""
         super().__post_init__()
-        bins, edges = len(self.values), np.array(self.edges, dtype=np.float64)
+        bins = len(self.values)
+        edges = np.array(self.edges, dtype=np.float64)
         if edges.size != bins - 1:
             raise InputError(
                 f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
@@ -96,10 +97,12 @@ class Binning(Calibration):
         [0.4, 0.8]
         """
         x = checks.confidence(confidence)
-        return as_array_like(np.array(self.values)[_bin_index(x, np.array(self.edges))], confidence)
+        bin_index = _bin_index(x, np.array(self.edges))
+        return as_array_like(np.array(self.values)[bin_index], confidence)
 
 
 def _bin_index(x: FloatArray, edges: FloatArray) -> IntArray:
+    """Return the index of the bin of each confidence."""
     # The edges have the precision of the confidences, so that the float32 number 0.6 lies on the
     # edge 0.6 and not above it.
     with np.errstate(over="ignore"):
@@ -126,11 +129,12 @@ def fit_binning(
         confidences must lie within `limits`.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the value of a bin is one minus
-        its mean loss.
+        the mean loss of its samples.
     bins : int, default=15
         Number of bins. Ties can reduce the number of bins of equal mass.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Whether bins have equal width in confidence or about equal weight.
+        Kind of bins. "equal_width" bins have equal width. "equal_mass" bins have about equal
+        weight.
     limits : tuple of float, default=(0, 1)
         Smallest and largest confidence of the scale. Only bins of equal width use the limits.
     weight : array of shape (n,), optional
@@ -153,11 +157,13 @@ def fit_binning(
 
     Notes
     -----
-    The bins are those of `abstain.curves.reliability_curve`, which are right-closed and never split
-    tied confidences. The value of an empty bin is the pooled accuracy of the nearest nonempty bins
-    on both sides, and `note` contains the number of empty bins. On the fitting data, the ECE is 0.
-    All samples of a bin are tied after calibration, and the values can decrease from one bin to the
-    next. The ranking of samples can therefore change. The cost is one sort.
+    The bins are those of `abstain.curves.reliability_curve`. Samples of equal confidence are in the
+    same bin. The value of an empty bin is the pooled accuracy of the nearest nonempty bins on both
+    sides, and `note` contains the number of empty bins.
+
+    The ECE of the fitting data is 0. Calibration changes the ranking of samples, because all
+    samples of a bin are tied, and because values can decrease from one bin to the next. The cost is
+    one sort.
 
     References
     ----------
@@ -213,6 +219,7 @@ def _check_limits(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
+    """Raise a DomainError if a confidence is outside the limits of the scale."""
     # The limits are compared in the precision of the confidences.
     lowest, highest = np.array([low, high]).astype(x.dtype)
     if x.min() < lowest or x.max() > highest:
@@ -227,11 +234,13 @@ def _accuracy_of_bins(
     """Return the accuracy and weight of each bin, with the accuracy of neighbors for empty bins."""
     weight: FloatArray = np.bincount(bin_index, groups.weight, bins).astype(np.float64)
     loss: FloatArray = np.bincount(bin_index, groups.loss, bins).astype(np.float64)
-    filled = np.flatnonzero(weight > 0)
-    next_filled = np.searchsorted(filled, np.arange(bins))
-    left = filled[np.maximum(next_filled - 1, 0)]
-    right = filled[np.minimum(next_filled, filled.size - 1)]
+    is_nonempty = weight > 0
+    nonempty_bins = np.flatnonzero(is_nonempty)
+    next_nonempty = np.searchsorted(nonempty_bins, np.arange(bins))
+    left = nonempty_bins[np.maximum(next_nonempty - 1, 0)]
+    right = nonempty_bins[np.minimum(next_nonempty, nonempty_bins.size - 1)]
     # Outside the outermost nonempty bins, both neighbors are the same nonempty bin.
     neighbor_accuracy = 1.0 - (loss[left] + loss[right]) / (weight[left] + weight[right])
-    accuracy = 1.0 - np.divide(loss, weight, out=np.zeros(bins), where=weight > 0)
-    return np.clip(np.where(weight > 0, accuracy, neighbor_accuracy), 0.0, 1.0), weight
+    own_accuracy = 1.0 - np.divide(loss, weight, out=np.zeros(bins), where=is_nonempty)
+    accuracy = np.where(is_nonempty, own_accuracy, neighbor_accuracy)
+    return np.clip(accuracy, 0.0, 1.0), weight

@@ -1,4 +1,4 @@
-"""Isotonic calibration, which fits the best nondecreasing map."""
+"""Isotonic calibration, which fits a nondecreasing map to the accuracy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -11,7 +11,7 @@ from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain._foundation.records import Fraction, Number, PositiveInt, entries
 from abstain.calibration.state import Calibration, validate_outcomes
 from abstain.errors import DomainError
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, BoolArray, FloatArray
 
 _POINT_AXIS = "entries of `thresholds`"
 
@@ -30,7 +30,7 @@ class Isotonic(Calibration):
     n : int
         Number of fitting samples.
     note : str
-        Remark about the fit, or empty.
+        Remark about the fit, or an empty string.
 
     Examples
     --------
@@ -50,16 +50,9 @@ class Isotonic(Calibration):
     def __post_init__(self) -> None:
         """Validate that the thresholds increase and the values do not decrease."""
         super().__post_init__()
-        for name, rule, is_invalid in (
-            ("thresholds", "increase", np.diff(self.thresholds) <= 0),
-            ("values", "not decrease", np.diff(self.values) < 0),
-        ):
-            if is_invalid.any():
-                index, values = int(np.argmax(is_invalid)) + 1, getattr(self, name)
-                raise DomainError(
-                    f"`{name}` must {rule}; got {values[index]!r} after {values[index - 1]!r} at "
-                    f"index {index}"
-                )
+        does_not_increase = np.diff(self.thresholds) <= 0
+        _reject_order("thresholds", "increase", self.thresholds, does_not_increase)
+        _reject_order("values", "not decrease", self.values, np.diff(self.values) < 0)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of a correct prediction.
@@ -89,16 +82,25 @@ class Isotonic(Calibration):
         [0.4, 0.6, 0.8]
         """
         x = checks.confidence(confidence).astype(np.float64)
-        return as_array_like(
-            _interpolate_monotonically(x, np.array(self.thresholds), np.array(self.values)),
-            confidence,
-        )
+        thresholds = np.array(self.thresholds)
+        probabilities = _interpolate_monotonically(x, thresholds, np.array(self.values))
+        return as_array_like(probabilities, confidence)
+
+
+def _reject_order(name: str, rule: str, values: tuple[float, ...], is_invalid: BoolArray) -> None:
+    """Raise a DomainError if a value and the next value are in the wrong order."""
+    if not is_invalid.any():
+        return
+    index = int(np.argmax(is_invalid)) + 1
+    raise DomainError(
+        f"`{name}` must {rule}; got {values[index]!r} after {values[index - 1]!r} at index {index}"
+    )
 
 
 def _interpolate_monotonically(
     x: FloatArray, thresholds: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Interpolate linearly so that rounding errors cannot make the map decrease."""
+    """Interpolate linearly, without rounding errors that make the map decrease."""
     segment = np.searchsorted(thresholds, x, side="right") - 1
     left = np.clip(segment, 0, thresholds.size - 1)
     right = np.minimum(left + 1, thresholds.size - 1)
@@ -142,15 +144,14 @@ def fit_isotonic(
 
     Notes
     -----
-    The fit is an isotonic regression (pool adjacent violators) on the distinct confidences, which
-    depends only on their order. Tied samples form one point. The map is linear between the points
-    and constant outside.
+    The fit is an isotonic regression (pool adjacent violators) of correctness on the confidence.
+    Samples of equal confidence form one point. The fitted values depend only on the order of the
+    confidences.
 
-    On the fitting data, each value is the accuracy of its samples. Therefore the ECE is 0, and the
-    log-likelihood is the largest of all nondecreasing maps. The ranking corresponds to the convex
-    hull of the ROC curve, so the AUGRC is not larger than the AUGRC of the confidence. These
-    properties do not hold on other data. Values that few samples determine, such as 0 and 1, are
-    overconfident on other data. The cost is one sort.
+    On the fitting data, the ECE is 0, and no nondecreasing map has a larger log-likelihood. The new
+    ranking corresponds to the convex hull of the ROC curve [2]_, so the AUGRC does not increase.
+    These properties do not hold on other data. Values such as 0 and 1 that are estimated from few
+    samples are often overconfident. The cost is one sort.
 
     References
     ----------
@@ -167,19 +168,24 @@ def fit_isotonic(
     [0.0, 0.5, 0.5, 1.0]
     """
     groups = validate_outcomes(confidence, loss, weight).groups
-    weight = groups.weight[::-1]
-    success_weight = weight - groups.loss[::-1]
-    block_ends = isotonic_block_ends(success_weight, weight)
+    # Groups are in descending order of confidence.
+    ascending_confidence = groups.confidence[::-1].astype(np.float64)
+    group_weight = groups.weight[::-1]
+    success_weight = group_weight - groups.loss[::-1]
+    block_ends = isotonic_block_ends(success_weight, group_weight)
     block_starts = np.append(0, block_ends[:-1] + 1)
-    block_values = np.add.reduceat(success_weight, block_starts) / np.add.reduceat(
-        weight, block_starts
-    )
+    block_weight = np.add.reduceat(group_weight, block_starts)
+    block_accuracy = np.add.reduceat(success_weight, block_starts) / block_weight
     # Rounding errors could make nearly equal values decrease, so the running maximum is used.
-    block_values = np.maximum.accumulate(block_values)
-    # The value of a block is constant from its first confidence to its last confidence.
+    block_accuracy = np.clip(np.maximum.accumulate(block_accuracy), 0.0, 1.0)
+    # The map is constant from the first confidence of a block to its last confidence.
     points = np.unique(np.concatenate((block_starts, block_ends)))
-    x = groups.confidence[::-1].astype(np.float64)[points]
-    y = np.clip(block_values, 0.0, 1.0)[np.searchsorted(block_ends, points)]
-    n_values = np.unique(y).size
-    note = "" if n_values > 1 else "constant: higher confidences are not more often correct"
-    return Isotonic(tuple(x.tolist()), tuple(y.tolist()), groups.n_samples, note)
+    thresholds = ascending_confidence[points]
+    values = block_accuracy[np.searchsorted(block_ends, points)]
+    is_constant = np.unique(values).size == 1
+    return Isotonic(
+        thresholds=tuple(thresholds.tolist()),
+        values=tuple(values.tolist()),
+        n=groups.n_samples,
+        note="constant: higher confidences are not more often correct" if is_constant else "",
+    )

@@ -31,7 +31,7 @@ class Platt(Calibration):
     n : int
         Number of fitting samples.
     note : str
-        Remark about the fit, or empty.
+        Remark about the fit, or an empty string.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Platt(Calibration):
         Returns
         -------
         array of shape (n,)
-            Probabilities in [0, 1] of type float64, with the library and device of the input. The
-            probability of log-odds above 36 is rounded to exactly 1, so rank samples by the
-            confidence and not by this probability.
+            Probabilities in [0, 1] of type float64, with the library and device of the input. If
+            the log-odds are above 36, the probability is rounded to 1. Rank samples by the
+            confidence instead.
 
         Raises
         ------
@@ -96,17 +96,16 @@ def fit_platt(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples, as any finite numbers. Higher means more trusted. The
-        function does not transform the confidences. For probabilities, pass their log-odds
-        (``scipy.special.logit(p)``) to this function and to `Platt.apply`, as `abstain.calibrate`
-        does.
+        Confidences of held-out samples, as any finite numbers. Higher means more trusted. If your
+        confidences are probabilities, pass their log-odds (``scipy.special.logit(p)``) to this
+        function and to `Platt.apply`.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
         expected loss.
     smooth : bool, default=True
-        Whether to fit Platt's smoothed targets instead of 0 and 1. The smoothed target is (N+ + 1)
-        / (N+ + 2) for successes and 1 / (N- + 2) for failures, where N+ and N- are the weights of
-        successes and failures.
+        Whether to fit Platt's smoothed targets instead of 0 and 1. With the weights N+ of all
+        successes and N- of all failures, the smoothed target is (N+ + 1) / (N+ + 2) for successes
+        and 1 / (N- + 2) for failures.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -127,15 +126,16 @@ def fit_platt(
     Notes
     -----
     Without smoothing, the fit is the unpenalized logistic regression of correctness on the
-    confidence. As in Platt (1999), the confidence is a score on any scale. The function does not
-    inspect whether the values are probabilities. A logistic curve of a probability cannot be the
-    identity, so it changes a confidence that is already calibrated. A logistic curve of log-odds
-    can leave a calibrated confidence unchanged. Platt proposed smoothing, which is also part of the
-    revised algorithm [2]_. Smoothing is the default because the map is then finite for separable
-    data and without failures. With many successes and failures, its effect is negligible. The
-    optimizer is Newton's method in a trust region on standardized confidences, and the objective is
-    strictly convex. The slope for a constant confidence is 0. The cost is one sort and about ten
-    passes over the distinct confidences.
+    confidence. Platt [1]_ proposed smoothing, which the revised algorithm [2]_ also uses. With
+    smoothing, the map is finite even for separable data and for data without failures. With many
+    successes and failures, the effect of smoothing is negligible.
+
+    Use log-odds instead of probabilities, because a logistic map of log-odds can be the identity. A
+    logistic map of probabilities always changes a confidence that is already calibrated.
+
+    The negative log-likelihood is minimized by Newton's method in a trust region. If all
+    confidences are equal, the slope is 0. The cost is one sort and about ten passes over the
+    distinct confidences.
 
     References
     ----------
@@ -169,8 +169,8 @@ def fit_platt(
     )
 
 
-def _note(slope: float, distinct: int) -> str:
-    if distinct == 1:
+def _note(slope: float, n_distinct: int) -> str:
+    if n_distinct == 1:
         return "all confidences are equal, so the probability is the same for every sample"
     if slope > 0:
         return ""
@@ -183,21 +183,18 @@ def _note(slope: float, distinct: int) -> str:
 def _reject_separable(
     x: FloatArray, success_weight: FloatArray, failure_weight: FloatArray
 ) -> None:
-    """Raise DomainError if a threshold separates the targets, which requires an infinite slope."""
-    confidence_of_successes, confidence_of_failures = x[success_weight > 0], x[failure_weight > 0]
-    if confidence_of_successes.size and confidence_of_failures.size:
-        if x.size == 1:
-            return
-        if (
-            confidence_of_successes.min() < confidence_of_failures.max()
-            and confidence_of_failures.min() < confidence_of_successes.max()
-        ):
+    """Raise a DomainError if a threshold separates successes from failures."""
+    successes = x[success_weight > 0]
+    failures = x[failure_weight > 0]
+    if failures.size == 0:
+        reason = "there are no failures"
+    elif successes.size == 0:
+        reason = "there are no successes"
+    else:
+        is_overlapping = successes.min() < failures.max() and failures.min() < successes.max()
+        if is_overlapping or x.size == 1:
             return
         reason = "a threshold separates successes from failures"
-    else:
-        reason = (
-            "there are no failures" if confidence_of_successes.size else "there are no successes"
-        )
     raise DomainError(
         f"`confidence` has no finite logistic map on these data: {reason}. Use `smooth=True`, "
         "whose targets are not 0 or 1."
@@ -207,15 +204,9 @@ def _reject_separable(
 def _fit_logistic(
     x: FloatArray, success_weight: FloatArray, groups: TieGroups, *, smooth: bool
 ) -> tuple[float, float]:
-    """Return the slope and the intercept of the best logistic map."""
-    total = groups.total_weight
-    weight_share = groups.weight / total
-    target = success_weight / total
-    if smooth:
-        n_successes, n_failures = float(success_weight.sum()), float(groups.loss.sum())
-        success_target = (n_successes + 1) / (n_successes + 2)
-        failure_target = 1 / (n_failures + 2)
-        target = (success_weight * success_target + groups.loss * failure_target) / total
+    """Return the slope and the intercept of the logistic map with the largest likelihood."""
+    weight_share = groups.weight / groups.total_weight
+    target = _target_weight(success_weight, groups.loss, smooth=smooth) / groups.total_weight
     mean = float(target.sum())
     log_odds_of_mean = float(np.log(mean) - np.log1p(-mean))
     # Confidences of any scale and offset are standardized to [-1, 1].
@@ -225,40 +216,74 @@ def _fit_logistic(
     width = float(np.abs(scaled - center).max())
     if x.size == 1 or width == 0:
         return 0.0, log_odds_of_mean
-    slope, intercept = _minimize_nll(
-        (scaled - center) / width, weight_share, target, log_odds_of_mean
-    )
+    likelihood = _LogisticLikelihood((scaled - center) / width, weight_share, target)
+    slope, intercept = likelihood.maximize(log_odds_of_mean)
     return slope / width / max_size, intercept - slope * (center / width)
 
 
-def _minimize_nll(
-    standardized: FloatArray, weight_share: FloatArray, target: FloatArray, start_intercept: float
-) -> tuple[float, float]:
-    """Return the slope and intercept that minimize the negative log-likelihood."""
-    from scipy.optimize import minimize, root
+def _target_weight(
+    success_weight: FloatArray, failure_weight: FloatArray, *, smooth: bool
+) -> FloatArray:
+    """Return the sum of weight times target at each distinct confidence."""
+    if not smooth:
+        return success_weight
+    n_successes = float(success_weight.sum())
+    n_failures = float(failure_weight.sum())
+    success_target = (n_successes + 1) / (n_successes + 2)
+    failure_target = 1 / (n_failures + 2)
+    return success_weight * success_target + failure_weight * failure_target
 
-    def nll(at: FloatArray) -> float:
-        eta = at[0] * standardized + at[1]
-        return float(weight_share @ np.logaddexp(0.0, eta) - target @ eta)
 
-    def gradient(at: FloatArray) -> FloatArray:
-        residual = weight_share * special.expit(at[0] * standardized + at[1]) - target
-        return np.array([residual @ standardized, residual.sum()])
+@dataclass(frozen=True, eq=False)
+class _LogisticLikelihood:
+    """The likelihood of a logistic map, as a function of its coefficients (slope, intercept)."""
 
-    def hessian(at: FloatArray) -> FloatArray:
-        p = special.expit(at[0] * standardized + at[1])
-        curvature = weight_share * p * (1 - p)
-        cross = curvature @ standardized
-        return np.array([[curvature @ standardized**2, cross], [cross, curvature.sum()]])
+    #: Standardized confidences, shape (g,).
+    x: FloatArray
+    #: Weight at each confidence, and weight times target, shape (g,). The total weight is 1.
+    weight: FloatArray
+    target: FloatArray
 
-    start = np.array([0.0, start_intercept])
-    # The trust region is large, because the minimum of nearly separable data is far from the start.
-    options = {"gtol": 1e-9, "initial_trust_radius": 4.0, "max_trust_radius": 1e6, "maxiter": 500}
-    minimum = minimize(
-        nll, start, jac=gradient, hess=hessian, method="trust-exact", options=options
-    ).x
-    # The root of the gradient is more accurate than the minimum of the flat objective.
-    refined = root(gradient, minimum, jac=hessian, options={"xtol": 1e-15}).x
-    if np.abs(gradient(refined)).max() < np.abs(gradient(minimum)).max():
-        minimum = refined
-    return float(minimum[0]), float(minimum[1])
+    def nll(self, coefficients: FloatArray) -> float:
+        """Return the mean negative log-likelihood."""
+        log_odds = coefficients[0] * self.x + coefficients[1]
+        return float(self.weight @ np.logaddexp(0.0, log_odds) - self.target @ log_odds)
+
+    def gradient(self, coefficients: FloatArray) -> FloatArray:
+        """Return the gradient of the negative log-likelihood."""
+        p = special.expit(coefficients[0] * self.x + coefficients[1])
+        residual = self.weight * p - self.target
+        return np.array([residual @ self.x, residual.sum()])
+
+    def hessian(self, coefficients: FloatArray) -> FloatArray:
+        """Return the Hessian matrix of the negative log-likelihood."""
+        p = special.expit(coefficients[0] * self.x + coefficients[1])
+        curvature = self.weight * p * (1 - p)
+        mixed = curvature @ self.x
+        return np.array([[curvature @ self.x**2, mixed], [mixed, curvature.sum()]])
+
+    def maximize(self, start_intercept: float) -> tuple[float, float]:
+        """Return the slope and the intercept of the largest likelihood."""
+        from scipy.optimize import minimize, root
+
+        start = np.array([0.0, start_intercept])
+        # The optimum of nearly separable data is far from the start, so the trust region is large.
+        result = minimize(
+            self.nll,
+            start,
+            jac=self.gradient,
+            hess=self.hessian,
+            method="trust-exact",
+            options={
+                "gtol": 1e-9,
+                "initial_trust_radius": 4.0,
+                "max_trust_radius": 1e6,
+                "maxiter": 500,
+            },
+        )
+        # The root of the gradient is more accurate than the minimum of the flat objective.
+        refined = root(self.gradient, result.x, jac=self.hessian, options={"xtol": 1e-15})
+        refined_error = np.abs(self.gradient(refined.x)).max()
+        is_better = refined_error < np.abs(self.gradient(result.x)).max()
+        slope, intercept = refined.x if is_better else result.x
+        return float(slope), float(intercept)

@@ -26,7 +26,7 @@ class Calibration(ABC):
     n : int
         Number of fitting samples.
     note : str
-        Remark about the fit, or empty.
+        Remark about the fit, or an empty string.
     """
 
     kind: ClassVar[str]
@@ -49,13 +49,13 @@ class Calibration(ABC):
         """Return calibrated probabilities of the samples."""
 
     def to_json(self) -> str:
-        """Return the calibration as JSON text from which `from_json` restores the same numbers."""
+        """Return the calibration as JSON text, which `from_json` can read."""
         values = {f.name: getattr(self, f.name) for f in _fields(self)}
         return json.dumps({"kind": self.kind, "format": FORMAT, **values}, allow_nan=False)
 
 
 def _fields(record: Any) -> tuple[Field[Any], ...]:
-    """Return the fields of a calibration, because every subclass is a dataclass."""
+    """Return the fields of a calibration, whose class is a dataclass."""
     return fields(record)
 
 
@@ -96,12 +96,11 @@ def from_json(text: str) -> Calibration:
     if not isinstance(source, str):
         raise InputError(f"`text` must be a JSON text; got {type(source).__name__}")
     try:
-        fields_ = json_records.parse_object(text)
-        state = Calibration.classes_by_kind[
-            json_records.pop_kind(fields_, Calibration.classes_by_kind)
-        ]
-        json_records.pop_version(fields_, "format", (FORMAT,))
-        return records.from_fields(state, fields_, f"a calibration of kind {state.kind!r}")
+        values = json_records.parse_object(text)
+        kind = json_records.pop_kind(values, Calibration.classes_by_kind)
+        json_records.pop_version(values, "format", (FORMAT,))
+        calibration_class = Calibration.classes_by_kind[kind]
+        return records.from_fields(calibration_class, values, f"a calibration of kind {kind!r}")
     except InputError as error:
         reason = str(error) if str(error)[-1] in ".?" else f"{error}."
         hint = "Use the unchanged result of `to_json`, or fit the calibration again."

@@ -16,8 +16,8 @@ from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.predictions.softmax import log_softmax, row_blocks
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Upper bound of the temperature, in standard deviations of the logits, for scores without
-#: information about the labels.
+#: Upper bound of the temperature for logits without information about the labels, as a multiple of
+#: the standard deviation of the logits.
 _MAX_SPREADS = 1000.0
 
 
@@ -35,7 +35,7 @@ class Temperature(Calibration):
     n : int
         Number of fitting samples.
     note : str
-        A remark if the data do not determine a temperature, or empty.
+        Reason why the data do not determine a temperature, or an empty string.
 
     Examples
     --------
@@ -80,12 +80,13 @@ class Temperature(Calibration):
         """
         scores = validate_class_scores(logits, None)
         probabilities = np.empty(scores.values.shape)
-        for rows in row_blocks(*probabilities.shape):
-            z = scores.log_scores(rows)
+        for block in row_blocks(*probabilities.shape):
+            block_logits = scores.log_scores(block)
             # The maximum is subtracted before the division, so that an overflow can only be -inf.
             with np.errstate(over="ignore"):
-                z = (z - z.max(axis=1, keepdims=True)) / self.temperature
-            probabilities[rows] = np.exp(log_softmax(z))
+                differences = block_logits - block_logits.max(axis=1, keepdims=True)
+                scaled = differences / self.temperature
+            probabilities[block] = np.exp(log_softmax(scaled))
         return as_array_like(probabilities, logits)
 
 
@@ -119,21 +120,18 @@ def fit_temperature(
 
     Notes
     -----
-    L-BFGS minimizes the mean negative log-likelihood (NLL) over log T, and the root of the exact
-    derivative refines the result. The NLL is convex in 1 / T, so it has at most one minimum, which
-    is not above the NLL at T = 1. For two kinds of data, the NLL has no minimum, and `note` states
-    the reason:
+    L-BFGS minimizes the mean negative log-likelihood (NLL) over the logarithm of the temperature T.
+    The root of the derivative refines the result. The NLL is convex in 1 / T. It has no minimum in
+    two cases, which `note` reports:
 
-    - *Every label has the largest logit.* The NLL decreases as T approaches 0. The function selects
-      T so that the mean probability of the labels is (n + 1) / (n + 2), which is Laplace's rule of
-      succession, as in Platt scaling. If the mean probability is higher at T = 1, T is 1.
-    - *The logits have no information about the labels.* The NLL decreases as T increases, at least
-      up to 1000 times the standard deviation of the logits. T is the larger of this value and 1.
-      The probabilities are then nearly uniform and keep their order.
+    - If every label has the largest logit, the NLL decreases as T approaches 0. The function
+      selects T so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule
+      of succession. If this probability is higher at T = 1, T is 1.
+    - If the logits have no information about the labels, the NLL decreases as T increases. T is
+      then 1000 times the standard deviation of the logits, but at least 1.
 
-    Predictions do not change. With two classes, the ranking by the maximum softmax response does
-    not change. With more classes, this ranking can change. The cost is 20 to 40 passes over the
-    logits.
+    Predictions do not change. The ranking by the maximum softmax response can change if there are
+    more than two classes. The cost is 20 to 40 passes over the logits.
 
     References
     ----------
@@ -150,30 +148,32 @@ def fit_temperature(
     [[0.75, 0.25]]
     """
     scores = validate_class_scores(logits, None)
-    n, n_classes = scores.values.shape
-    codes = checks.vector(labels, "labels", length=n, reference="logits")
-    w = checks.weight(weight, length=n)
-    rows = positive_weight_mask(w)
-    is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= n_classes)
+    n_samples, n_classes = scores.values.shape
+    codes = checks.vector(labels, "labels", length=n_samples, reference="logits")
+    sample_weight = checks.weight(weight, length=n_samples)
+    has_weight = positive_weight_mask(sample_weight)
+    is_invalid = (codes != np.floor(codes)) | (codes < 0) | (codes >= n_classes)
+    if has_weight is not None:
+        is_invalid &= has_weight
     checks.reject_entries(
         "labels",
         f"must be a class code from 0 to {n_classes - 1}",
         codes,
-        is_no_class if rows is None else is_no_class & rows,
+        is_invalid,
         hint="Remove samples of no known class: their likelihood is 0 at any temperature.",
     )
-    return fit_temperature_of_scores(scores, codes.astype(np.int64), w)
+    return fit_temperature_of_scores(scores, codes.astype(np.int64), sample_weight)
 
 
 @dataclass(frozen=True)
 class _ScoreSummary:
     """Properties of the class scores that determine whether the likelihood has a maximum."""
 
-    #: Whether the true class has the largest score in every row.
+    #: Whether the true class of every sample has the largest score.
     is_separable: bool
-    #: Mean probability of the true class in the limit of temperature 0, for separable rows.
+    #: Mean probability of the true class in the limit of temperature 0, if `is_separable` is True.
     limit_probability: float
-    #: Root mean square deviation of the scaled scores from the mean of their row.
+    #: Root mean square deviation of the scaled scores from the mean score of their sample.
     spread: float
 
 
@@ -196,60 +196,69 @@ class _Likelihood:
 
     def score_differences(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield blocks of the scaled score of each class minus the score of the true class."""
-        for rows in row_blocks(*self.scores.values.shape):
-            z = self.scores.log_scores(rows)
-            z /= self.scale
-            z -= np.take_along_axis(z, self.codes[rows, None], axis=1)
-            yield rows, z
+        for block in row_blocks(*self.scores.values.shape):
+            differences = self.scores.log_scores(block)
+            differences /= self.scale
+            differences -= np.take_along_axis(differences, self.codes[block, None], axis=1)
+            yield block, differences
 
     def nll(self, inverse: float) -> float:
         """Return the mean NLL at an inverse temperature of the scaled scores."""
         return self.nll_and_slope(inverse)[0]
 
     def nll_and_slope(self, inverse: float) -> tuple[float, float]:
-        """Return the mean NLL and its derivative, which increases with the inverse temperature."""
-        value = slope = 0.0
-        for rows, lead in self.score_differences():
-            log_p = log_softmax(inverse * lead)
-            of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
-            p = np.exp(log_p)
+        """Return the mean NLL and its derivative with respect to the inverse temperature."""
+        value = 0.0
+        slope = 0.0
+        for block, differences in self.score_differences():
+            log_p = log_softmax(inverse * differences)
+            log_p_label = np.take_along_axis(log_p, self.codes[block, None], axis=1)[:, 0]
             # A class of probability 0 has a difference of -inf and does not contribute.
-            mean_lead = (p * np.where(np.isneginf(lead), 0.0, lead)).sum(axis=1)
-            value -= float(self.weight[rows] @ of_label)
-            slope += float(self.weight[rows] @ mean_lead)
+            finite_differences = np.where(np.isneginf(differences), 0.0, differences)
+            mean_difference = (np.exp(log_p) * finite_differences).sum(axis=1)
+            value -= float(self.weight[block] @ log_p_label)
+            slope += float(self.weight[block] @ mean_difference)
         return value / self.total, slope / self.total
 
     def label_probability(self, inverse: float) -> float:
-        """Return the mean probability of the true class."""
-        out = 0.0
-        for rows, lead in self.score_differences():
-            log_p = log_softmax(inverse * lead)
-            of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
-            out += float(self.weight[rows] @ np.exp(of_label))
-        return out / self.total
+        """Return the mean probability of the true class at an inverse temperature."""
+        total = 0.0
+        for block, differences in self.score_differences():
+            log_p = log_softmax(inverse * differences)
+            log_p_label = np.take_along_axis(log_p, self.codes[block, None], axis=1)[:, 0]
+            total += float(self.weight[block] @ np.exp(log_p_label))
+        return total / self.total
 
     def summarize(self) -> _ScoreSummary:
         """Return the properties that determine whether the likelihood has a maximum."""
-        limit_probability = variance = 0.0
+        limit_probability = 0.0
+        variance = 0.0
         is_separable = True
-        for rows, difference in self.score_differences():
-            w, is_possible = self.weight[rows], ~np.isneginf(difference)
-            n_possible = is_possible.sum(axis=1)
-            mean = np.where(is_possible, difference, 0.0).sum(axis=1) / n_possible
-            centered = np.where(is_possible, difference - mean[:, None], 0.0)
-            variance += float(w @ ((centered**2).sum(axis=1) / n_possible))
-            is_separable = is_separable and bool((difference <= 0).all())
-            n_largest = (difference == 0).sum(axis=1)
-            limit_probability += float(w @ (1.0 / n_largest))
+        for block, differences in self.score_differences():
+            weight = self.weight[block]
+            variance += float(weight @ _variance_of_finite(differences))
+            is_separable = is_separable and bool((differences <= 0).all())
+            n_largest = (differences == 0).sum(axis=1)
+            limit_probability += float(weight @ (1.0 / n_largest))
         limit_probability /= self.total
         spread = float(np.sqrt(variance / self.total))
         return _ScoreSummary(is_separable, limit_probability, spread)
 
 
+def _variance_of_finite(x: FloatArray) -> FloatArray:
+    """Return the variance of the entries of each row that are not -inf."""
+    is_finite = ~np.isneginf(x)
+    n_finite = is_finite.sum(axis=1)
+    mean = np.where(is_finite, x, 0.0).sum(axis=1) / n_finite
+    centered = np.where(is_finite, x - mean[:, None], 0.0)
+    variance: FloatArray = (centered**2).sum(axis=1) / n_finite
+    return variance
+
+
 def _make_likelihood(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None
 ) -> _Likelihood:
-    """Create the likelihood of validated class scores after dropping samples of weight 0."""
+    """Create the likelihood of validated class scores, without samples of weight 0."""
     values: Array = scores.values
     if weight is None:
         weight = np.ones(codes.size)
@@ -257,9 +266,10 @@ def _make_likelihood(
         _, weight, values, codes = drop_zero_weights(weight, values, codes)
     weighted_scores = ClassScores(values, are_logits=scores.are_logits)
     max_size = 0.0
-    for rows in row_blocks(*values.shape):
-        z = weighted_scores.log_scores(rows)
-        max_size = max(max_size, float(np.abs(z[np.isfinite(z)]).max(initial=0.0)))
+    for block in row_blocks(*values.shape):
+        log_scores = weighted_scores.log_scores(block)
+        finite_scores = log_scores[np.isfinite(log_scores)]
+        max_size = max(max_size, float(np.abs(finite_scores).max(initial=0.0)))
     return _Likelihood(weighted_scores, codes, weight, max_size or 1.0)
 
 
@@ -267,86 +277,112 @@ def fit_temperature_of_scores(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None = None
 ) -> Temperature:
     """Fit the temperature of validated class scores, which may be probabilities."""
-    model = _make_likelihood(scores, codes, weight)
-    if not model.scores.are_logits:
-        of_label = np.take_along_axis(model.scores.values, model.codes[:, None], axis=1)
-        if n_impossible := int((of_label == 0).sum()):
-            raise DomainError(
-                f"`probabilities` must not be 0 for the true class; got {n_impossible} such "
-                "samples, whose likelihood is 0 at any temperature. Pass logits, or raise the "
-                "probabilities to the smallest positive number of their dtype (6e-8 for float16)."
-            )
-    inverse_before = 1.0 * model.scale
-    inverse, note = _best_inverse_temperature(model, model.summarize(), inverse_before)
-    nll = {at: model.nll(at) for at in (inverse_before, inverse)}
-    if nll[inverse] > nll[inverse_before]:
-        # Both temperatures differ only by rounding errors.
+    likelihood = _make_likelihood(scores, codes, weight)
+    _reject_impossible_labels(likelihood)
+    # The inverse temperature of the scaled scores that corresponds to temperature 1.
+    inverse_before = 1.0 * likelihood.scale
+    inverse, note = _best_inverse_temperature(likelihood, inverse_before)
+    nll_before = likelihood.nll(inverse_before)
+    nll_after = likelihood.nll(inverse)
+    if nll_after > nll_before:
+        # The two temperatures differ only by rounding errors.
         inverse = inverse_before
+        nll_after = nll_before
     return Temperature(
-        temperature=model.scale / inverse,
-        nll_before=nll[inverse_before],
-        nll_after=nll[inverse],
-        n=int(model.codes.size),
+        temperature=likelihood.scale / inverse,
+        nll_before=nll_before,
+        nll_after=nll_after,
+        n=int(likelihood.codes.size),
         note=note,
     )
 
 
-def _best_inverse_temperature(
-    model: _Likelihood, shape: _ScoreSummary, before: float
-) -> tuple[float, str]:
-    """Return the best inverse temperature of the scaled scores and a note."""
-    if shape.spread == 0:
-        return before, "the classes of each sample have equal scores: the temperature has no effect"
-    if shape.is_separable:
-        return _bound_separable(model, shape, before)
-    flattest = 1.0 / (_MAX_SPREADS * shape.spread)
-    # The derivative increases with the inverse temperature. If it is at least 0 here, the minimum
-    # has a smaller inverse temperature.
-    if model.nll_and_slope(flattest)[1] >= 0:
+def _reject_impossible_labels(likelihood: _Likelihood) -> None:
+    """Raise a DomainError if the true class of a sample has probability 0."""
+    if likelihood.scores.are_logits:
+        return
+    codes = likelihood.codes[:, None]
+    label_probability = np.take_along_axis(likelihood.scores.values, codes, axis=1)
+    n_impossible = int((label_probability == 0).sum())
+    if n_impossible:
+        raise DomainError(
+            f"`probabilities` must not be 0 for the true class; got {n_impossible} such "
+            "samples, whose likelihood is 0 at any temperature. Pass logits, or raise the "
+            "probabilities to the smallest positive number of their dtype (6e-8 for float16)."
+        )
+
+
+def _best_inverse_temperature(likelihood: _Likelihood, inverse_before: float) -> tuple[float, str]:
+    """Return the inverse temperature of the scaled scores with the smallest NLL, and a note."""
+    summary = likelihood.summarize()
+    if summary.spread == 0:
+        note = "the classes of each sample have equal scores: the temperature has no effect"
+        return inverse_before, note
+    if summary.is_separable:
+        return _bound_separable(likelihood, summary, inverse_before)
+    min_inverse = 1.0 / (_MAX_SPREADS * summary.spread)
+    # The NLL is convex. If its slope is not negative here, the optimum is below `min_inverse`.
+    _, slope = likelihood.nll_and_slope(min_inverse)
+    if slope >= 0:
         note = (
             "the scores are not better than chance on these data, so the likelihood increases with "
             f"the temperature: it is bounded at {_MAX_SPREADS:g} standard deviations of the logits"
         )
-        return min(before, flattest), note
-    return _minimize_nll(model, 1.0 / shape.spread), ""
+        return min(inverse_before, min_inverse), note
+    return _minimize_nll(likelihood, 1.0 / summary.spread), ""
 
 
-def _bound_separable(model: _Likelihood, shape: _ScoreSummary, before: float) -> tuple[float, str]:
-    """Return the inverse temperature that the rule of succession selects for separable data."""
+def _bound_separable(
+    likelihood: _Likelihood, summary: _ScoreSummary, inverse_before: float
+) -> tuple[float, str]:
+    """Return the inverse temperature that the rule of succession selects, and a note."""
     from scipy.optimize import brentq
 
     note = "there are no failures, so the likelihood increases as the temperature decreases: it is "
-    target = (model.total + 1) / (model.total + 2)
-    if shape.limit_probability <= target or model.label_probability(before) >= target:
-        return before, note + "left at 1"
+    target = (likelihood.total + 1) / (likelihood.total + 2)
+    is_unreachable = summary.limit_probability <= target
+    if is_unreachable or likelihood.label_probability(inverse_before) >= target:
+        return inverse_before, note + "left at 1"
 
-    def short_of_goal(log_inverse: float) -> float:
-        return model.label_probability(float(np.exp(log_inverse))) - target
+    def excess_probability(log_inverse: float) -> float:
+        return likelihood.label_probability(float(np.exp(log_inverse))) - target
 
-    low = high = float(np.log(before))
-    while short_of_goal(high) < 0:
+    low = float(np.log(inverse_before))
+    high = low
+    while excess_probability(high) < 0:
         high += 1.0
-    inverse = float(np.exp(brentq(short_of_goal, low, high, xtol=1e-12)))
+    inverse = float(np.exp(brentq(excess_probability, low, high, xtol=1e-12)))
     return inverse, note + "bounded where the mean probability of the labels is (n + 1) / (n + 2)"
 
 
-def _minimize_nll(model: _Likelihood, start: float) -> float:
-    """Minimize the NLL over the logarithm of the temperature."""
-    from scipy.optimize import brentq, minimize
+def _minimize_nll(likelihood: _Likelihood, start_inverse: float) -> float:
+    """Return the inverse temperature that minimizes the NLL."""
+    from scipy.optimize import minimize
 
     def nll(log_temperature: FloatArray) -> tuple[float, FloatArray]:
         inverse = float(np.exp(-log_temperature[0]))
-        value, slope = model.nll_and_slope(inverse)
+        value, slope = likelihood.nll_and_slope(inverse)
         return value, np.array([-inverse * slope])
 
-    def slope(log_temperature: float) -> float:
-        return model.nll_and_slope(float(np.exp(-log_temperature)))[1]
+    start = [-np.log(start_inverse)]
+    result = minimize(nll, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
+    log_temperature = _root_of_slope(likelihood, float(result.x[0]))
+    return float(np.exp(-log_temperature))
 
-    result = minimize(nll, [-np.log(start)], jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
-    # The root of the derivative is more accurate than the minimum of the flat NLL. The derivative
-    # by the inverse temperature is positive if log T is below the root, and negative if log T is
-    # above.
-    low = high = float(result.x[0])
+
+def _root_of_slope(likelihood: _Likelihood, start: float) -> float:
+    """Return the log-temperature near `start` at which the slope of the NLL is 0.
+
+    The root is more accurate than the minimum of the flat NLL.
+    """
+    from scipy.optimize import brentq
+
+    def slope(log_temperature: float) -> float:
+        return likelihood.nll_and_slope(float(np.exp(-log_temperature)))[1]
+
+    # The slope is positive below the root and negative above it.
+    low = start
+    high = start
     step = 1e-4
     while slope(low) < 0:
         low -= step
@@ -354,5 +390,6 @@ def _minimize_nll(model: _Likelihood, start: float) -> float:
     while slope(high) > 0:
         high += step
         step *= 4
-    log_temperature = brentq(slope, low, high, xtol=1e-14) if high > low else low
-    return float(np.exp(-log_temperature))
+    if low == high:
+        return low
+    return float(brentq(slope, low, high, xtol=1e-14))

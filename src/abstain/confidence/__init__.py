@@ -1,8 +1,8 @@
-"""Confidence scores, which assign each sample a number; higher means more confident.
+"""Compute confidence scores from the output of a classifier, without labels.
 
-Confidence scores use no labels. `score` computes a score in the catalogue `SCORES` by name, and the
-functions of this package compute scores from arrays. The catalogue `FITTED` contains scores with
-fitted parameters. ``fit`` returns a `FittedScore`, which `score` accepts instead of a name.
+The function `score` computes a score of the catalogue `SCORES` by its name. The other functions
+compute scores from arrays. The catalogue `FITTED` contains scores with fitted parameters. The
+function `fit` returns a `FittedScore`, which `score` accepts instead of a name.
 """
 
 from abstain.confidence.activations import (

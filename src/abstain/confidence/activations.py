@@ -1,4 +1,7 @@
-"""Confidence scores of logits that are computed from reshaped features (ReAct, ASH, SCALE)."""
+"""Confidence scores that change the features of a network and recompute the logits.
+
+The scores are ReAct, ASH and SCALE.
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,8 +29,7 @@ from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, FloatArray
 
-#: Default percentiles. Sun et al. use 90 for ReAct. The percentiles of ASH and SCALE are choices of
-#: this project. OpenOOD selects a percentile from 65 to 95 for each network.
+#: Default percentiles. Sun et al. use 90 for ReAct. The other defaults are choices of this project.
 REACT_PERCENTILE, ASH_PERCENTILE, SCALE_PERCENTILE = 90.0, 90.0, 85.0
 #: Names of the scores that can be computed from the new logits.
 Base = Literal["energy", "msr", "mls"]
@@ -39,7 +41,7 @@ VARIANTS = get_args(Variant)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShapedActivations(FittedScore):
-    """A score of logits that the last layer computes from reshaped features.
+    """Base class of scores that change the features and recompute the logits from them.
 
     Attributes
     ----------
@@ -48,9 +50,9 @@ class ShapedActivations(FittedScore):
     classes : tuple
         Class names, in the order of the logits.
     base : {"energy", "msr", "mls"}
-        The score that is computed from the logits.
+        Name of the score that is computed from the new logits.
     temperature : float
-        Number that divides the logits. It is used if `base` is "energy" or "msr".
+        Number that divides the new logits, unless `base` is "mls".
     weight : ndarray of shape (K, d)
         Weight of the last layer.
     bias : ndarray of shape (K,)
@@ -65,30 +67,33 @@ class ShapedActivations(FittedScore):
 
     @abstractmethod
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return the reshaped features, shape (rows, d)."""
+        """Return the changed features of several samples, shape (n, d)."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Compute the confidence of each sample, shape (n,), without labels."""
         check_same_classes(predictions, self.classes, self.name)
         values = np.empty(predictions.n)
         k, d = self.weight.shape
-        for rows, x in feature_blocks(predictions, d, self.name, n_extra=k + d):
+        for block, features in feature_blocks(predictions, d, self.name, n_extra=k + d):
             with np.errstate(over="ignore", invalid="ignore"):
-                shaped = self.reshape(x)
-            logits = compute_logits(shaped, self.weight, self.bias)
-            if self.base == "mls":
-                values[rows] = max_logit(logits)
-            else:
-                score = negative_energy if self.base == "energy" else max_softmax_response
-                values[rows] = score(logits, temperature=self.temperature)
+                new_features = self.reshape(features)
+            logits = compute_logits(new_features, self.weight, self.bias)
+            values[block] = self._score_logits(logits)
         # The new logits may have another top class, so no probability of correctness is returned.
         return as_confidence_score(self.name, values)
+
+    def _score_logits(self, logits: FloatArray) -> AnyArray:
+        if self.base == "mls":
+            return max_logit(logits)
+        if self.base == "energy":
+            return negative_energy(logits, temperature=self.temperature)
+        return max_softmax_response(logits, temperature=self.temperature)
 
 
 # ---------------------------------------------------------------------------------------- ReAct
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RectifiedActivations(ShapedActivations):
-    """A score of logits from features that are clipped at a threshold.
+    """A score of the logits of features that are clipped at a threshold (ReAct).
 
     Attributes
     ----------
@@ -110,9 +115,9 @@ class RectifiedActivations(ShapedActivations):
 def fit_rectified(
     predictions: Predictions, *, percentile: Any, **options: Any
 ) -> RectifiedActivations:
-    """Fit the threshold on the training features.
+    """Fit the threshold of ReAct as a percentile of all training features.
 
-    The keyword arguments in `options` are passed to `_fit_shared_fields`.
+    `options` contains the keyword arguments of `_fit_shared_fields`.
     """
     share = checks.fraction(percentile, "percentile", high=100.0)
     fields = _fit_shared_fields(predictions, "react", **options)
@@ -124,7 +129,9 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """A score of logits from the largest features of each sample. All other features become 0.
+    """A score of the logits of the largest features of each sample (ASH).
+
+    All other features are set to 0.
 
     Attributes
     ----------
@@ -142,23 +149,25 @@ class PrunedActivations(ShapedActivations):
     variant: Variant
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return the largest features of each sample, changed as the variant specifies."""
-        largest = _largest_features(x, self.percentile)
-        reshaped = np.zeros_like(x)
-        values = np.take_along_axis(x, largest, axis=1)
+        """Set all but the largest features of each sample to 0, and change the largest features."""
+        index = _largest_features(x, self.percentile)
+        largest = np.take_along_axis(x, index, axis=1)
+        new_features = np.zeros_like(x)
         if self.variant == "binarize":
-            values = np.broadcast_to(x.sum(axis=1, keepdims=True) / largest.shape[1], values.shape)
+            equal_value = x.sum(axis=1, keepdims=True) / index.shape[1]
+            largest = np.broadcast_to(equal_value, largest.shape)
         elif self.variant == "sharpen":
-            values = values * _inverse_share(x, values)
-        np.put_along_axis(reshaped, largest, values, axis=1)
-        return reshaped
+            largest = largest * _inverse_share(x, largest)
+        np.put_along_axis(new_features, index, largest, axis=1)
+        return new_features
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScaledActivations(ShapedActivations):
-    """A score of logits from features that are multiplied by a factor per sample.
+    """A score of the logits of features that are multiplied by a factor for each sample (SCALE).
 
-    The factor increases as the share of the largest features in the sum of features decreases.
+    The factor of a sample increases with the ratio of the sum of its features to the sum of its
+    largest features.
 
     Attributes
     ----------
@@ -173,9 +182,10 @@ class ScaledActivations(ShapedActivations):
     percentile: Number
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Return all features, multiplied by the factor of their sample."""
-        largest = _largest_features(x, self.percentile)
-        return x * _inverse_share(x, np.take_along_axis(x, largest, axis=1))
+        """Multiply the features of each sample by the factor of the sample."""
+        index = _largest_features(x, self.percentile)
+        largest = np.take_along_axis(x, index, axis=1)
+        return x * _inverse_share(x, largest)
 
 
 def _largest_features(x: FloatArray, percentile: float) -> Any:
@@ -189,7 +199,7 @@ def _number_of_largest(d: int, percentile: float) -> int:
 
 
 def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
-    """Return exp(sum of all features / sum of the largest features), shape (rows, 1).
+    """Return exp(sum of all features / sum of the largest features) of each sample, shape (n, 1).
 
     The value is 1 if the sum of the largest features is not positive.
     """
@@ -202,7 +212,7 @@ def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
 def fit_pruned(
     predictions: Predictions, *, percentile: Any, variant: Variant, **options: Any
 ) -> PrunedActivations:
-    """Validate the options. No parameter is estimated from the training features."""
+    """Validate the options of ASH, which has no parameters that are estimated from data."""
     checks.one_of(variant, "variant", VARIANTS)
     fields = _fit_shared_fields(predictions, "ash", **options)
     share = _check_percentile(percentile, fields)
@@ -211,7 +221,7 @@ def fit_pruned(
 
 
 def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> ScaledActivations:
-    """Validate the options. No parameter is estimated from the training features."""
+    """Validate the options of SCALE, which has no parameters that are estimated from data."""
     fields = _fit_shared_fields(predictions, "scale", **options)
     share = _check_percentile(percentile, fields)
     name = _score_name("scale", fields, (share, SCALE_PERCENTILE))
@@ -229,9 +239,13 @@ def _fit_shared_fields(
             "a temperature does not change the order of the largest logit; drop `temperature`"
         )
     weight, bias = check_last_layer(last_layer, predictions, kind)
-    classes = predictions.class_names or tuple(range(len(bias)))
-    layer = {"weight": weight, "bias": bias}
-    return {"classes": classes, "base": base, "temperature": value, **layer}
+    return {
+        "classes": predictions.class_names or tuple(range(len(bias))),
+        "base": base,
+        "temperature": value,
+        "weight": weight,
+        "bias": bias,
+    }
 
 
 def _check_percentile(percentile: Any, fields: dict[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""Confidence scores that are computed from other scores: relative ranks and combinations."""
+"""Confidence scores that are computed from other scores: ranks, means, products and sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,7 @@ from abstain.typing import Array, FloatArray
 class Ranked(CompositeScore):
     """The relative rank of a score among its values on the fitting data, in (0, 1).
 
-    The relative rank is a strictly increasing function of the score, even outside the range of the
-    fitting data. It therefore keeps the order of the samples.
+    The relative rank is a strictly increasing function of the score.
 
     Attributes
     ----------
@@ -34,8 +33,7 @@ class Ranked(CompositeScore):
     fitted_values : ndarray of shape (s,)
         Distinct values of the score on the fitting data, in ascending order.
     ranks : ndarray of shape (s,)
-        Relative rank of each value, (samples below + half of the tied samples + 1/2) / (n + 1). It
-        is above 0 and below 1.
+        Relative rank of each value, (samples below + half of the tied samples + 1/2) / (n + 1).
     """
 
     kind: ClassVar[str] = "rank"
@@ -44,7 +42,7 @@ class Ranked(CompositeScore):
     ranks: Annotated[FloatArray, axes("s")]
 
     def __post_init__(self) -> None:
-        """Validate the fields, and check that values and ranks are ascending."""
+        """Validate the fields and the order of values and ranks."""
         super().__post_init__()
         if len(self.parts) != 1:
             raise InputError(f"`parts` must contain one score; got {len(self.parts)}")
@@ -59,44 +57,51 @@ class Ranked(CompositeScore):
 
     def rank(self, x: FloatArray) -> FloatArray:
         """Return the relative ranks of the values, shape (n,)."""
-        low, high = self.fitted_values[0], self.fitted_values[-1]
-        min_rank, max_rank = self.ranks[0], self.ranks[-1]
+        low = self.fitted_values[0]
+        high = self.fitted_values[-1]
+        width = high - low if high > low else 1.0
         ranks: FloatArray = np.interp(x, self.fitted_values, self.ranks)
         # Outside the range of the fitting data, the rank approaches 0 or 1 hyperbolically.
-        width = high - low if high > low else 1.0
-        is_below, is_above = x < low, x > high
+        is_below = x < low
+        is_above = x > high
         with np.errstate(over="ignore"):
-            ranks[is_below] = min_rank / (1.0 + (low - x[is_below]) / width)
-            ranks[is_above] = 1.0 - (1.0 - max_rank) / (1.0 + (x[is_above] - high) / width)
+            distance_below = (low - x[is_below]) / width
+            distance_above = (x[is_above] - high) / width
+            ranks[is_below] = self.ranks[0] / (1.0 + distance_below)
+            ranks[is_above] = 1.0 - (1.0 - self.ranks[-1]) / (1.0 + distance_above)
         return ranks
 
 
 def part_values(part: str | FittedScore, predictions: Predictions) -> FloatArray:
-    """Return the confidences by a score as float64, shape (n,)."""
+    """Return the confidences of the samples by one score in float64, shape (n,)."""
     values = score_of(part, predictions).values
     return to_numpy(values, "confidence").astype(np.float64)
 
 
 def fit_rank(predictions: Predictions, *, score: str | FittedScore) -> Ranked:
-    """Fit the relative ranks of a score.
-
-    A sample with an integer weight w counts as w samples.
-    """
+    """Fit the relative rank of each distinct value of a score."""
     values = part_values(score, predictions)
     weight = predictions.weight
     if weight is not None:
-        values, weight = values[weight > 0], weight[weight > 0]
+        has_weight = weight > 0
+        values = values[has_weight]
+        weight = weight[has_weight]
     distinct_values, index = np.unique(values, return_inverse=True)
-    mass = np.bincount(index, weights=weight)
-    ranks = (np.cumsum(mass) - mass / 2 + 0.5) / (mass.sum() + 1)
+    group_weight = np.bincount(index, weights=weight)
+    weight_below_middle = np.cumsum(group_weight) - group_weight / 2
+    ranks = (weight_below_middle + 0.5) / (group_weight.sum() + 1)
     # A tiny weight may not change the rank in float64.
     is_increasing = np.diff(ranks, prepend=0.0) > 0
     return Ranked(
-        name=f"rank({score if isinstance(score, str) else score.name})",
+        name=f"rank({_name_of_part(score)})",
         parts=(score,),
         fitted_values=distinct_values[is_increasing],
         ranks=ranks[is_increasing],
     )
+
+
+def _name_of_part(part: str | FittedScore) -> str:
+    return part if isinstance(part, str) else part.name
 
 
 # ------------------------------------------------------------------------------ combinations
@@ -129,10 +134,10 @@ class Combined(CompositeScore):
     how : {"mean", "product", "learned"}
         Whether the score is a mean, a product or a learned weighted sum.
     scale : {"rank", "probability", "standard"}
-        Scale of the combined scores: relative ranks among the fitting data, probabilities, or, if
-        `how` is "learned", standardized values with mean 0 and standard deviation 1.
+        Scale of the combined scores. "rank" stands for relative ranks among the fitting data.
+        "standard" stands for values with mean 0 and standard deviation 1, if `how` is "learned".
     reason : str
-        Explanation of the choice of this scale.
+        Reason for the choice of this scale.
     parts : tuple of str or FittedScore
         The combined scores. If `scale` is "rank", they have the type `Ranked`.
     shift, spread, slope : ndarray of shape (parts,)
@@ -163,17 +168,23 @@ class Combined(CompositeScore):
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Compute the confidence of each sample, shape (n,), without labels."""
         if self.how == "learned":
-            columns = _part_columns(self.parts, predictions, probabilities=False)
-            with np.errstate(over="ignore", invalid="ignore"):
-                values = (columns - self.shift) / self.spread @ self.slope + self.intercept
-            checks.finite(values, self.name, hint="The scores are too far from those of the fit.")
-            return ConfidenceScore(self.name, values, np.asarray(special.expit(values)))
-        columns = _part_columns(self.parts, predictions, probabilities=self.scale == "probability")
+            log_odds = self._learned_log_odds(predictions)
+            return ConfidenceScore(self.name, log_odds, np.asarray(special.expit(log_odds)))
+        are_probabilities = self.scale == "probability"
+        columns = _part_columns(self.parts, predictions, probabilities=are_probabilities)
         if self.how == "product":
             return ConfidenceScore(self.name, columns.prod(axis=1))
-        values = columns.mean(axis=1)
-        # The mean of probabilities of correctness is such a probability, and the product is not.
-        return ConfidenceScore(self.name, values, values if self.scale == "probability" else None)
+        # Only the mean of probabilities is a probability of a correct prediction.
+        mean = columns.mean(axis=1)
+        return ConfidenceScore(self.name, mean, mean if are_probabilities else None)
+
+    def _learned_log_odds(self, predictions: Predictions) -> FloatArray:
+        """Return the log-odds of a correct prediction by the learned weighted sum, shape (n,)."""
+        columns = _part_columns(self.parts, predictions, probabilities=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_odds = (columns - self.shift) / self.spread @ self.slope + self.intercept
+        hint = "The scores are too far from those of the fit."
+        return checks.finite(log_odds, self.name, hint=hint)
 
 
 def fit_combined(
@@ -183,30 +194,41 @@ def fit_combined(
     checks.one_of(how, "how", HOW)
     checks.one_of(scale, "scale", SCALES)
     parts = _check_scores(scores)
-    name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in parts)})"
+    part_names = ",".join(_name_of_part(part) for part in parts)
+    name = f"{how}({part_names})"
     if how == "learned":
         if scale != "auto":
             raise InputError("a learned sum needs no common scale; drop `scale`")
-        return _fit_learned(
-            name, parts, predictions, checks.positive(regularization, "regularization")
-        )
-    reason = _REASONS.get(scale, "")
+        penalty = checks.positive(regularization, "regularization")
+        return _fit_learned(name, parts, predictions, penalty)
     if scale == "auto":
-        has_probabilities = all(score_of(p, predictions).probability is not None for p in parts)
-        scale = "probability" if has_probabilities else "rank"
+        scale = _select_scale(parts, predictions)
         reason = _REASONS[f"auto {scale}"]
-    is_ranked = scale == "rank"
+    else:
+        reason = _REASONS[scale]
+    if scale == "rank":
+        parts = tuple(fit_rank(predictions, score=part) for part in parts)
     return Combined(
         name=name,
         how=how,
         scale=scale,
         reason=reason,
-        parts=tuple(fit_rank(predictions, score=p) for p in parts) if is_ranked else parts,
+        parts=parts,
         shift=np.zeros(len(parts)),
         spread=np.ones(len(parts)),
         slope=np.ones(len(parts)),
         intercept=0.0,
     )
+
+
+def _select_scale(
+    parts: tuple[str | FittedScore, ...], predictions: Predictions
+) -> Literal["rank", "probability"]:
+    """Return "probability" if every score is a probability on these data, otherwise "rank"."""
+    for part in parts:
+        if score_of(part, predictions).probability is None:
+            return "rank"
+    return "probability"
 
 
 def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
@@ -224,11 +246,12 @@ def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
 def _part_columns(
     parts: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
 ) -> FloatArray:
-    """Return the confidences by all scores as columns, shape (n, number of scores)."""
+    """Return the values or the probabilities of all scores, shape (n, number of scores)."""
     if not probabilities:
-        return np.stack([part_values(p, predictions) for p in parts], axis=1)
+        return np.stack([part_values(part, predictions) for part in parts], axis=1)
     columns = []
-    for score in (score_of(p, predictions) for p in parts):
+    for part in parts:
+        score = score_of(part, predictions)
         if score.probability is None:
             raise InputError(f"the score {score.name!r} is no probability here; use `scale='rank'`")
         columns.append(to_numpy(score.probability, score.name).astype(np.float64))
@@ -241,27 +264,19 @@ def _fit_learned(
     """Fit a logistic regression that predicts correctness from the scores."""
     from sklearn.linear_model import LogisticRegression
 
-    loss, weight = per_sample_loss(predictions), predictions.weight
-    checks.binary_loss(loss, required_by="a learned combination")
-    is_correct: Array = loss == 0
-    outcomes = is_correct if weight is None else is_correct[weight > 0]
-    if outcomes.all() or not outcomes.any():
-        missing_kind = "failures" if is_correct.any() else "successes"
-        raise DomainError(
-            "a learned combination needs failures and successes to learn from; got no "
-            f"{missing_kind}"
-        )
-    x = _part_columns(parts, predictions, probabilities=False)
-    largest = np.abs(x).max(axis=0)
+    weight = predictions.weight
+    is_correct = _correctness(predictions)
+    columns = _part_columns(parts, predictions, probabilities=False)
+    largest = np.abs(columns).max(axis=0)
     checks.reject_entries("scores", "must be below 1e+150 in size", largest, largest > _MAX_SCORE)
-    shift = np.average(x, axis=0, weights=weight)
-    spread = np.sqrt(np.average((x - shift) ** 2, axis=0, weights=weight))
+    shift = np.average(columns, axis=0, weights=weight)
+    spread = np.sqrt(np.average((columns - shift) ** 2, axis=0, weights=weight))
     spread = np.where(spread > 0, spread, 1.0)
     # Newton's method converges up to rounding, so the order of rows does not affect the result.
     model = LogisticRegression(
         C=1 / regularization, solver="newton-cholesky", tol=1e-12, max_iter=1000
     )
-    model.fit((x - shift) / spread, is_correct, sample_weight=weight)
+    model.fit((columns - shift) / spread, is_correct, sample_weight=weight)
     return Combined(
         name=name,
         how="learned",
@@ -273,6 +288,22 @@ def _fit_learned(
         slope=model.coef_[0],
         intercept=float(model.intercept_[0]),
     )
+
+
+def _correctness(predictions: Predictions) -> Array:
+    """Return whether each prediction is correct. A DomainError requires successes and failures."""
+    loss = per_sample_loss(predictions)
+    checks.binary_loss(loss, required_by="a learned combination")
+    is_correct: Array = loss == 0
+    weight = predictions.weight
+    outcomes = is_correct if weight is None else is_correct[weight > 0]
+    if outcomes.all() or not outcomes.any():
+        missing_kind = "failures" if is_correct.any() else "successes"
+        raise DomainError(
+            "a learned combination needs failures and successes to learn from; got no "
+            f"{missing_kind}"
+        )
+    return is_correct
 
 
 _NO_NEEDS: frozenset[FitNeed] = frozenset()

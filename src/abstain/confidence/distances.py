@@ -27,8 +27,7 @@ from abstain.typing import FloatArray, IntArray
 #: Minimum number of samples per class for a class mean.
 _MIN_PER_CLASS = 2
 
-#: Distance that determines the confidence: to the nearest mean, to the mean of the predicted class,
-#: or the difference between the distances to the second nearest and to the nearest mean.
+#: Distance that determines the confidence. `Mahalanobis` describes the choices.
 Target: TypeAlias = Literal["nearest", "predicted", "margin"]
 #: Whether the covariance is computed about the class means or about the mean of all features.
 CovarianceKind: TypeAlias = Literal["within", "total"]
@@ -38,7 +37,7 @@ PSEUDO_INVERSE = "pinv"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mahalanobis(FittedScore):
-    """Minus the squared Mahalanobis distance to a class mean, or a difference of distances.
+    """Minus the squared Mahalanobis distance to a class mean, or a margin between two distances.
 
     Attributes
     ----------
@@ -53,9 +52,9 @@ class Mahalanobis(FittedScore):
     whitener : ndarray of shape (d, d)
         Matrix W for which ``W @ W.T`` is the inverse or the pseudo-inverse of the covariance.
     to : {"nearest", "predicted", "margin"}
-        Confidence of a sample: minus the distance to the nearest mean, minus the distance to the
-        mean of the predicted class, or the distance to the second nearest mean minus the distance
-        to the nearest mean.
+        Definition of the confidence. "nearest" is minus the distance to the nearest mean.
+        "predicted" is minus the distance to the mean of the predicted class. "margin" is the
+        distance to the second nearest mean minus the distance to the nearest mean.
     normalize : bool
         Whether features are divided by their Euclidean length before distances are computed.
     """
@@ -73,35 +72,39 @@ class Mahalanobis(FittedScore):
         """Compute the confidence of each sample, shape (n,), without labels."""
         check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
-        predicted = None
-        if self.to == "predicted":
-            if not predictions.has_prediction:
-                raise MissingInputError(
-                    f"the score {self.name!r} needs the predicted class; pass `logits`, "
-                    "`probabilities` or `prediction` in addition to the features"
-                )
-            predicted = predicted_class_index(predictions, self.classes)
+        predicted = self._predicted_classes(predictions) if self.to == "predicted" else None
         values = np.empty(predictions.n)
         k, d = self.means.shape
         with np.errstate(over="ignore", invalid="ignore"):
-            for rows, features in feature_blocks(predictions, d, self.name, n_extra=k + d):
+            for block, features in feature_blocks(predictions, d, self.name, n_extra=k + d):
                 x = normalize_rows(features, self.normalize)
-                z = (x - self.center) @ self.whitener
+                whitened = (x - self.center) @ self.whitener
                 if predicted is not None:
-                    values[rows] = -((z - centers[predicted[rows]]) ** 2).sum(axis=1)
+                    difference = whitened - centers[predicted[block]]
+                    values[block] = -(difference**2).sum(axis=1)
                 elif self.to == "margin":
-                    values[rows] = distance_margin(z, centers)
+                    values[block] = distance_margin(whitened, centers)
                 else:
-                    values[rows] = self._background_distance(x) - nearest_distance(z, centers)
+                    distance = nearest_distance(whitened, centers)
+                    values[block] = self._background_distance(x) - distance
         return as_confidence_score(self.name, values)
 
+    def _predicted_classes(self, predictions: Predictions) -> IntArray:
+        if not predictions.has_prediction:
+            raise MissingInputError(
+                f"the score {self.name!r} needs the predicted class; pass `logits`, "
+                "`probabilities` or `prediction` in addition to the features"
+            )
+        return predicted_class_index(predictions, self.classes)
+
     def _background_distance(self, x: FloatArray) -> FloatArray:
+        """Return the distance that is added to the confidence, which is 0 in this class."""
         return np.zeros(len(x))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeMahalanobis(Mahalanobis):
-    """The Mahalanobis confidence plus the squared distance to a Gaussian fitted to all samples.
+    """The Mahalanobis confidence plus the squared distance to the mean of all samples.
 
     Attributes
     ----------
@@ -129,23 +132,22 @@ class RelativeMahalanobis(Mahalanobis):
 
 
 def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the squared distance from each row to its nearest center.
-
-    A matrix product finds the nearest center. The distance to this center is computed from the
-    differences, which avoids cancellation.
-    """
-    index = ((centers**2).sum(axis=1) - 2.0 * (z @ centers.T)).argmin(axis=1)
-    out: FloatArray = ((z - centers[index]) ** 2).sum(axis=1)
-    return out
+    """Return the squared distance from each row to its nearest center."""
+    # A matrix product finds the nearest center. Differences are used for the distance itself, which
+    # avoids cancellation.
+    relative_distances = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
+    nearest = relative_distances.argmin(axis=1)
+    distance: FloatArray = ((z - centers[nearest]) ** 2).sum(axis=1)
+    return distance
 
 
 def distance_margin(z: FloatArray, centers: FloatArray) -> FloatArray:
     """Return the difference of the squared distances to the second nearest and nearest center."""
-    approximate = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
-    pair = np.argpartition(approximate, 1, axis=1)[:, :2]
-    distances = ((z[:, None] - centers[pair]) ** 2).sum(axis=2)
-    out: FloatArray = np.abs(distances[:, 1] - distances[:, 0])
-    return out
+    relative_distances = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
+    two_nearest = np.argpartition(relative_distances, 1, axis=1)[:, :2]
+    distances = ((z[:, None] - centers[two_nearest]) ** 2).sum(axis=2)
+    margin: FloatArray = np.abs(distances[:, 1] - distances[:, 0])
+    return margin
 
 
 def fit_mahalanobis(
@@ -164,14 +166,14 @@ def fit_mahalanobis(
     codes, x = _classes_and_features(predictions, Mahalanobis.kind, normalize=normalize)
     if to == "margin" and predictions.n_classes < 2:
         raise DomainError("the margin needs two classes; these samples have one class")
-    changed = {
-        "shrinkage": (shrinkage or "none", "none"),
-        "covariance": (covariance, "within"),
-        "to": (to, "nearest"),
-        "normalize": (normalize, False),
-    }
     fields = _fit_shared_fields(predictions, codes, x, shrinkage, total=covariance == "total")
-    name = name_with_options(Mahalanobis.kind, **changed)
+    name = name_with_options(
+        Mahalanobis.kind,
+        shrinkage=(shrinkage or "none", "none"),
+        covariance=(covariance, "within"),
+        to=(to, "nearest"),
+        normalize=(normalize, False),
+    )
     return Mahalanobis(name=name, to=to, normalize=normalize, **fields)
 
 
@@ -208,35 +210,35 @@ def _fit_shared_fields(
 
 
 def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
-    """Return the mean row of each class, shape (K, d). Every class must have a row."""
+    """Return the mean features of each class, shape (K, d). Every class must have a sample."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(classes))
     counts = np.bincount(codes, minlength=classes)[:, None]
-    out: FloatArray = np.add.reduceat(x[order], starts, axis=0) / counts
-    return out
+    means: FloatArray = np.add.reduceat(x[order], starts, axis=0) / counts
+    return means
 
 
 def covariance(centered: FloatArray, shrinkage: Any) -> FloatArray:
-    """Return the covariance matrix of centered rows, optionally with shrinkage."""
+    """Return the covariance matrix of centered features, optionally with shrinkage."""
     if shrinkage == "ledoit_wolf":
         from sklearn.covariance import ledoit_wolf
 
         shrunk: FloatArray = ledoit_wolf(centered, assume_centered=True)[0]
         return shrunk
-    out: FloatArray = centered.T @ centered / centered.shape[0]
+    matrix: FloatArray = centered.T @ centered / centered.shape[0]
     if shrinkage in {None, "none", PSEUDO_INVERSE}:
-        return out
+        return matrix
     if isinstance(shrinkage, str):
         raise InputError(
             f"`shrinkage` must be 'none', 'ledoit_wolf', 'pinv' or in [0, 1]; got {shrinkage!r}"
         )
     weight = checks.fraction(shrinkage, "shrinkage")
-    mean = float(np.trace(out)) / len(out)
-    return np.asarray((1.0 - weight) * out + weight * mean * np.eye(len(out)))
+    mean_variance = float(np.trace(matrix)) / len(matrix)
+    return np.asarray((1.0 - weight) * matrix + weight * mean_variance * np.eye(len(matrix)))
 
 
 def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: int) -> FloatArray:
-    """Return W such that W W^T is the inverse covariance matrix of rows about their centers.
+    """Return W such that W W^T is the inverse covariance matrix of features about their centers.
 
     `n_free` is the number of degrees of freedom. A singular covariance matrix raises a DomainError
     unless `shrinkage` selects the pseudo-inverse.
@@ -244,57 +246,65 @@ def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: 
     from scipy.linalg import solve_triangular
 
     matrix = covariance(x - centers, shrinkage)
-    scale = np.sqrt(np.diag(matrix))
+    deviation = np.sqrt(np.diag(matrix))
     if shrinkage == PSEUDO_INVERSE:
-        return _pseudo_inverse_whitener(matrix, scale, x)
-    _reject_constant_features(scale, np.abs(x).max(axis=0))
-    # The correlation matrix is tested for singularity, because it has no scales of features.
-    correlation = matrix / np.outer(scale, scale)
-    values = np.linalg.eigvalsh(correlation)
-    if values[0] <= values[-1] * max(x.shape) * np.finfo(np.float64).eps:
-        d = len(matrix)
-        reason = (
-            f"{n_free} free samples for {d} features" if n_free < d else "features depend linearly"
-        )
-        raise DomainError(f"the covariance of the features is singular ({reason}). {_ADVICE}")
-    root = scale[:, None] * np.linalg.cholesky(correlation)
-    out: FloatArray = solve_triangular(root, np.eye(len(root)), lower=True).T
-    return out
+        return _pseudo_inverse_whitener(matrix, deviation, x)
+    _reject_constant_features(deviation, np.abs(x).max(axis=0))
+    correlation = matrix / np.outer(deviation, deviation)
+    _reject_singular(correlation, n_samples=len(x), n_free=n_free)
+    root = deviation[:, None] * np.linalg.cholesky(correlation)
+    whitener: FloatArray = solve_triangular(root, np.eye(len(root)), lower=True).T
+    return whitener
 
 
-def _pseudo_inverse_whitener(matrix: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
-    """Return W such that W W^T is the pseudo-inverse of the covariance matrix.
+def _reject_singular(correlation: FloatArray, *, n_samples: int, n_free: int) -> None:
+    """Raise a DomainError if the correlation matrix of the features is singular."""
+    d = len(correlation)
+    eigenvalues = np.linalg.eigvalsh(correlation)
+    tolerance = eigenvalues[-1] * max(n_samples, d) * np.finfo(np.float64).eps
+    if eigenvalues[0] > tolerance:
+        return
+    reason = "features depend linearly"
+    if n_free < d:
+        reason = f"{n_free} free samples for {d} features"
+    raise DomainError(f"the covariance of the features is singular ({reason}). {_ADVICE}")
 
-    Directions without variance are mapped to 0.
-    """
-    if (scale <= _CONSTANT_TOLERANCE * np.abs(x).max(axis=0)).all():
+
+def _pseudo_inverse_whitener(
+    matrix: FloatArray, deviation: FloatArray, x: FloatArray
+) -> FloatArray:
+    """Return W such that W W^T is the pseudo-inverse of the covariance matrix."""
+    if (deviation <= _CONSTANT_TOLERANCE * np.abs(x).max(axis=0)).all():
         raise DomainError(f"no feature varies, so no distance is defined. {_VARY}")
-    values, vectors = np.linalg.eigh(matrix)
-    is_positive = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
-    inverse_roots = np.zeros_like(values)
-    inverse_roots[is_positive] = 1.0 / np.sqrt(values[is_positive])
-    return np.asarray(vectors * inverse_roots)
+    eigenvalues, eigenvectors = np.linalg.eigh(matrix)
+    is_positive = eigenvalues > eigenvalues[-1] * max(x.shape) * np.finfo(np.float64).eps
+    inverse_roots = np.zeros_like(eigenvalues)
+    inverse_roots[is_positive] = 1.0 / np.sqrt(eigenvalues[is_positive])
+    return np.asarray(eigenvectors * inverse_roots)
 
 
-#: Relative tolerance for a constant feature. Rounding of the mean can cause a small deviation.
+#: Relative standard deviation up to which a feature is treated as constant.
 _CONSTANT_TOLERANCE = 1e-13
 _ADVICE = "Pass `shrinkage='ledoit_wolf'` or a number such as 0.1, or fit on fewer features."
 _VARY = "Fit on samples whose features vary."
 
 
-def _reject_constant_features(scale: FloatArray, max_size: FloatArray) -> None:
-    constant = np.flatnonzero(scale <= _CONSTANT_TOLERANCE * max_size)
-    if constant.size:
-        count_note = f" ({constant.size} such features)" if constant.size > 1 else ""
-        raise DomainError(
-            f"the covariance of the features is singular: the feature in column {int(constant[0])} "
-            f"does not vary{count_note}. {_ADVICE if constant.size < scale.size else _VARY}"
-        )
+def _reject_constant_features(deviation: FloatArray, max_size: FloatArray) -> None:
+    """Raise a DomainError if a feature is constant."""
+    constant = np.flatnonzero(deviation <= _CONSTANT_TOLERANCE * max_size)
+    if constant.size == 0:
+        return
+    count_note = f" ({constant.size} such features)" if constant.size > 1 else ""
+    advice = _ADVICE if constant.size < deviation.size else _VARY
+    raise DomainError(
+        f"the covariance of the features is singular: the feature in column {int(constant[0])} "
+        f"does not vary{count_note}. {advice}"
+    )
 
 
 # ----------------------------------------------------------------------------- lengths
 def normalize_rows(x: FloatArray, normalize: bool) -> FloatArray:
-    """Divide rows by their Euclidean length if `normalize` is True. Keep rows of zeros."""
+    """Divide each row by its Euclidean length if `normalize` is True."""
     if not normalize:
         return x
     # Dividing by the largest entry first prevents overflow and underflow of the squares.
@@ -307,8 +317,8 @@ def normalize_rows(x: FloatArray, normalize: bool) -> FloatArray:
 def row_lengths(x: FloatArray) -> FloatArray:
     """Return the Euclidean length of each row."""
     with np.errstate(over="ignore"):
-        out: FloatArray = np.sqrt((x**2).sum(axis=1))
-    return out
+        lengths: FloatArray = np.sqrt((x**2).sum(axis=1))
+    return lengths
 
 
 _FEATURES = frozenset({FitNeed.FEATURES})

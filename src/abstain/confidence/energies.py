@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 # ------------------------------------------------------------------------------------ ViM
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VirtualLogit(FittedScore):
-    """The energy of the logits minus the scaled distance to the principal subspace.
+    """The energy of the logits minus the scaled distance of the features to a subspace (ViM).
 
     Attributes
     ----------
@@ -38,14 +38,15 @@ class VirtualLogit(FittedScore):
     classes : tuple
         Class names, in the order of the logits.
     origin : ndarray of shape (d,)
-        Origin of the subspace, which is -pinv(weight) bias or the mean of the features.
+        Origin of the principal subspace of the training features: -pinv(weight) bias, or the mean
+        of the features if no last layer was passed.
     complement : ndarray of shape (d, r)
         Orthonormal basis of the orthogonal complement of the principal subspace.
     alpha : float
         Mean of the largest logit divided by the mean distance to the subspace, both computed on
         the training samples.
     weight : ndarray of shape (K, d) or None
-        Weight of the last layer if it was passed to `fit`. In this case, logits are computed from
+        Weight of the last layer if it was passed to `fit`. If it is set, logits are computed from
         the features.
     bias : ndarray of shape (K,) or None
         Bias of the last layer if it was passed to `fit`.
@@ -75,22 +76,23 @@ class VirtualLogit(FittedScore):
             )
         check_same_classes(predictions, self.classes, self.name)
         d, r = self.complement.shape
+        n_extra = r + len(self.classes)
         values = np.empty(predictions.n)
-        for rows, x in feature_blocks(predictions, d, self.name, n_extra=r + len(self.classes)):
+        for block, x in feature_blocks(predictions, d, self.name, n_extra=n_extra):
             if self.weight is None or self.bias is None:
-                logits = predictions.logits[rows]
+                logits = predictions.logits[block]
             else:
                 logits = compute_logits(x, self.weight, self.bias)
-            energy = negative_energy(logits)
-            values[rows] = energy - self.alpha * residual_length(x - self.origin, self.complement)
+            distance = residual_length(x - self.origin, self.complement)
+            values[block] = negative_energy(logits) - self.alpha * distance
         return as_confidence_score(self.name, values)
 
 
 def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
-    """Return the distance of each row to the principal subspace."""
+    """Return the distance of the features of each sample to the principal subspace."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out: FloatArray = np.sqrt(((x @ complement) ** 2).sum(axis=1))
-    return out
+        length: FloatArray = np.sqrt(((x @ complement) ** 2).sum(axis=1))
+    return length
 
 
 def fit_virtual_logit(
@@ -100,43 +102,53 @@ def fit_virtual_logit(
     if not isinstance(centered, bool):
         raise InputError(f"`centered` must be True or False; got {centered!r}")
     x = features_as_double(predictions)
-    dim_used = _subspace_dimension(dim, x.shape[1])
+    n_dimensions = _subspace_dimension(dim, x.shape[1])
     weight, bias, logits = _last_layer_and_logits(predictions, x, last_layer)
-    origin = x.mean(axis=0) if weight is None or bias is None else -np.linalg.pinv(weight) @ bias
-    centered_features = x - origin
+    mean = x.mean(axis=0)
+    origin = mean if weight is None or bias is None else -np.linalg.pinv(weight) @ bias
     # A last layer with tiny weights has an origin far from the features.
-    check_feature_range(centered_features)
-    moment_features = x - x.mean(axis=0) if centered else centered_features
-    eigenvectors = np.linalg.eigh(moment_features.T @ moment_features / x.shape[0])[1]
-    # `eigh` sorts the eigenvectors by their second moment, smallest first.
-    complement = eigenvectors[:, : x.shape[1] - dim_used]
-    mean_residual = float(residual_length(centered_features, complement).mean())
+    check_feature_range(x - origin)
+    complement = _complement_basis(x - mean if centered else x - origin, n_dimensions)
+    mean_residual = float(residual_length(x - origin, complement).mean())
     if mean_residual <= 1e-12 * float(np.abs(x).max()):
         raise DomainError(
-            f"the features lie in their principal subspace of {dim_used} dimensions, so nothing "
-            "is left for a virtual logit; pass a smaller `dim`"
-        )
-    mean_max_logit = float(max_logit(logits).mean())
-    if mean_max_logit <= 0:
-        raise DomainError(
-            "the mean of the largest logit must be above 0 to scale the virtual logit; got "
-            f"{mean_max_logit:.6g}. Pass raw logits, not logarithms of probabilities."
+            f"the features lie in their principal subspace of {n_dimensions} dimensions, so "
+            "nothing is left for a virtual logit; pass a smaller `dim`"
         )
     return VirtualLogit(
         name=name_with_options("vim", dim=(dim, None), centered=(centered, False)),
         classes=predictions.class_names or tuple(range(logits.shape[1])),
         origin=origin,
         complement=complement,
-        alpha=mean_max_logit / mean_residual,
+        alpha=_mean_max_logit(logits) / mean_residual,
         weight=weight,
         bias=bias,
     )
 
 
+def _complement_basis(x: FloatArray, n_dimensions: int) -> FloatArray:
+    """Return an orthonormal basis of the complement of the principal subspace, shape (d, r)."""
+    # `eigh` sorts the eigenvectors by their second moment, smallest first.
+    eigenvectors = np.linalg.eigh(x.T @ x / x.shape[0])[1]
+    complement: FloatArray = eigenvectors[:, : x.shape[1] - n_dimensions]
+    return complement
+
+
+def _mean_max_logit(logits: Array) -> float:
+    """Return the mean of the largest logit of each sample, which must be positive."""
+    mean = float(max_logit(logits).mean())
+    if mean <= 0:
+        raise DomainError(
+            "the mean of the largest logit must be above 0 to scale the virtual logit; got "
+            f"{mean:.6g}. Pass raw logits, not logarithms of probabilities."
+        )
+    return mean
+
+
 def _last_layer_and_logits(
     predictions: Predictions, x: FloatArray, last_layer: AnyArray | None
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
-    """Return weight and bias of the last layer, or None twice, and the logits."""
+    """Return the weight and bias of the last layer, or None for both, and the logits."""
     if last_layer is not None:
         weight, bias = check_last_layer(last_layer, predictions, "vim")
         return weight, bias, compute_logits(x, weight, bias)
@@ -151,8 +163,10 @@ def _subspace_dimension(dim: Any, d: int) -> int:
     """Return the dimension of the principal subspace. The default follows the authors of ViM."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
+    if dim is None and d >= 2048:
+        return 1000
     if dim is None:
-        return 1000 if d >= 2048 else 512 if d >= 768 else d // 2
+        return 512 if d >= 768 else d // 2
     if checks.positive_int(dim, "dim") >= d:
         raise DomainError(f"`dim` must be below the {d} columns of `features`; got {dim}")
     return int(dim)
@@ -161,16 +175,16 @@ def _subspace_dimension(dim: Any, d: int) -> int:
 # ------------------------------------------------------------------------------------ last layer
 def check_last_layer(
     last_layer: AnyArray, predictions: Predictions, name: str
-) -> tuple[FloatArray, ...]:
+) -> tuple[FloatArray, FloatArray]:
     """Validate the last layer against features and logits, and return its weight and bias."""
     if not isinstance(last_layer, list | tuple) or len(last_layer) != 2:
         raise InputError("`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))")
-    weight, bias = (
-        _layer_array(x, name_) for x, name_ in zip(last_layer, ("weight", "bias"), strict=True)
-    )
+    weight = _layer_array(last_layer[0], "weight")
+    bias = _layer_array(last_layer[1], "bias")
     d = predictions.features.shape[1]
     if weight.ndim != 2 or weight.shape[1] != d or bias.shape != weight.shape[:1]:
-        hint = " Transpose the weight." if weight.shape[:1] == (d,) and weight.ndim == 2 else ""
+        is_transposed = weight.ndim == 2 and weight.shape[0] == d
+        hint = " Transpose the weight." if is_transposed else ""
         raise ShapeError(
             f"`last_layer` must be a weight of shape (K, {d}) and a bias of shape (K,), with "
             f"{d} the columns of `features`; got shapes {weight.shape} and {bias.shape}.{hint}"
@@ -186,12 +200,14 @@ def check_last_layer(
 
 
 def _layer_array(x: AnyArray, description: str) -> FloatArray:
-    out = to_numpy(x, f"last_layer {description}")
-    if out.dtype.kind not in "biuf" or not out.size:
+    """Return the weight or the bias of the last layer as a finite float64 array."""
+    array = to_numpy(x, f"last_layer {description}")
+    if array.dtype.kind not in "biuf" or not array.size:
         raise DomainError(
-            f"the {description} of `last_layer` must be an array of numbers; got {out.dtype} values"
+            f"the {description} of `last_layer` must be an array of numbers; "
+            f"got {array.dtype} values"
         )
-    return checks.finite(out.astype(np.float64), f"last_layer {description}")
+    return checks.finite(array.astype(np.float64), f"last_layer {description}")
 
 
 def _check_layer_gives_logits(
@@ -199,16 +215,18 @@ def _check_layer_gives_logits(
 ) -> None:
     """Raise an InputError if the layer does not compute these logits from these features.
 
-    The tolerance is 5% of the standard deviation of the logits. Rounding to half precision stays
-    within this tolerance, while the layer of another model exceeds it.
+    The tolerance of about 5% of the standard deviation of the logits allows for half precision.
     """
-    for rows, x in feature_blocks(predictions, weight.shape[1], name, n_extra=2 * weight.shape[0]):
-        logits = np.asarray(predictions.logits[rows], dtype=np.float64)
+    k, d = weight.shape
+    for block, x in feature_blocks(predictions, d, name, n_extra=2 * k):
+        logits = np.asarray(predictions.logits[block], dtype=np.float64)
         max_size = float(np.abs(logits).max()) or 1.0
-        spread = max_size * float((logits / max_size).std())
+        deviation = max_size * float((logits / max_size).std())
+        tolerance = 0.05 * max(deviation, 1e-6) + 1e-3 * max_size
         with np.errstate(over="ignore", invalid="ignore"):
             difference = np.abs(x @ weight.T + bias - logits).max()
-        if not difference <= 0.05 * max(spread, 1e-6) + 1e-3 * max_size:
+        # The difference is NaN if a logit overflows.
+        if not difference <= tolerance:
             raise InputError(
                 "`last_layer` does not compute the logits of these predictions: they differ by up "
                 f"to {difference:.3g}. The features must be the input of the last layer; drop "
@@ -217,11 +235,11 @@ def _check_layer_gives_logits(
 
 
 def compute_logits(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
-    """Compute the logits of the features, shape (rows, K), and check that all are finite."""
+    """Compute the logits of the features, shape (n, K), and check that all are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out: FloatArray = x @ weight.T + bias
+        logits: FloatArray = x @ weight.T + bias
     hint = "Its features are too large; rescale them, for fitting too."
-    return checks.finite(out, "the logits of the last layer", hint=hint)
+    return checks.finite(logits, "the logits of the last layer", hint=hint)
 
 
 _FEATURES = frozenset({FitNeed.FEATURES})

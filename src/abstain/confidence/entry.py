@@ -1,4 +1,4 @@
-"""`Score`, the catalogue entry of a confidence score, and its result `ConfidenceScore`."""
+"""Define `Score`, the catalogue entry of a confidence score, and `ConfidenceScore`, its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """Input that a score requires. The value is the message for predictions without this input."""
+    """Input that a score requires. Each value is an error message for a missing input."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -55,32 +55,29 @@ class Score:
     Attributes
     ----------
     name : str
-        Name in function calls and on the command line. A score at a temperature has a name such as
-        "msr@T=1.5".
+        Name in function calls and on the command line, such as "msr". A temperature is part of the
+        name, as in "msr@T=1.5".
     title : str
         Name in reports.
     compute : callable
-        Function from `Predictions` with all required inputs to float64 values of shape (n,). Higher
-        values mean more confidence.
+        Function from `Predictions` with all required inputs to float64 confidences of shape (n,).
     needs : frozenset of ScoreNeed
         Inputs that the predictions must contain.
     meaning : str
-        A description of one sentence.
+        Description in one sentence.
     source : str
         Reference of the definition.
     unit : str
-        Scale of the values: "probability", "log-odds" or "real".
+        Scale of the confidences: "probability", "log-odds" or "real".
     to_probability : callable or None
-        Function from the values to the probability of a correct prediction, or None if the values
-        do not determine this probability.
+        Function from the confidences to probabilities of a correct prediction, if there is one.
     compute_at_temperature : callable or None
-        Function from predictions and a temperature to the values, or None if the score has no
-        temperature.
+        Function from predictions and a temperature to the confidences, if there is one.
     function : str
         Call of the function in `abstain.confidence` that computes the score from arrays, as text.
     kernel : callable or None
-        Function from rows of log-scores to the values, or None if the score needs other inputs
-        than logits. A network can be trained with the kernel.
+        Function from logits or log-probabilities, shape (n, K), to the confidences. It is None if
+        the score needs other inputs.
     is_multiplied_by_temperature : bool
         Whether the output of the kernel is multiplied by the temperature.
     """
@@ -134,10 +131,11 @@ class Score:
         if self.compute_at_temperature is None:
             raise InputError(f"the score {self.name!r} has no temperature; drop `temperature`")
         value = check_temperature(temperature)
+        temperature_text = _format_temperature(value)
         return replace(
             self,
-            name=f"{self.name}@T={_format_temperature(value)}",
-            title=f"{self.title} (T = {_format_temperature(value)})",
+            name=f"{self.name}@T={temperature_text}",
+            title=f"{self.title} (T = {temperature_text})",
             compute=partial(_at_temperature, self.compute_at_temperature, value),
             compute_at_temperature=None,
         )
@@ -244,16 +242,11 @@ class ConfidenceScore:
 
     @property
     def scale(self) -> Scale:
-        """Scale of the values.
-
-        The scale is "probability" if the values are probabilities, "log-odds" if they are the
-        log-odds of `probability`, and "score" otherwise.
-        """
+        """Scale of the values: "probability", "log-odds" or "score" for any other scale."""
         if self.probability is None:
             return "score"
         if self.probability is self.values:
             return "probability"
-        is_log_odds = np.allclose(
-            special.expit(self.values), self.probability, rtol=1e-9, atol=1e-12
-        )
+        probability = special.expit(self.values)
+        is_log_odds = np.allclose(probability, self.probability, rtol=1e-9, atol=1e-12)
         return "log-odds" if is_log_odds else "score"

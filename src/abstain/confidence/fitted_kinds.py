@@ -1,6 +1,6 @@
 """The catalogue of fitted confidence scores, and functions that fit or restore a score by name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -95,9 +95,9 @@ def fit(
 
     Notes
     -----
-    The cost depends on the score, for n samples with d features. Gaussian scores and ViM compute a
-    matrix product with n d^2 operations. "knn" copies the features, and its costly step is scoring.
-    "react" and "rank" sort the values. A search evaluates the criterion once per candidate.
+    For n samples with d features, Mahalanobis scores and ViM compute a matrix product with n d^2
+    operations. "knn" only copies the features. "react" and "rank" sort numbers. A search evaluates
+    the criterion once for each candidate.
 
     Examples
     --------
@@ -115,16 +115,18 @@ def fit(
     if not isinstance(source, Predictions):
         raise InputError(f"`predictions` must be a Predictions; got {type(source).__name__}")
     _check_options(entry, options)
-    if reason := entry.reason_not_applicable(predictions):
+    reason = entry.reason_not_applicable(predictions)
+    if reason:
         raise MissingInputError(
             f"the score {name!r} {reason} to be fitted; pass it to the predictions"
         )
     _check_weights(entry, predictions)
+    all_options = {**entry.options, **options}
     if entry.searches:
-        return entry.fit(predictions, **{**entry.options, **options}, criterion=criterion)
+        return entry.fit(predictions, criterion=criterion, **all_options)
     if criterion is not None:
         raise InputError(f"the score {name!r} searches nothing; drop `criterion`")
-    return entry.fit(predictions, **{**entry.options, **options})
+    return entry.fit(predictions, **all_options)
 
 
 def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> FittedScore:
@@ -155,41 +157,53 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     >>> confidence.from_arrays(*state.to_arrays()).name
     'msr@T=2'
     """
-    fields_, remaining_arrays = dict(plain), dict(arrays)
-    kind = json_records.pop_kind(fields_, FITTED)
-    if isinstance(fields_.get("parts"), list | tuple):
-        fields_["parts"] = [
-            _restore_part(f"parts.{i}.", x, remaining_arrays)
-            for i, x in enumerate(fields_["parts"])
-        ]
-    elif "parts" in fields_:
-        # The wrong type of `parts` raises an error below, so the arrays of parts are ignored.
-        remaining_arrays = {
-            name: x for name, x in remaining_arrays.items() if not name.startswith("parts.")
-        }
-    if duplicates := fields_.keys() & remaining_arrays.keys():
+    plain_fields = dict(plain)
+    kind = json_records.pop_kind(plain_fields, FITTED)
+    array_fields = {name: x for name, x in arrays.items() if not _is_array_of_part(name, plain)}
+    if isinstance(plain.get("parts"), list | tuple):
+        plain_fields["parts"] = _restore_parts(plain["parts"], arrays)
+    duplicates = plain_fields.keys() & array_fields.keys()
+    if duplicates:
         raise InputError(f"`{min(duplicates)}` occurs twice: as an array and as a plain value")
-    state = FITTED[kind].state
     for old_name, new_name in _OLD_FIELD_NAMES.get(kind, {}).items():
-        if old_name in remaining_arrays:
-            remaining_arrays[new_name] = remaining_arrays.pop(old_name)
+        if old_name in array_fields:
+            array_fields[new_name] = array_fields.pop(old_name)
+    score_class = FITTED[kind].state
     # Files of earlier versions lack the fields that have a default.
-    defaults = {f.name: f.default for f in fields(state) if f.default is not MISSING}
-    return records.from_fields(
-        state, {**defaults, **fields_, **remaining_arrays}, f"the fitted score {kind!r}"
-    )
+    defaults = {f.name: f.default for f in fields(score_class) if f.default is not MISSING}
+    values = {**defaults, **plain_fields, **array_fields}
+    return records.from_fields(score_class, values, f"the fitted score {kind!r}")
 
 
-def _restore_part(prefix: str, x: Any, arrays: dict[str, Array]) -> Any:
-    """Restore one part of a composite score, and remove its arrays from `arrays`."""
-    if not isinstance(x, Mapping):
-        return x
-    names = [name for name in arrays if name.startswith(prefix)]
-    return from_arrays(x, {name.removeprefix(prefix): arrays.pop(name) for name in names})
+def _is_array_of_part(name: str, plain: Mapping[str, Any]) -> bool:
+    """Return whether an array belongs to a part of a composite score."""
+    parts = plain.get("parts")
+    if not isinstance(parts, list | tuple):
+        # The wrong type of `parts` raises an error later, so all arrays of parts are ignored.
+        return "parts" in plain and name.startswith("parts.")
+    for i, part in enumerate(parts):
+        if isinstance(part, Mapping) and name.startswith(f"parts.{i}."):
+            return True
+    return False
+
+
+def _restore_parts(parts: Sequence[Any], arrays: Mapping[str, Array]) -> list[Any]:
+    """Restore the fitted scores among the parts of a composite score."""
+    restored = []
+    for i, part in enumerate(parts):
+        if not isinstance(part, Mapping):
+            restored.append(part)
+            continue
+        prefix = f"parts.{i}."
+        part_arrays = {
+            name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)
+        }
+        restored.append(from_arrays(part, part_arrays))
+    return restored
 
 
 def find_fitted_kind(name: str) -> FittedKind:
-    """Return the entry of a fitted score. An unknown name raises an error with a suggestion."""
+    """Return the catalogue entry of a fitted score."""
     source: object = name
     if not isinstance(source, str):
         raise InputError(

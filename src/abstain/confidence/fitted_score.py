@@ -1,4 +1,4 @@
-"""`FittedScore`, the base class of fitted confidence scores, and the validation of their inputs."""
+"""Define `FittedScore`, the base class of fitted confidence scores, and validate their inputs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from abstain.predictions import Predictions
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray, IntArray
 
-#: Inputs that fitting a score requires. They have the same type as the inputs for scoring.
+#: Input that fitting a score requires.
 FitNeed = ScoreNeed
 
 
@@ -35,14 +35,14 @@ class ScoreState(Protocol):
 class FittedScore(ABC):
     """A confidence score with fitted parameters that can score other samples.
 
-    `fit` creates the score. `abstain.save` writes it to a file, and `abstain.load` reads it. Its
-    arrays are read-only.
+    The function `fit` creates the score. `abstain.save` writes the score to a file, and
+    `abstain.load` reads it.
 
     Attributes
     ----------
     name : str
-        Name in results. The default consists of the name in the catalogue and the options that
-        differ from their defaults. `renamed` returns a copy with another name.
+        Name in results. By default, the name in the catalogue and the options that differ from
+        their defaults.
     """
 
     #: The name in the catalogue `FITTED`.
@@ -59,23 +59,22 @@ class FittedScore(ABC):
         """Compute the confidence of each sample, shape (n,), without labels."""
 
     def renamed(self, name: str) -> Self:
-        """Return a copy with another name, which distinguishes two scores of the same kind."""
+        """Return a copy with another name, for example to distinguish two scores of one kind."""
         return replace(self, name=name)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return two dictionaries by field name: plain values for JSON, and arrays.
 
-        If a field contains fitted scores, each becomes a mapping among the plain values. The names
-        of its arrays start with the field and an index, such as "parts.0.means".
+        The arrays of a score that is part of this score have names such as "parts.0.means".
         """
         plain: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, Array] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
             if isinstance(value, np.ndarray):
-                arrays[f.name] = value
+                arrays[field_.name] = value
             else:
-                plain[f.name] = value
+                plain[field_.name] = value
         return plain, arrays
 
 
@@ -97,12 +96,15 @@ class CompositeScore(FittedScore):
     ]
 
     def __post_init__(self) -> None:
-        """Validate the fields, and check the types of the parts."""
+        """Validate the fields and the types of the parts."""
         super().__post_init__()
-        if not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in self.parts):
-            raise InputError(
-                f"`parts` must be a list of names of scores or fitted scores; got {self.parts!r}"
-            )
+        for part in self.parts:
+            is_name = isinstance(part, str) and part != ""
+            if not is_name and not isinstance(part, FittedScore):
+                raise InputError(
+                    "`parts` must be a list of names of scores or fitted scores; "
+                    f"got {self.parts!r}"
+                )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the fields as in `FittedScore.to_arrays`, including the fields of all parts."""
@@ -131,7 +133,7 @@ class FittedKind:
     state : type
         Class of the object that `fit` returns.
     meaning : str
-        A description of one sentence.
+        Description in one sentence.
     source : str
         Reference of the definition.
     to_fit : frozenset of FitNeed
@@ -171,10 +173,11 @@ def name_with_options(kind: str, **options: tuple[Any, Any]) -> str:
 
     Each option is a pair of its value and its default value.
     """
-    changes = [
-        f"{name}={_format_option(x)}" for name, (x, default) in options.items() if x != default
-    ]
-    return f"{kind}@{','.join(changes)}" if changes else kind
+    changed_options = []
+    for name, (value, default) in options.items():
+        if value != default:
+            changed_options.append(f"{name}={_format_option(value)}")
+    return f"{kind}@{','.join(changed_options)}" if changed_options else kind
 
 
 def _format_option(x: Any) -> str:
@@ -182,8 +185,7 @@ def _format_option(x: Any) -> str:
 
 
 # ------------------------------------------------------------------------- features, classes
-#: Largest allowed absolute feature. Fourth powers of numbers up to this limit do not overflow, and
-#: fourth powers of numbers down to its inverse do not underflow.
+#: Largest allowed absolute feature, whose fourth power does not overflow.
 _MAX_FEATURE = 1e70
 
 
@@ -207,19 +209,21 @@ def check_feature_range(x: Array) -> None:
 def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -> IntArray:
     """Return the class codes, and raise a DomainError if a class has too few samples."""
     codes = predictions.label_codes
-    if (n_unknown := int((codes < 0).sum())) > 0:
+    n_unknown = int((codes < 0).sum())
+    if n_unknown > 0:
         raise DomainError(
             f"the score {name!r} is fitted on samples of known classes; {n_unknown} samples have "
             "no known class: leave them out with `subset`"
         )
     counts = np.bincount(codes, minlength=predictions.n_classes)
-    too_few = np.flatnonzero(counts < min_count)
-    if too_few.size:
-        class_name = predictions.class_names[int(too_few[0])]
-        others = f" ({too_few.size} such classes)" if too_few.size > 1 else ""
+    small_classes = np.flatnonzero(counts < min_count)
+    if small_classes.size:
+        first = int(small_classes[0])
+        count_note = f" ({small_classes.size} such classes)" if small_classes.size > 1 else ""
         raise DomainError(
             f"the score {name!r} needs at least {min_count} samples of each class to be fitted; "
-            f"the class {class_name!r} has {counts[too_few[0]]}{others}. Fit it on more samples."
+            f"the class {predictions.class_names[first]!r} has {counts[first]}{count_note}. "
+            "Fit it on more samples."
         )
     return codes
 
@@ -227,17 +231,17 @@ def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -
 def feature_blocks(
     predictions: Predictions, n_columns: int, name: str, *, n_extra: int = 0
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the rows and the float64 features of each block, after checking the width.
+    """Yield blocks of samples as a slice of the samples and their float64 features.
 
-    `n_extra` is the number of further float64 entries per row that the caller allocates.
+    `n_extra` is the number of float64 entries that the caller allocates for each sample.
     """
-    x = check_feature_width(predictions, n_columns, name)
-    for rows in row_blocks(x.shape[0], n_columns + n_extra):
-        yield rows, x[rows].astype(np.float64)
+    features = check_feature_width(predictions, n_columns, name)
+    for block in row_blocks(features.shape[0], n_columns + n_extra):
+        yield block, features[block].astype(np.float64)
 
 
 def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> Array:
-    """Return the features, and raise a ShapeError if their width differs from the fitted width."""
+    """Return the features, and raise a ShapeError if their number of columns is wrong."""
     if predictions.features is None:
         raise MissingInputError(
             f"the score {name!r} needs features; pass `features` to the predictions"
@@ -252,21 +256,17 @@ def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> 
 
 
 def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: str) -> None:
-    """Raise an InputError if the classes of the predictions differ from the fitted classes.
-
-    Predictions without class scores contain only the classes that occur, so a fitted class may be
-    absent.
-    """
+    """Raise an InputError if the classes of the predictions differ from the fitted classes."""
     classes = predictions.class_names
-    is_same = classes == fitted if predictions.has_class_scores else set(classes) <= set(fitted)
-    if is_same:
+    new_classes = [name for name in classes if name not in fitted]
+    # Predictions without class scores contain only the classes that occur.
+    may_lack_classes = not predictions.has_class_scores
+    if classes == fitted or (may_lack_classes and not new_classes):
         return
-    new_classes = [c for c in classes if c not in fitted]
-    difference = (
-        f"{new_classes[0]!r} is new"
-        if new_classes
-        else f"{len(classes)} of {len(fitted)} classes, or another order"
-    )
+    if new_classes:
+        difference = f"{new_classes[0]!r} is new"
+    else:
+        difference = f"{len(classes)} of {len(fitted)} classes, or another order"
     raise InputError(
         f"the score {name!r} was fitted on other classes than those of these predictions: "
         f"{difference}. Give both the same `classes`."
@@ -274,10 +274,8 @@ def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: 
 
 
 def predicted_class_index(predictions: Predictions, fitted: tuple[Any, ...]) -> IntArray:
-    """Return the predicted class of each sample as an index into the fitted classes, shape (n,).
-
-    The codes of predictions without class scores refer only to the classes that occur.
-    """
+    """Return the predicted class of each sample as an index into the fitted classes, shape (n,)."""
+    # The predictions may contain only some of the fitted classes.
     class_index = np.array([fitted.index(name) for name in predictions.class_names])
     return np.asarray(class_index[predictions.prediction_codes])
 

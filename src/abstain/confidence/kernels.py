@@ -1,12 +1,12 @@
-"""Confidence scores computed from float64 log-scores, without rounding to a probability of 1.
+"""Compute confidence scores from logits or log-probabilities (log-scores) in float64.
 
-Let m be the largest log-score of a row, m2 the second largest, and t_j = exp(z_j - m2) for the
-other classes. The odds against the top class are ``exp(m2 - m) * sum(t)``. Every score is a
-function of the gap ``m2 - m`` and of sums over t, and nothing is subtracted from 1. Scores
-therefore keep their order up to a gap of about 700, the limit of float64.
+Let m be the largest log-score of a sample, m2 the second largest, and t_j = exp(z_j - m2) for the
+classes other than the top class. The odds against the top class are ``exp(m2 - m) * sum(t)``. Every
+score is computed from the gap ``m2 - m`` and from sums over t. No probability is subtracted from 1,
+so the order of samples is kept even if the largest probability is rounded to 1.
 
-Every kernel takes an array-API namespace and a block of rows. A kernel overwrites NumPy rows.
-Infinite values are replaced before an operation would turn them into NaN gradients.
+A kernel is a function of an array-API namespace and log-scores of shape (n, K). It may overwrite
+NumPy log-scores. Infinite values are replaced, because their gradients would be NaN.
 """
 
 import math
@@ -37,25 +37,25 @@ CERTAIN = 750.0
 #: The exponential of numbers below this limit is exactly 0 in float64.
 _VANISHED = -1000.0
 
-#: Function of a namespace and log-scores of shape (rows, K) that returns one number per row.
+#: Function of a namespace and log-scores of shape (n, K) that returns confidences of shape (n,).
 Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
 class TopClassSplit:
-    """Log-scores of several rows, split into the top class and the other classes."""
+    """Log-scores of n samples, split into the top class and the other classes."""
 
-    #: Largest log-score, shape (rows,).
+    #: Largest log-score, shape (n,).
     max_score: AnyArray
-    #: Second largest minus largest log-score, shape (rows,). The gap is at most 0, and -inf if all
-    #: other classes have probability 0.
+    #: Second largest minus largest log-score, shape (n,). The gap is -inf if all other classes have
+    #: probability 0.
     gap: AnyArray
-    #: exp(log-score - second largest log-score), shape (rows, K), with 0 at the top class.
+    #: exp(log-score - second largest log-score), shape (n, K), with 0 at the top class.
     rival_ratios: AnyArray
-    #: Sum of `rival_ratios` over the classes, shape (rows,).
+    #: Sum of `rival_ratios` over the classes, shape (n,).
     rival_sum: AnyArray
-    #: Logarithm of `rival_ratios`, shape (rows, K), with -inf at the top class. It is undefined
-    #: unless `needs_logs` was passed.
+    #: Logarithm of `rival_ratios`, shape (n, K), with -inf at the top class. The array is valid
+    #: only if `split_top_class` was called with ``needs_logs=True``.
     log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
@@ -64,32 +64,43 @@ class TopClassSplit:
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
-    """Split log-scores (rows, K) into the top class and the others. NumPy overwrites `z`.
+    """Split log-scores of shape (n, K) into the top class and the others.
 
-    `log_rival_ratios` is defined only if `needs_logs` is True.
+    A NumPy array `z` is overwritten. The field `log_rival_ratios` is valid only if `needs_logs` is
+    True.
     """
     top_index = xp.argmax(z, axis=1, keepdims=True)
-    top = take_entry(xp, z, top_index)
-    shifted = replace_entry(xp, z, top_index, -np.inf)
-    second = xp.max(shifted, axis=1, keepdims=True)
-    gap = second - top
-    shifted = _subtract(xp, shifted, fill_where(xp, second == -np.inf, 0.0, second))
-    rival_ratios = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
-    return TopClassSplit(top[:, 0], gap[:, 0], rival_ratios, xp.sum(rival_ratios, axis=1), shifted)
+    max_score = take_entry(xp, z, top_index)
+    rivals = replace_entry(xp, z, top_index, -np.inf)
+    max_rival = xp.max(rivals, axis=1, keepdims=True)
+    finite_max_rival = fill_where(xp, max_rival == -np.inf, 0.0, max_rival)
+    log_ratios = _subtract(xp, rivals, finite_max_rival)
+    if xp is np and not needs_logs:
+        ratios = np.exp(log_ratios, out=log_ratios)
+    else:
+        ratios = xp.exp(log_ratios)
+    return TopClassSplit(
+        max_score=max_score[:, 0],
+        gap=(max_rival - max_score)[:, 0],
+        rival_ratios=ratios,
+        rival_sum=xp.sum(ratios, axis=1),
+        log_rival_ratios=log_ratios,
+    )
 
 
 @dataclass(frozen=True)
 class SplitKernel:
-    """A kernel of split rows. Several kernels can share one split."""
+    """A kernel that is computed from a `TopClassSplit`, which several kernels can share."""
 
-    #: Function from a namespace and split rows to one number per row.
+    #: Function from a namespace and a split to confidences of shape (n,).
     function: Callable[[Any, TopClassSplit], AnyArray]
     #: Whether the function needs `log_rival_ratios`.
     needs_logs: bool = False
 
     def __call__(self, xp: Any, z: AnyArray) -> AnyArray:
-        """Apply the kernel to rows of log-scores."""
-        return self.function(xp, split_top_class(xp, z, needs_logs=self.needs_logs))
+        """Apply the kernel to log-scores of shape (n, K)."""
+        split = split_top_class(xp, z, needs_logs=self.needs_logs)
+        return self.function(xp, split)
 
 
 def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
@@ -97,14 +108,13 @@ def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
-    """Return the sum of p log p of each row."""
+    """Return the sum of p log p over the classes of each sample."""
     odds_against = s.odds_against(xp)
     # -log p_j is (m - m2) - log t_j + log1p(odds). The last term is common to all classes.
     log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
-    gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
-    entropy = xp.log1p(odds_against) + (gap * odds_against - xp.exp(s.gap) * log_sum) / (
-        1.0 + odds_against
-    )
+    positive_gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
+    rival_term = positive_gap * odds_against - xp.exp(s.gap) * log_sum
+    entropy = xp.log1p(odds_against) + rival_term / (1.0 + odds_against)
     return 0.0 - entropy
 
 
@@ -116,15 +126,17 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
     top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.rival_sum) - 2.0 * log_sum))
     log_p = _largest_entries(xp, s.log_rival_ratios, top - 1) + (s.gap - log_sum)[:, None]
     # The probabilities of the other classes are at most 1/2, so 1 - p is exact.
-    other_terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
+    log_one_minus_p = xp.log1p(-xp.exp(log_p))
+    other_terms = xp.exp(gamma * (log_p + log_one_minus_p))
     return 0.0 - (top_term + xp.sum(other_terms, axis=1))
 
 
 def _margin(xp: Any, s: TopClassSplit) -> AnyArray:
+    """Return log((1 + M) / (1 - M)), where M is the gap between the two largest probabilities."""
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
     log_odds_against = s.gap + xp.log1p(s.rival_sum)
-    odds = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
-    return _cap_infinity(xp, xp.logaddexp(xp.zeros_like(odds), odds))
+    log_ratio = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
+    return _cap_infinity(xp, xp.logaddexp(xp.zeros_like(log_ratio), log_ratio))
 
 
 def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
@@ -132,12 +144,12 @@ def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _gini(xp: Any, s: TopClassSplit) -> AnyArray:
+    """Return log(G / (1 - G)), where G is the sum of the squared probabilities."""
+    # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
     squares = _row_dot(xp, s.rival_ratios, s.rival_ratios)
     scale = xp.exp(s.gap)
-    # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
-    log_denominator = s.gap + safe_log(
-        xp, 2.0 * s.rival_sum + scale * (s.rival_sum * s.rival_sum - squares)
-    )
+    unequal_pairs = 2.0 * s.rival_sum + scale * (s.rival_sum * s.rival_sum - squares)
+    log_denominator = s.gap + safe_log(xp, unequal_pairs)
     return _cap_infinity(xp, xp.log1p(scale * scale * squares) - log_denominator)
 
 
@@ -160,7 +172,7 @@ log_sum_exp: Final = SplitKernel(_log_sum_exp)
 
 
 def max_log_score(xp: Any, z: AnyArray) -> AnyArray:
-    """Return the largest log-score."""
+    """Return the largest log-score of each sample."""
     return xp.max(z, axis=1)
 
 
@@ -169,37 +181,44 @@ def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
 
     The result is 0 if all logits are equal.
     """
-    # Subtracting the maximum first makes equal logits exactly 0, without the rounding of the mean.
-    z = _subtract(xp, z, xp.max(z, axis=1, keepdims=True))
-    # Masked classes are excluded from the mean and the norm.
-    is_masked = z == -np.inf
-    n_classes = xp.sum(xp.astype(~is_masked, z.dtype), axis=1, keepdims=True)
-    z = fill_where(xp, is_masked, 0.0, z)
-    z = _subtract(xp, z, xp.sum(z, axis=1, keepdims=True) / n_classes)
-    z = fill_where(xp, is_masked, 0.0, z)
+    z = _center_unmasked(xp, z)
     max_size = xp.max(xp.abs(z), axis=1, keepdims=True)
     is_constant = max_size == 0
     # Dividing by the largest entry first prevents overflow of high powers.
     scaled = z / fill_where(xp, is_constant, 1.0, max_size)
     powers = xp.sum(xp.abs(scaled) ** p, axis=1)
-    return xp.max(scaled, axis=1) / fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
+    norm = fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
+    return xp.max(scaled, axis=1) / norm
+
+
+def _center_unmasked(xp: Any, z: AnyArray) -> AnyArray:
+    """Subtract the mean over the classes that are not masked by -inf. Masked classes become 0."""
+    # Subtracting the maximum first makes equal logits exactly 0, without the rounding of the mean.
+    z = _subtract(xp, z, xp.max(z, axis=1, keepdims=True))
+    is_masked = z == -np.inf
+    n_classes = xp.sum(xp.astype(~is_masked, z.dtype), axis=1, keepdims=True)
+    z = fill_where(xp, is_masked, 0.0, z)
+    mean = xp.sum(z, axis=1, keepdims=True) / n_classes
+    return fill_where(xp, is_masked, 0.0, _subtract(xp, z, mean))
 
 
 def _concatenate_blocks(scores: ClassScores, compute: Callable[[slice], AnyArray]) -> AnyArray:
-    """Compute one number per row, block by block, and return an array of shape (n,)."""
+    """Call `compute` with slices of the samples, and concatenate the results to shape (n,)."""
     n, *sizes = scores.values.shape
     blocks = row_blocks(n, math.prod(sizes), on_device=is_on_device(scores.values))
-    results = [compute(rows) for rows in blocks]
+    results = [compute(block) for block in blocks]
     values = results[0] if len(results) == 1 else scores.namespace.concat(results)
     return as_array_like(values, scores.origin)
 
 
 def apply_by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
-    """Apply a kernel to the float64 log-scores, block by block, and return shape (n,)."""
+    """Apply a kernel to blocks of float64 log-scores, and return confidences of shape (n,)."""
 
-    def compute(rows: slice) -> AnyArray:
-        z = scores.log_scores(rows)
-        return kernel(scores.namespace, z if temperature == 1.0 else z / temperature)
+    def compute(block: slice) -> AnyArray:
+        z = scores.log_scores(block)
+        if temperature != 1.0:
+            z = z / temperature
+        return kernel(scores.namespace, z)
 
     return _concatenate_blocks(scores, compute)
 
@@ -211,27 +230,26 @@ def apply_to_arrays(
     *,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Validate logits or probabilities of the caller, and apply a kernel to the log-scores."""
+    """Validate the logits or probabilities of a caller, and apply a kernel to them."""
     scores = validate_class_scores(logits, probabilities, keep_library=True)
     temperature = checks.positive(temperature, "temperature")
     return apply_by_rows(kernel, scores, temperature=temperature)
 
 
 def apply_in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
-    """Apply several kernels to NumPy log-scores, and return values of shape (n,) by name."""
+    """Apply several kernels to NumPy log-scores, and return confidences of shape (n,) by name."""
     n, n_classes = scores.values.shape
     values = {name: np.empty(n) for name in kernels}
-    needs_logs = any(
-        isinstance(kernel, SplitKernel) and kernel.needs_logs for kernel in kernels.values()
-    )
-    for rows in row_blocks(n, n_classes):
-        z = scores.log_scores(rows)
+    split_kernels = [kernel for kernel in kernels.values() if isinstance(kernel, SplitKernel)]
+    needs_logs = any(kernel.needs_logs for kernel in split_kernels)
+    for block in row_blocks(n, n_classes):
+        z = scores.log_scores(block)
         split = split_top_class(np, z.copy(), needs_logs=needs_logs)
         for name, kernel in kernels.items():
             if isinstance(kernel, SplitKernel):
-                values[name][rows] = kernel.function(np, split)
+                values[name][block] = kernel.function(np, split)
             else:
-                values[name][rows] = kernel(np, z.copy())
+                values[name][block] = kernel(np, z.copy())
     return values
 
 
@@ -242,14 +260,13 @@ def _largest_entries(xp: Any, x: AnyArray, count: int) -> AnyArray:
 
 
 def _subtract(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
-    """Return x - y. NumPy overwrites `x`."""
+    """Return x - y. A NumPy array `x` is overwritten."""
     return np.subtract(x, y, out=x) if xp is np else x - y
 
 
 def _row_dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
     """Return the inner product of each row of x and y."""
-    # `np.vecdot` allocates no array of products. The `vecdot` of the array API fails in vmap of
-    # PyTorch.
+    # `np.vecdot` allocates no array of products. `torch.func.vmap` does not support `vecdot`.
     return np.vecdot(x, y) if xp is np else xp.sum(x * y, axis=1)
 
 
@@ -262,8 +279,8 @@ def _cap_infinity(xp: Any, x: AnyArray) -> AnyArray:
 
 
 # ------------------------------------------------------------------------------------ samples
-#: Function from a namespace and log-probabilities of Monte Carlo samples, shape (rows, S, K), to
-#: one number per row.
+#: Function from a namespace and log-probabilities of S Monte Carlo samples, shape (n, S, K), to
+#: confidences of shape (n,).
 SampleKernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
@@ -277,74 +294,90 @@ def _apply_to_mean(kernel: Kernel, xp: Any, log_p: AnyArray) -> AnyArray:
 
 
 def expected_entropy(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the entropy of each Monte Carlo sample, averaged over the samples."""
-    rows, n_samples, n_classes = log_p.shape
-    sample_entropies = negative_entropy(xp, xp.reshape(log_p, (rows * n_samples, n_classes)))
-    return xp.mean(xp.reshape(sample_entropies, (rows, n_samples)), axis=1)
+    """Return minus the mean entropy of the Monte Carlo samples."""
+    n, n_samples, n_classes = log_p.shape
+    flat_log_p = xp.reshape(log_p, (n * n_samples, n_classes))
+    sample_entropies = negative_entropy(xp, flat_log_p)
+    return xp.mean(xp.reshape(sample_entropies, (n, n_samples)), axis=1)
 
 
 def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean Kullback-Leibler divergence of the samples from their mean.
+    """Return minus the mean Kullback-Leibler divergence of the Monte Carlo samples from their mean.
 
-    The mean divergence equals the entropy of the mean minus the mean entropy. Computing this
-    difference would cancel digits if the samples agree. All terms of the divergence are
-    non-negative and have a small relative error.
+    The divergence is accurate even if the samples agree, unlike the difference of two entropies.
     """
     log_mean = log_mean_probabilities(log_p, xp=xp)[:, None, :]
-    p, mean = xp.exp(log_p), xp.exp(log_mean)
-    # For p = 0, the term p log(p/q) - p + q equals q.
+    p = xp.exp(log_p)
+    mean = xp.exp(log_mean)
+    # Every class contributes p log(p / mean) - p + mean, which equals the mean if p is 0.
     is_zero = p == 0
-    log_ratio = fill_where(xp, is_zero, 0.0, fill_where(xp, mean == 0, 0.0, log_mean) - log_p)
-    is_small = (xp.abs(log_ratio) < 1e-2) & ~is_zero
-    series = 1.0 + log_ratio / 3 * (
-        1 + log_ratio / 4 * (1 + log_ratio / 5 * (1 + log_ratio / 6 * (1 + log_ratio / 7)))
-    )
-    terms = xp.where(is_small, p * (log_ratio * log_ratio) / 2 * series, (mean - p) - p * log_ratio)
+    finite_log_mean = fill_where(xp, mean == 0, 0.0, log_mean)
+    log_ratio = fill_where(xp, is_zero, 0.0, finite_log_mean - log_p)
+    # If p and the mean are nearly equal, a series avoids cancellation.
+    is_close = (xp.abs(log_ratio) < 1e-2) & ~is_zero
+    series_term = p * (log_ratio * log_ratio) / 2 * _exponential_series(log_ratio)
+    terms = xp.where(is_close, series_term, (mean - p) - p * log_ratio)
     information = xp.mean(xp.sum(terms, axis=2), axis=1)
     return 0.0 - fill_where(xp, information < 0, 0.0, information)
 
 
+def _exponential_series(x: AnyArray) -> AnyArray:
+    """Return 2 (exp(x) - 1 - x) / x^2 for small x, by its power series."""
+    return 1.0 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))
+
+
 def negative_deviation(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus the mean over classes of the standard deviation over the samples."""
-    top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
+    """Return minus the standard deviation over the Monte Carlo samples, averaged over classes."""
+    top_index = _top_class_of_mean(xp, log_p)
     # 1 - p has the same standard deviation as p, and it is exact if p is close to 1.
-    top_deviation = _standard_deviation(xp, -xp.expm1(take_entry(xp, log_p, top_index)))
-    other_deviations = _standard_deviation(xp, replace_entry(xp, xp.exp(log_p), top_index, 0.0))
-    return 0.0 - (xp.sum(top_deviation, axis=1) + xp.sum(other_deviations, axis=1)) / log_p.shape[2]
+    error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
+    other_probabilities = replace_entry(xp, xp.exp(log_p), top_index, 0.0)
+    top_deviation = xp.sum(_standard_deviation(xp, error_probability), axis=1)
+    other_deviations = xp.sum(_standard_deviation(xp, other_probabilities), axis=1)
+    n_classes = log_p.shape[2]
+    return 0.0 - (top_deviation + other_deviations) / n_classes
 
 
 def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean of 1 - p and minus the standard deviation of p, for the top class."""
-    top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
+    top_index = _top_class_of_mean(xp, log_p)
     # 1 - p is exact if p is close to 1.
     error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
-    return (
-        0.0
-        - (xp.mean(error_probability, axis=1) + _standard_deviation(xp, error_probability))[:, 0]
-    )
+    mean = xp.mean(error_probability, axis=1)
+    deviation = _standard_deviation(xp, error_probability)
+    return 0.0 - (mean + deviation)[:, 0]
+
+
+def _top_class_of_mean(xp: Any, log_p: AnyArray) -> AnyArray:
+    """Return the index of the largest mean probability of each sample, shape (n, 1, 1)."""
+    log_mean = log_mean_probabilities(log_p, xp=xp)
+    return xp.argmax(log_mean, axis=1, keepdims=True)[:, :, None]
 
 
 def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the standard deviation over the samples, shape (rows, K), without a gradient at 0."""
+    """Return the standard deviation over axis 1. A deviation of 0 has no gradient."""
     if xp is np:
         return np.std(x, axis=1)
     centered = x - xp.mean(x, axis=1, keepdims=True)
     variance = xp.mean(centered * centered, axis=1)
     is_constant = variance == 0
-    return fill_where(xp, is_constant, 0.0, xp.sqrt(fill_where(xp, is_constant, 1.0, variance)))
+    positive_variance = fill_where(xp, is_constant, 1.0, variance)
+    return fill_where(xp, is_constant, 0.0, xp.sqrt(positive_variance))
 
 
 def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
-    """Apply a kernel to log-probabilities of samples, block by block, and return shape (n,)."""
-    return _concatenate_blocks(
-        samples, lambda rows: kernel(samples.namespace, samples.log_probabilities(rows))
-    )
+    """Apply a kernel to blocks of log-probabilities, and return confidences of shape (n,)."""
+
+    def compute(block: slice) -> AnyArray:
+        return kernel(samples.namespace, samples.log_probabilities(block))
+
+    return _concatenate_blocks(samples, compute)
 
 
 def apply_to_sample_arrays(
     kernel: SampleKernel, logit_samples: AnyArray | None, probability_samples: AnyArray | None
 ) -> AnyArray:
-    """Validate Monte Carlo samples of the caller, and apply a kernel to the log-probabilities."""
+    """Validate the Monte Carlo samples of a caller, and apply a kernel to them."""
     samples = validate_class_scores(
         logit_samples, probability_samples, samples=True, keep_library=True
     )
@@ -352,8 +385,11 @@ def apply_to_sample_arrays(
 
 
 def largest_mean_logit(samples: ClassScores) -> AnyArray:
-    """Return the largest mean logit of each row, shape (n,)."""
+    """Return the largest logit of each sample after averaging over the Monte Carlo samples."""
     xp = samples.namespace
-    return _concatenate_blocks(
-        samples, lambda rows: xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1)
-    )
+
+    def compute(block: slice) -> AnyArray:
+        mean_logits = xp.mean(samples.log_scores(block), axis=1)
+        return xp.max(mean_logits, axis=1)
+
+    return _concatenate_blocks(samples, compute)

@@ -1,6 +1,6 @@
-"""Confidence scores from logits: the size of logits, which the softmax discards, and their gap.
+"""Confidence scores that are computed from the logits of a classifier.
 
-The functions treat arrays, gradients and tracing as `abstain.confidence.softmax_scores` does.
+`abstain.confidence.softmax_scores` describes the supported array libraries and gradients.
 """
 
 from functools import partial
@@ -18,8 +18,7 @@ from abstain.errors import DomainError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, FloatArray
 
-#: Default exponent of `normalized_max_logit`. An exponent that is selected on held-out data, as the
-#: authors recommend, is better.
+#: Default exponent of `normalized_max_logit`. Its authors select the exponent on held-out data.
 DEFAULT_P = 4.0
 
 
@@ -81,8 +80,7 @@ def logit_margin(
 
     Notes
     -----
-    Unlike `probability_margin`, the score depends on two classes only. A temperature therefore
-    changes the scale but not the order of samples. With two classes, the score equals
+    A temperature does not change the order of the samples. With two classes, the score equals
     `max_softmax_response`.
 
     References
@@ -102,7 +100,7 @@ def logit_margin(
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     """Compute the negative free energy of the logits.
 
-    The score measures the strength of the evidence for any class.
+    The score measures the total strength of the evidence for all classes.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Confidence scores from Monte Carlo samples, such as dropout passes or ensemble members.
 
-Each function takes `logit_samples` or, by name, `probability_samples` of shape (n, S, K) with
-S >= 2. It returns float64 values of shape (n,); higher is more confident. Invalid arrays raise the
-errors of `abstain.Predictions`. The functions treat arrays, gradients and tracing as
-`abstain.confidence.softmax_scores` does. A standard deviation of exactly 0 has no gradient.
-Definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure
+Each function takes logits or probabilities of S >= 2 Monte Carlo samples, shape (n, S, K), and
+returns float64 confidences of shape (n,). Invalid arrays raise the errors of `abstain.Predictions`.
+`abstain.confidence.softmax_scores` describes the supported array libraries and gradients. The
+definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure
 Detection in Image Classification, https://arxiv.org/abs/2211.15259.
 """
 
@@ -22,7 +21,7 @@ def mean_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the top class of the mean softmax.
 
-    The score measures the confidence of the average sample.
+    The score measures the confidence of the averaged Monte Carlo samples.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def negative_entropy_of_mean(
 def negative_expected_entropy(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute minus the mean entropy of the samples, the uncertainty within samples.
+    """Compute minus the mean entropy of the Monte Carlo samples.
 
     Parameters
     ----------
@@ -101,9 +100,9 @@ def negative_expected_entropy(
 def negative_mutual_information(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute the negative mutual information between class and sample.
+    """Compute the negative mutual information between class and Monte Carlo sample.
 
-    The score measures how well the samples agree.
+    The score measures how well the Monte Carlo samples agree.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ def negative_mutual_information(
     -------
     array of shape (n,)
         Negative mutual information in nats, from -log min(S, K) to 0; higher is more confident. The
-        value is 0 if all samples are equal.
+        value is 0 if all Monte Carlo samples are equal.
 
     References
     ----------
@@ -134,9 +133,9 @@ def negative_mutual_information(
 def negative_softmax_deviation(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute the negative standard deviation of the softmax over the samples.
+    """Compute the negative standard deviation of the softmax over the Monte Carlo samples.
 
-    The score measures how little the probabilities vary between samples.
+    The score measures how little the probabilities vary between Monte Carlo samples.
 
     Parameters
     ----------
@@ -146,9 +145,9 @@ def negative_softmax_deviation(
     Returns
     -------
     array of shape (n,)
-        Minus the standard deviation over samples, averaged over classes, from -1/2 to 0; higher is
-        more confident. The variance is divided by S, not S - 1. FD-Shifts calls this score softmax
-        variance, but its published numbers use the standard deviation.
+        Minus the standard deviation over Monte Carlo samples, averaged over classes, from -1/2 to
+        0; higher is more confident. The divisor of the variance is S. FD-Shifts calls this score
+        softmax variance, but its published numbers use the standard deviation.
 
     Examples
     --------
@@ -166,8 +165,8 @@ def penalized_softmax_response(
 ) -> AnyArray:
     """Compute the mean probability of the top class minus its standard deviation, minus 1.
 
-    The score measures the confidence of the average sample and penalizes disagreement between
-    samples.
+    The score measures the confidence of the averaged Monte Carlo samples, with a penalty if the
+    samples disagree.
 
     Parameters
     ----------
@@ -178,8 +177,8 @@ def penalized_softmax_response(
     -------
     array of shape (n,)
         Minus the mean of 1 - p and minus the standard deviation of p, from -3/2 to 0; higher is
-        more confident. Here p are the probabilities of the top class of the mean softmax, and the
-        variance is divided by S, not S - 1.
+        more confident. Here p are the probabilities of the top class of the mean softmax. The
+        divisor of the variance is S.
 
     Raises
     ------
@@ -188,10 +187,9 @@ def penalized_softmax_response(
 
     Notes
     -----
-    The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. The code of
-    FD-Shifts uses the standard deviation of the first row for all rows, so its numbers differ in
-    all other rows. Choi et al. define the score for density models and subtract the variance of the
-    log-likelihoods from their mean.
+    The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. FD-Shifts uses
+    the standard deviation of the first row for all rows, so the other rows have other values. The
+    WAIC of Choi et al. is the mean of log-likelihoods minus their variance.
 
     References
     ----------
@@ -211,7 +209,7 @@ def penalized_softmax_response(
 
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
-    """Compute the largest mean logit.
+    """Compute the largest logit after averaging over the Monte Carlo samples.
 
     The score measures the average strength of the evidence for the predicted class.
 

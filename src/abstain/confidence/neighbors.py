@@ -36,8 +36,7 @@ class NeighborDistance(FittedScore):
     name : str
         Name of the score in results.
     points : ndarray of shape (m, d)
-        Training features, divided by their lengths if `normalize` is True. The dtype is float32 if
-        the features had at most this precision.
+        Training features, divided by their lengths if `normalize` is True, as float32 or float64.
     k : int
         Rank of the neighbor.
     normalize : bool
@@ -51,7 +50,7 @@ class NeighborDistance(FittedScore):
     normalize: bool
 
     def __post_init__(self) -> None:
-        """Validate the fields, and check that k is at most the number of points."""
+        """Validate the fields. `k` must not exceed the number of training samples."""
         super().__post_init__()
         if self.k > len(self.points):
             raise DomainError(
@@ -63,39 +62,39 @@ class NeighborDistance(FittedScore):
         from sklearn.neighbors import NearestNeighbors
 
         d = self.points.shape[1]
-        blocks = feature_blocks(predictions, d, self.name, n_extra=2 * self.k)
         search = NearestNeighbors(n_neighbors=self.k).fit(self.points)
         values = np.empty(predictions.n)
-        for rows, features in blocks:
+        for block, features in feature_blocks(predictions, d, self.name, n_extra=2 * self.k):
             x = normalize_rows(features, self.normalize)
-            neighbor = search.kneighbors(self._as_point_dtype(x), return_distance=False)[:, -1]
+            neighbors = search.kneighbors(self._as_point_dtype(x), return_distance=False)
+            farthest = self.points[neighbors[:, -1]]
             # The search is inexact for nearly equal points, so the distance is computed again.
-            values[rows] = 0.0 - row_lengths(x - self.points[neighbor])
+            values[block] = 0.0 - row_lengths(x - farthest)
         return as_confidence_score(self.name, values)
 
     def _as_point_dtype(self, x: FloatArray) -> Array:
-        """Convert features to the dtype of the points, for which the search is fastest."""
+        """Convert features to the dtype of the training features."""
         with np.errstate(over="ignore"):
-            out = x.astype(self.points.dtype, copy=False)
-        return checks.finite(out, "features", hint="They exceed float32; rescale them.")
+            converted = x.astype(self.points.dtype, copy=False)
+        return checks.finite(converted, "features", hint="They exceed float32; rescale them.")
 
 
 def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Store the training features, divided by their lengths if requested."""
+    """Store the training features, divided by their lengths if `normalize` is True."""
     k = checks.positive_int(k, "k")
-    x = to_numpy(predictions.features, "features")
-    if k > len(x):
-        raise DomainError(f"`k` must be at most the {len(x)} training samples; got {k}")
+    features = to_numpy(predictions.features, "features")
+    if k > len(features):
+        raise DomainError(f"`k` must be at most the {len(features)} training samples; got {k}")
     if not isinstance(normalize, bool):
         raise InputError(f"`normalize` must be True or False; got {normalize!r}")
     if not normalize:
-        check_feature_range(x)
-    is_single_precision = x.dtype.kind == "f" and x.dtype.itemsize <= 4
+        check_feature_range(features)
+    is_single_precision = features.dtype.kind == "f" and features.dtype.itemsize <= 4
+    dtype = np.float32 if is_single_precision else np.float64
+    points = normalize_rows(features.astype(np.float64), normalize)
     return NeighborDistance(
         name=name_with_options("knn", k=(k, DEFAULT_K), normalize=(normalize, True)),
-        points=normalize_rows(x.astype(np.float64), normalize).astype(
-            np.float32 if is_single_precision else np.float64
-        ),
+        points=points.astype(dtype),
         k=k,
         normalize=normalize,
     )

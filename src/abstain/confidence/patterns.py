@@ -1,4 +1,4 @@
-"""Confidence from the similarity to mean training features, the simplified Hopfield energy."""
+"""Confidence from the similarity to mean training features (simplified Hopfield energy, SHE)."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,7 +24,7 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredPatterns(FittedScore):
-    """The inner product of features with the stored pattern of the predicted class.
+    """The inner product of the features with mean training features of the predicted class (SHE).
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class StoredPatterns(FittedScore):
     classes : tuple
         Class names, in the order of `patterns`.
     patterns : ndarray of shape (K, d)
-        Mean features of the correctly predicted training samples of each class. If no sample of a
-        class was predicted correctly, the mean features of all its samples.
+        Mean features of the correctly predicted training samples of each class. A class without
+        correct predictions has the mean features of all its training samples.
     """
 
     kind: ClassVar[str] = "she"
@@ -47,23 +47,25 @@ class StoredPatterns(FittedScore):
         check_same_classes(predictions, self.classes, self.name)
         predicted = predicted_class_index(predictions, self.classes)
         values = np.empty(predictions.n)
-        for rows, x in feature_blocks(predictions, self.patterns.shape[1], self.name):
+        for block, x in feature_blocks(predictions, self.patterns.shape[1], self.name):
+            pattern = self.patterns[predicted[block]]
             with np.errstate(over="ignore", invalid="ignore"):
-                values[rows] = np.vecdot(x, self.patterns[predicted[rows]])
+                values[block] = np.vecdot(x, pattern)
         return as_confidence_score(self.name, values)
 
 
 def fit_patterns(predictions: Predictions) -> StoredPatterns:
-    """Compute the pattern of each class from the training samples."""
+    """Compute the mean features of the correctly predicted training samples of each class."""
     codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
-    is_correct, x = predictions.prediction_codes == codes, features_as_double(predictions)
-    patterns = np.empty((predictions.n_classes, x.shape[1]))
-    for c in range(predictions.n_classes):
-        is_member = codes == c
+    features = features_as_double(predictions)
+    is_correct = predictions.prediction_codes == codes
+    patterns = np.empty((predictions.n_classes, features.shape[1]))
+    for class_code in range(predictions.n_classes):
+        is_used = codes == class_code
         # The paper defines no pattern for a class without a correct prediction.
-        if (is_member & is_correct).any():
-            is_member &= is_correct
-        patterns[c] = x[is_member].mean(axis=0)
+        if (is_used & is_correct).any():
+            is_used &= is_correct
+        patterns[class_code] = features[is_used].mean(axis=0)
     return StoredPatterns(name="she", classes=predictions.class_names, patterns=patterns)
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of confidence scores, and functions that compute scores by name."""
+"""Define the catalogue of confidence scores, and compute scores by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
@@ -74,9 +74,9 @@ def score(
     Parameters
     ----------
     name : str or ScoreState
-        Name of a confidence column in the predictions, a name in `SCORES`, or
-        "NAME@T=TEMPERATURE". A column takes precedence over a score with the same name. The result
-        of `fit` and other objects with a `name` and a method `score` are also accepted.
+        Name of a confidence column in the predictions, a name in `SCORES`,
+        "NAME@T=TEMPERATURE", or a fitted score. A column takes precedence over a score with the
+        same name.
     predictions : Predictions
         Output of the model. Its labels are not used.
     temperature : float, optional
@@ -126,10 +126,9 @@ def score(
 def score_many(
     names: Sequence[str | ScoreState], predictions: Predictions
 ) -> Iterator[ConfidenceScore]:
-    """Yield the result of each score. With many classes, compute scores in one shared pass."""
-    shared_values = _scores_in_one_pass(
-        [name for name in names if isinstance(name, str)], predictions
-    )
+    """Yield the result of each score."""
+    score_names = [name for name in names if isinstance(name, str)]
+    shared_values = _scores_in_one_pass(score_names, predictions)
     for name in names:
         if isinstance(name, str) and name in shared_values:
             yield SCORES[name].result(shared_values[name])
@@ -138,9 +137,9 @@ def score_many(
 
 
 def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
-    """Return the values of scores that share one pass over the class scores.
+    """Compute scores of class scores in one pass over the samples, and return them by name.
 
-    The result is empty unless there are many classes.
+    The result is empty if there are few classes, for which separate passes are as fast.
     """
     shared_kernels: dict[str, kernels.Kernel] = {}
     for name in names:
@@ -151,7 +150,10 @@ def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[
         if entry.kernel and is_applicable and not entry.is_multiplied_by_temperature:
             shared_kernels[name] = entry.kernel
     scores = predictions.class_scores if shared_kernels else None
-    if scores is None or 4 * len(shared_kernels) > scores.values.shape[1]:
+    if scores is None:
+        return {}
+    n_classes = scores.values.shape[1]
+    if n_classes < 4 * len(shared_kernels):
         return {}
     return kernels.apply_in_one_pass(shared_kernels, scores)
 
@@ -174,12 +176,11 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
     >>> applicable(Predictions(prediction=[0, 1], labels=[0, 0], confidence=[0.9, 0.6]))
     ('confidence',)
     """
-    user_columns = tuple(predictions.confidence or {})
-    return user_columns + tuple(
-        name
-        for name, entry in SCORES.items()
-        if name not in user_columns and not entry.reason_not_applicable(predictions)
-    )
+    names = list(predictions.confidence or {})
+    for name, entry in SCORES.items():
+        if name not in names and not entry.reason_not_applicable(predictions):
+            names.append(name)
+    return tuple(names)
 
 
 def _apply_fitted_score(
@@ -196,9 +197,9 @@ def _apply_fitted_score(
 
 
 def _user_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
+    """Return a confidence column of the caller, with probabilities if it is in [0, 1]."""
     if temperature is not None:
         raise InputError(f"the confidence column {name!r} has no temperature; drop `temperature`")
-    is_in_unit_interval = bool(values.min() >= 0 and values.max() <= 1)
-    return ConfidenceScore(
-        name, values, values if is_in_unit_interval else None, is_user_column=True
-    )
+    is_probability = bool(values.min() >= 0 and values.max() <= 1)
+    probability = values if is_probability else None
+    return ConfidenceScore(name, values, probability, is_user_column=True)

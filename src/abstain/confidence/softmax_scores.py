@@ -1,15 +1,12 @@
-"""Confidence scores from class probabilities or logits, without rounding to a probability of 1.
+"""Confidence scores that are computed from class probabilities or logits.
 
-For NumPy arrays, lists and dataframes, the result is a NumPy array. For PyTorch, JAX, CuPy and
-other array-API libraries, the result is an array of the library and device of the input. Arrays in
-host memory are processed by NumPy. Arrays on a device and arrays with a gradient are validated and
-processed by their own library. All computations use float64. On Apple's devices and in JAX without
-x64, where float64 is not available, they use float32.
+The result has the library and device of the input, such as PyTorch, JAX or CuPy. For lists and
+dataframes, the result is a NumPy array. All computations use float64. On Apple's devices and in JAX
+without x64, which do not support float64, the computations use float32.
 
-Gradients propagate wherever a score is differentiable. If the two largest entries are tied, the
-gradient is one of the one-sided gradients or a value between them. A probability of exactly 0 and a
-score at the maximum of 750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, the
-functions validate shapes but not values.
+Gradients of PyTorch and JAX arrays propagate. A probability of exactly 0 and a score at the maximum
+of 750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, the functions validate
+shapes but not values.
 """
 
 from functools import partial
@@ -33,9 +30,8 @@ def max_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the most probable class.
 
-    The score measures the confidence of the model in its prediction. It sorts samples by their
-    largest softmax probability, but without ties from rounding. In float32, the probability is
-    exactly 1 for log-odds above about 17.
+    The score sorts samples by their largest softmax probability. Unlike the probability, which
+    float32 rounds to 1 for log-odds above about 17, the score has no ties from rounding.
 
     Parameters
     ----------
@@ -58,8 +54,8 @@ def max_softmax_response(
 
     Notes
     -----
-    The value is computed as z_max - logsumexp(other logits) in float64. Probabilities are divided
-    by their sum. The cost is linear in the number of entries.
+    The value is computed as z_max - logsumexp(other logits). Probabilities are divided by their
+    sum. The cost is linear in the number of entries.
 
     References
     ----------
@@ -103,7 +99,7 @@ def negative_predictive_entropy(
 
     Notes
     -----
-    The term of the top class is computed with log1p, so entropies down to 1e-300 keep their order.
+    The score distinguishes entropies down to 1e-300.
 
     References
     ----------
@@ -128,7 +124,7 @@ def probability_margin(
 ) -> AnyArray:
     """Compute the gap between the two largest probabilities, on an unbounded scale.
 
-    The score measures how clearly the model prefers the top class to the second class.
+    The score measures how much more probable the top class is than the second class.
 
     Parameters
     ----------
@@ -172,7 +168,7 @@ def negative_gini(
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
 ) -> AnyArray:
-    """Compute the log-odds that correspond to the sum of squared probabilities.
+    """Compute the log-odds of the sum of squared probabilities (DOCTOR).
 
     The sum is the probability that two classes sampled from the softmax are equal.
 
@@ -197,7 +193,7 @@ def negative_gini(
 
     Notes
     -----
-    The score is minus the logarithm of DOCTOR's D_alpha, (1 - G) / G. It sorts samples by G.
+    The score is minus the logarithm of D_alpha = (1 - G) / G of DOCTOR.
 
     References
     ----------
@@ -223,8 +219,8 @@ def negative_generalized_entropy(
 ) -> AnyArray:
     """Compute the negative generalized entropy of the most probable classes (GEN).
 
-    The score measures how concentrated the softmax is. Small probabilities have almost the same
-    influence as large ones.
+    The score measures how concentrated the softmax is. Even small probabilities have a large
+    influence.
 
     Parameters
     ----------
@@ -253,10 +249,9 @@ def negative_generalized_entropy(
 
     Notes
     -----
-    The value is computed from the logarithms of p and 1 - p, which keeps the order of samples where
-    p rounds to 1. If `gamma` is 1 and the sum contains all classes, the value is G - 1 with G as in
-    `negative_gini`. The cost is linear in the number of entries. If `top` is less than K, each row
-    is also sorted.
+    If `gamma` is 1 and the sum contains all classes, the value is G - 1 with G as in
+    `negative_gini`. The cost is linear in the number of entries. If `top` is less than K, the
+    probabilities of each sample are also sorted.
 
     References
     ----------

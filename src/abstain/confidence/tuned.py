@@ -1,4 +1,4 @@
-"""Scores with a parameter selected on held-out data: a temperature, or the exponent of a norm."""
+"""Select the temperature of a score, or the exponent of MaxLogit-pNorm, on held-out data."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ from abstain.confidence.softmax_scores import max_softmax_response
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.predictions.softmax import row_blocks
-from abstain.typing import Array, FloatArray
+from abstain.typing import AnyArray, Array, FloatArray
 
-#: Function from confidence (n,) and loss (n,) to a number, such as `abstain.augrc`; lower is
-#: better.
+#: Function from confidence (n,) and loss (n,) to a number, such as `abstain.augrc`. Lower values
+#: are better.
 Criterion = Callable[[FloatArray, Array], float]
 
 StateT = TypeVar("StateT", bound=FittedScore)
@@ -36,9 +36,9 @@ class ScoreCriterion(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FittingCriterion:
-    """A criterion and the data on which it is evaluated."""
+    """A criterion and the data on which the criterion is evaluated."""
 
-    #: A function or a `ScoreCriterion`. Lower values are better.
+    #: Function or `ScoreCriterion`. Lower values are better.
     criterion: Any
     #: The fitting data.
     predictions: Predictions
@@ -59,7 +59,7 @@ class FittingCriterion:
 
 
 def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
-    """Return the criterion on the fitting data. A missing criterion raises an InputError."""
+    """Return the criterion with its fitting data, or raise an InputError if it is missing."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "
@@ -73,21 +73,22 @@ def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) 
 
 
 def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tuple[StateT, float]:
-    """Return the best candidate and the value of its criterion.
-
-    Of tied candidates, the first is returned.
-    """
-    best: tuple[StateT, float] | None = None
+    """Return the first candidate with the smallest criterion, and the value of the criterion."""
+    best: StateT | None = None
+    best_value = float("inf")
     for candidate in candidates:
         value = criterion(candidate)
-        if not np.isnan(value) and (best is None or value < best[1]):
-            best = candidate, value
+        if np.isnan(value):
+            continue
+        if best is None or value < best_value:
+            best = candidate
+            best_value = value
     if best is None:
         raise DomainError(
             "`criterion` is undefined (NaN) for every candidate; fit on data with failures and "
             "successes, or use a criterion such as `abstain.augrc` that needs neither"
         )
-    return best
+    return best, best_value
 
 
 def check_grid(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
@@ -142,7 +143,8 @@ class TunedTemperature(FittedScore):
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Compute the confidence of each sample, shape (n,), without labels."""
         entry = self._entry
-        if missing := entry.reason_not_applicable(predictions):
+        missing = entry.reason_not_applicable(predictions)
+        if missing:
             raise MissingInputError(f"the score {self.name!r} {missing}")
         return replace(entry.evaluate(predictions), name=self.name)
 
@@ -158,8 +160,10 @@ def fit_temperature_score(
             )
         return _tuned_temperature(score, check_temperature(temperature))
     fitting_criterion = make_fitting_criterion(criterion, predictions, "temperature")
-    candidates = check_temperatures(temperatures, TEMPERATURES)
-    return select_best((_tuned_temperature(score, t) for t in candidates), fitting_criterion)[0]
+    grid = check_temperatures(temperatures, TEMPERATURES)
+    candidates = [_tuned_temperature(score, candidate) for candidate in grid]
+    best, _ = select_best(candidates, fitting_criterion)
+    return best
 
 
 def _tuned_temperature(score: str, temperature: float) -> TunedTemperature:
@@ -177,7 +181,7 @@ BASES = get_args(Base)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedNorm(FittedScore):
-    """A score of p-normalized logits, or the softmax response if no exponent is better.
+    """A score of logits that are divided by their p-norm, or the maximum softmax response.
 
     Attributes
     ----------
@@ -214,50 +218,48 @@ class TunedNorm(FittedScore):
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Compute the confidence of each sample, shape (n,), without labels."""
-        z = _require_logits(predictions, self.name)
-        if z.shape[1] != self.classes:
+        logits = _require_logits(predictions, self.name)
+        n_classes = logits.shape[1]
+        if n_classes != self.classes:
             raise InputError(
                 f"the score {self.name!r} was fitted on {self.classes} classes; these predictions "
-                f"have {z.shape[1]}"
+                f"have {n_classes}"
             )
         values = np.empty(predictions.n)
-        for rows in row_blocks(*z.shape):
-            values[rows] = self._values(z[rows])
-        is_softmax_response = self.fallback or self.base == "msr"
-        return ConfidenceScore(
-            self.name, values, np.asarray(special.expit(values)) if is_softmax_response else None
-        )
+        for block in row_blocks(*logits.shape):
+            values[block] = self._score_logits(logits[block])
+        is_log_odds = self.fallback or self.base == "msr"
+        probability = np.asarray(special.expit(values)) if is_log_odds else None
+        return ConfidenceScore(self.name, values, probability)
 
-    def _values(self, z: Array) -> FloatArray:
-        """Return the confidences of a block of logits, shape (rows,)."""
-        values: FloatArray
+    def _score_logits(self, logits: Array) -> AnyArray:
+        """Return the confidences of a block of logits, shape (n,)."""
         if self.fallback:
-            values = max_softmax_response(z)
-        elif self.base == "mls":
-            values = normalized_max_logit(z, p=self.p) if self.p else max_logit(center_logits(z))
-        else:
-            values = max_softmax_response(self._normalized(z), temperature=self.temperature)
-        return values
+            return max_softmax_response(logits)
+        if self.base == "msr":
+            return max_softmax_response(self._normalize(logits), temperature=self.temperature)
+        if self.p == 0:
+            return max_logit(center_logits(logits))
+        return normalized_max_logit(logits, p=self.p)
 
-    def _normalized(self, z: Array) -> FloatArray:
-        z = center_logits(z)
-        norm = p_norms(z, self.p)[:, None] if self.p else np.ones((len(z), 1))
-        return z * (self.scale / np.where(norm > 0, norm, 1.0))
+    def _normalize(self, logits: Array) -> FloatArray:
+        """Center logits, divide them by their p-norm, and multiply them by the mean p-norm."""
+        centered = center_logits(logits)
+        norm = p_norms(centered, self.p)[:, None] if self.p else np.ones((len(centered), 1))
+        return centered * (self.scale / np.where(norm > 0, norm, 1.0))
 
 
 def center_logits(z: Array) -> FloatArray:
-    """Return the logits minus their mean over the classes, shape (rows, K).
-
-    Equal logits become exactly 0.
-    """
+    """Return the logits minus their mean over the classes, shape (n, K)."""
     centered = z.astype(np.float64)
+    # Subtracting the maximum first makes equal logits exactly 0.
     centered -= centered.max(axis=1, keepdims=True)
     centered -= centered.mean(axis=1, keepdims=True)
     return centered
 
 
 def p_norms(z: FloatArray, p: float) -> FloatArray:
-    """Return the p-norm of each row, shape (rows,)."""
+    """Return the p-norm of the logits of each sample, shape (n,)."""
     max_size = np.abs(z).max(axis=1)
     scaled = np.abs(z) / np.where(max_size > 0, max_size, 1.0)[:, None]
     norms: FloatArray = max_size * (scaled**p).sum(axis=1) ** (1.0 / p)
@@ -267,31 +269,30 @@ def p_norms(z: FloatArray, p: float) -> FloatArray:
 def fit_norm(
     predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
-    """Select the exponent and, for "msr", the temperature.
+    """Select the exponent and, for "msr", the temperature by the criterion.
 
-    The result is the softmax response if no candidate has a better criterion.
+    The result is the maximum softmax response of the logits if no exponent is better.
     """
     checks.one_of(base, "base", BASES)
     fitting_criterion = make_fitting_criterion(criterion, predictions, TunedNorm.kind)
-    exponent_grid = check_grid(
-        EXPONENTS if exponents is None else exponents, "exponents", check_exponent
-    )
+    exponent_grid = EXPONENTS if exponents is None else exponents
+    exponent_grid = check_grid(exponent_grid, "exponents", check_exponent)
     if base == "mls" and temperatures is not None:
         raise InputError(
             "a temperature does not change the order of the largest logit; drop `temperatures`"
         )
     temperature_grid = check_temperatures(temperatures, TEMPERATURES) if base == "msr" else [1.0]
-    best, value = select_best(
-        _candidates(predictions, base, exponent_grid, temperature_grid), fitting_criterion
-    )
+    candidates = _candidates(predictions, base, exponent_grid, temperature_grid)
+    best, best_value = select_best(candidates, fitting_criterion)
     fallback = _fit_exponent(predictions, base, 0.0, fallback=True)
     # If the criterion of the fallback is NaN, the comparison is False and the candidate is used.
-    return fallback if fitting_criterion(fallback) <= value else best
+    return fallback if fitting_criterion(fallback) <= best_value else best
 
 
 def _candidates(
     predictions: Predictions, base: Base, exponents: list[float], temperatures: list[float]
 ) -> Iterator[TunedNorm]:
+    """Yield a score for each exponent and temperature."""
     for p in exponents:
         state = _fit_exponent(predictions, base, p)
         for temperature in temperatures:
@@ -303,15 +304,19 @@ def _fit_exponent(
     predictions: Predictions, base: Base, p: float, *, fallback: bool = False
 ) -> TunedNorm:
     """Return the score for one exponent at temperature 1."""
-    z = _require_logits(predictions, TunedNorm.kind)
+    logits = _require_logits(predictions, TunedNorm.kind)
     scale = 1.0
     if base == "msr" and p:
-        sums = [p_norms(center_logits(z[rows]), p).sum() for rows in row_blocks(*z.shape)]
-        scale = float(np.sum(sums) / len(z))
-    options = "msr" if fallback else f"{'base=msr,' if base == 'msr' else ''}p={p:g}"
+        scale = _mean_norm(logits, p)
+    if fallback:
+        options = "msr"
+    elif base == "msr":
+        options = f"base=msr,p={p:g}"
+    else:
+        options = f"p={p:g}"
     return TunedNorm(
         name=f"pnorm@{options}",
-        classes=z.shape[1],
+        classes=logits.shape[1],
         base=base,
         p=p,
         temperature=1.0,
@@ -320,11 +325,20 @@ def _fit_exponent(
     )
 
 
+def _mean_norm(logits: Array, p: float) -> float:
+    """Return the mean p-norm of the centered logits."""
+    block_sums = []
+    for block in row_blocks(*logits.shape):
+        norms = p_norms(center_logits(logits[block]), p)
+        block_sums.append(norms.sum())
+    return float(np.sum(block_sums) / len(logits))
+
+
 def _require_logits(predictions: Predictions, name: str) -> Array:
     if not predictions.has_logits:
         raise MissingInputError(f"the score {name!r} needs logits")
-    out: Array = predictions.logits
-    return out
+    logits: Array = predictions.logits
+    return logits
 
 
 def check_exponent(x: Any, name: str = "p") -> float:

@@ -1,4 +1,4 @@
-"""Risk-coverage, ROC, reliability and other curves of a confidence and a loss."""
+"""Risk-coverage curves, ROC curves and reliability curves of selective classifiers."""
 
 from abstain.curves.bands import RiskCoverageBand as RiskCoverageBand
 from abstain.curves.bands import risk_coverage_band as risk_coverage_band

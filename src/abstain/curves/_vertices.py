@@ -14,20 +14,19 @@ _display = lazy_function("abstain.plots.curves:display_of")
 
 @dataclass(frozen=True, eq=False)
 class CurveArrays:
-    """Base class of records that contain arrays with one entry per vertex."""
+    """Base class of curves, which contain arrays with one entry per point of the curve."""
 
-    #: Fields that are not arrays over the vertices.
+    #: Fields that are not arrays over the points of the curve.
     scalar_fields: ClassVar[frozenset[str]] = frozenset()
     #: Whether NaN becomes null in the dataframe.
     has_undefined_values: ClassVar[bool] = False
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return a dataframe with one row per vertex."""
+        """Return a dataframe with one row per point of the curve."""
         import polars as pl
 
-        return convert_frame(
-            pl.DataFrame(self.to_numpy_arrays(), nan_to_null=self.has_undefined_values), backend
-        )
+        frame = pl.DataFrame(self.to_numpy_arrays(), nan_to_null=self.has_undefined_values)
+        return convert_frame(frame, backend)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Plot the curve.
@@ -47,14 +46,13 @@ class CurveArrays:
         return _display(self).plot(ax, **kwargs)
 
     def __len__(self) -> int:
-        """Return the number of vertices."""
+        """Return the number of points of the curve."""
         return len(next(iter(self.arrays().values())))
 
     def arrays(self) -> dict[str, AnyArray]:
         """Return the arrays by field name."""
-        return {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.scalar_fields
-        }
+        names = [field.name for field in fields(self) if field.name not in self.scalar_fields]
+        return {name: getattr(self, name) for name in names}
 
     def to_numpy_arrays(self) -> dict[str, Array]:
         """Return the arrays as NumPy arrays."""
@@ -62,6 +60,5 @@ class CurveArrays:
 
     def as_arrays_like(self, reference: AnyArray) -> Self:
         """Convert the arrays to the library and device of `reference`."""
-        return replace(
-            self, **{name: as_array_like(x, reference) for name, x in self.arrays().items()}
-        )
+        converted = {name: as_array_like(x, reference) for name, x in self.arrays().items()}
+        return replace(self, **converted)

@@ -1,10 +1,11 @@
-"""Working points on a grid of coverages and the covariance of their generalized risks.
+"""Compute working points at fixed coverages, and the covariance of their generalized risks.
 
-At a fixed coverage c, the threshold depends on the data. A sample therefore changes the generalized
-risk GR(c) by ``a (loss - m) - (GR(c) - m c)``. Here a is the accepted fraction of the sample, which
-is 1 above the threshold and 0 below the threshold. All samples of the tie group at the threshold
-have the same fraction. The number m is the mean loss of the samples at the threshold, which the new
-sample displaces.
+At a fixed coverage c, the influence of a sample on the generalized risk GR(c) is
+``a (loss - m) - (GR(c) - m c)``, where
+
+- a is the accepted fraction of the sample, which is 1 above the threshold, 0 below the threshold,
+  and equal for all samples of the tie group at the threshold, and
+- m is the mean loss of the samples at the threshold.
 """
 
 from collections.abc import Iterator
@@ -24,16 +25,16 @@ _MAX_TABLE_SIZE = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class WorkingPoints:
-    """The working points on a grid of coverages.
+    """The working points at several coverages.
 
     Attributes
     ----------
     coverage : ndarray of shape (m,)
-        The grid, ascending, in (0, 1].
+        Ascending coverages in (0, 1].
     group_index : ndarray of shape (m,)
-        The tie group at the threshold.
+        Index of the tie group at each threshold.
     accepted_fraction : ndarray of shape (m,)
-        Accepted fraction of this tie group, in (0, 1].
+        Accepted fraction of the tie group at each threshold, in (0, 1].
     generalized_risk : ndarray of shape (m,)
         The generalized risk.
     threshold_loss : ndarray of shape (m,)
@@ -56,48 +57,43 @@ class WorkingPoints:
 def working_points_on_grid(
     s: Scored, coverage: FloatArray, cluster: IntArray | None
 ) -> WorkingPoints:
-    """Compute the working point at each coverage, where `cluster` contains codes from 0."""
+    """Compute the working point at each coverage.
+
+    `cluster` contains the integer code of the cluster of each sample, or is None if the samples are
+    independent.
+    """
     groups = _groups_split_at_thresholds(s, coverage) if cluster is None else s.groups
-    group_coverage = groups.cumulative_weight / groups.total_weight
-    group_index = np.searchsorted(group_coverage, coverage - _ROUNDING)
-    group_index = np.minimum(group_index, group_coverage.size - 1)
-    accepted_weight = coverage * groups.total_weight - groups.weight_above[group_index]
-    accepted_fraction = np.clip(accepted_weight / groups.weight[group_index], 0.0, 1.0)
-    loss_at_threshold = groups.loss[group_index]
-    loss_above = groups.cumulative_loss[group_index] - loss_at_threshold
-    accepted_loss = loss_above + accepted_fraction * loss_at_threshold
-    generalized_risk = accepted_loss / groups.total_weight
-    threshold_loss = _loss_near_threshold(groups, coverage, group_index)
-    center = generalized_risk - threshold_loss * coverage
-    thresholds = _Thresholds(coverage, group_index, accepted_fraction, threshold_loss, center)
+    thresholds = _thresholds_at_coverages(groups, coverage)
     if cluster is None:
         moments = _moments_by_group(s, groups)
         products, effective_size = _independent_products(groups, moments, thresholds)
     else:
         products, effective_size = _clustered_products(s, thresholds, cluster)
-    # The independent units are clusters, or samples with positive weight without clusters.
-    if s.has_unit_weights and cluster is None:
-        n_units = s.n_samples
-    else:
-        has_weight = np.ones(s.n_rows, np.bool_) if s.weight is None else s.weight > 0
-        n_units = int(has_weight.sum()) if cluster is None else np.unique(cluster[has_weight]).size
-    scale = n_units / (n_units - 1) if n_units > 1 else float("nan")
+    n_independent = _n_independent(s, cluster)
+    correction = n_independent / (n_independent - 1) if n_independent > 1 else float("nan")
     return WorkingPoints(
-        coverage,
-        group_index,
-        accepted_fraction,
-        generalized_risk,
-        threshold_loss,
-        products * scale / groups.total_weight**2,
-        effective_size,
+        coverage=coverage,
+        group_index=thresholds.group_index,
+        accepted_fraction=thresholds.accepted_fraction,
+        generalized_risk=thresholds.generalized_risk,
+        threshold_loss=thresholds.threshold_loss,
+        covariance=products * correction / groups.total_weight**2,
+        effective_size=effective_size,
     )
 
 
-def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Split the merged groups so that the samples at the thresholds are vertices.
+def _n_independent(s: Scored, cluster: IntArray | None) -> int:
+    """Return the number of clusters, or the number of samples if the samples are independent."""
+    if s.has_unit_weights and cluster is None:
+        return s.n_samples
+    has_weight = np.ones(s.n_rows, np.bool_) if s.weight is None else s.weight > 0
+    if cluster is None:
+        return int(has_weight.sum())
+    return np.unique(cluster[has_weight]).size
 
-    At other positions within a merged group, the generalized risk is linear.
-    """
+
+def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
+    """Split the merged groups so that the samples near the thresholds have groups of their own."""
     groups = s.merged_groups
     n_accepted = np.floor(coverage * groups.total_weight).astype(np.int64)
     ranks = np.concatenate((n_accepted - 1, n_accepted, n_accepted + 1))
@@ -111,78 +107,126 @@ class _Thresholds:
     coverage: FloatArray
     group_index: IntArray
     accepted_fraction: FloatArray
+    generalized_risk: FloatArray
     threshold_loss: FloatArray
-    #: The term GR(c) - m c in the formula of the module.
-    center: FloatArray
+
+    @property
+    def center(self) -> FloatArray:
+        """The term GR(c) - m c in the formula of the module, shape (m,)."""
+        return self.generalized_risk - self.threshold_loss * self.coverage
+
+
+def _thresholds_at_coverages(groups: TieGroups, coverage: FloatArray) -> _Thresholds:
+    """Find the tie group at each coverage, and compute the generalized risk."""
+    group_coverage = groups.cumulative_weight / groups.total_weight
+    group_index = np.searchsorted(group_coverage, coverage - _ROUNDING)
+    group_index = np.minimum(group_index, group_coverage.size - 1)
+    accepted_weight = coverage * groups.total_weight - groups.weight_above[group_index]
+    accepted_fraction = np.clip(accepted_weight / groups.weight[group_index], 0.0, 1.0)
+    loss_at_threshold = groups.loss[group_index]
+    loss_above = groups.cumulative_loss[group_index] - loss_at_threshold
+    accepted_loss = loss_above + accepted_fraction * loss_at_threshold
+    return _Thresholds(
+        coverage=coverage,
+        group_index=group_index,
+        accepted_fraction=accepted_fraction,
+        generalized_risk=accepted_loss / groups.total_weight,
+        threshold_loss=_loss_near_threshold(groups, coverage, group_index),
+    )
 
 
 def _loss_near_threshold(
     groups: TieGroups, coverage: FloatArray, group_index: IntArray
 ) -> FloatArray:
-    """Estimate the mean loss at the threshold from the samples around it.
+    """Estimate the mean loss at each threshold from the samples near the threshold.
 
-    On each side of the threshold, the window contains the share n^(-1/5)/2 of all samples. Near the
-    ends of the coverage, the window is smaller, so that the threshold remains in its center, but it
-    contains at least five samples. If a tie group is larger than the window, the tie group replaces
-    the window.
+    On each side of a threshold, the share n^(-1/5)/2 of all samples is used, or less near coverage
+    0 and 1, but at least five samples. A tie group that is larger than this window replaces it.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
     half_width = np.maximum(half_width, min(0.5, 5.0 / n))
     low = np.maximum(0.0, coverage - half_width)
     high = np.minimum(1.0, coverage + half_width)
-    x = np.concatenate(([0.0], groups.cumulative_weight / groups.total_weight))
-    y = np.concatenate(([0.0], groups.cumulative_loss / groups.total_weight))
-    slope = (np.interp(high, x, y) - np.interp(low, x, y)) / (high - low)
-    is_large_group = groups.weight[group_index] / groups.total_weight >= high - low
+    curve_coverage = np.concatenate(([0.0], groups.cumulative_weight / groups.total_weight))
+    curve_risk = np.concatenate(([0.0], groups.cumulative_loss / groups.total_weight))
+    risk_low = np.interp(low, curve_coverage, curve_risk)
+    risk_high = np.interp(high, curve_coverage, curve_risk)
+    # The slope of the generalized risk is the mean loss of the samples in the window.
+    window_loss = (risk_high - risk_low) / (high - low)
     group_loss = groups.loss[group_index] / groups.weight[group_index]
-    return np.where(is_large_group, group_loss, slope)
+    is_large_group = groups.weight[group_index] / groups.total_weight >= high - low
+    return np.where(is_large_group, group_loss, window_loss)
 
 
 def _independent_products(
-    groups: TieGroups, moments: tuple[FloatArray, FloatArray, FloatArray], at: _Thresholds
+    groups: TieGroups, moments: list[FloatArray], thresholds: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the products of influences at two coverages over independent samples.
 
-    The function uses only sums over tie groups. It returns the sums, shape (m, m), and the
-    effective sizes.
+    `moments` is the result of `_moments_by_group`. Returns the sums, shape (m, m), and the
+    effective sizes, shape (m,).
     """
-    moment_0, moment_1, moment_2 = moments
-    m, fraction, group_index = at.threshold_loss, at.accepted_fraction, at.group_index
+    fraction = thresholds.accepted_fraction
+    center = thresholds.center
+    squared_weight = _sum_over_accepted(moments[0], thresholds)
+    squared_weight_loss = _sum_over_accepted(moments[1], thresholds)
+    total = _products_of_accepted(moments, thresholds)
+    accepted_influence = squared_weight_loss - thresholds.threshold_loss * squared_weight
+    cross_term = np.multiply.outer(accepted_influence, center)
+    total += np.multiply.outer(center, center) * moments[0].sum() - cross_term - cross_term.T
+    # A sample of the group at the threshold counts with the square of its accepted fraction.
+    excess_weight = (fraction - fraction**2) * moments[0][thresholds.group_index]
+    accepted_weight = thresholds.coverage * groups.total_weight
+    return total, accepted_weight**2 / (squared_weight - excess_weight)
 
-    def sum_over_accepted(x: FloatArray) -> FloatArray:
-        above = np.cumsum(x)[group_index] - x[group_index]
-        return np.asarray(above + fraction * x[group_index])
 
-    def products(zero: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        # This is the sum of (l - m_j)(l - m_k) for coverages j and k, computed from moments of the
-        # loss l.
-        m_sum = m[:, None] + m[None, :]
-        return second - m_sum * first + m[:, None] * m[None, :] * zero
+def _products_of_accepted(moments: list[FloatArray], thresholds: _Thresholds) -> FloatArray:
+    """Sum w^2 a_j (loss - m_j) a_k (loss - m_k) over the samples, for all coverages j and k.
 
-    # A sample that the smaller coverage accepts is accepted at both coverages.
-    index = np.arange(m.size)
-    smaller = np.minimum.outer(index, index)
-    sum_0, sum_1, sum_2 = (sum_over_accepted(moment) for moment in moments)
-    total = products(sum_0[smaller], sum_1[smaller], sum_2[smaller])
-    # If both thresholds are in one tie group, each threshold accepts its own fraction of every
-    # member.
+    The module defines the accepted fraction a and the mean loss m at the threshold.
+    """
+    fraction = thresholds.accepted_fraction
+    group_index = thresholds.group_index
+    # A sample that is accepted at the smaller of two coverages is accepted at both coverages.
+    coverage_index = np.arange(fraction.size)
+    smaller_coverage = np.minimum.outer(coverage_index, coverage_index)
+    accepted_sums = [_sum_over_accepted(moment, thresholds) for moment in moments]
+    accepted_at_both = [accepted_sum[smaller_coverage] for accepted_sum in accepted_sums]
+    total = _centered_products(accepted_at_both, thresholds.threshold_loss)
+    # Two thresholds in one tie group accept different fractions of each of its samples.
     is_same_group = group_index[:, None] == group_index[None, :]
+    group_at_both = np.broadcast_to(group_index, is_same_group.shape)
+    group_moments = [moment[group_at_both] for moment in moments]
+    group_products = _centered_products(group_moments, thresholds.threshold_loss)
     excess = np.minimum.outer(fraction, fraction) - np.multiply.outer(fraction, fraction)
-    group = np.broadcast_to(group_index, is_same_group.shape)
-    group_products = products(moment_0[group], moment_1[group], moment_2[group])
     total -= excess * is_same_group * group_products
-    cross_term = np.multiply.outer(sum_1 - m * sum_0, at.center)
-    total += np.multiply.outer(at.center, at.center) * moment_0.sum() - cross_term - cross_term.T
-    # The weight of a member of the group at the threshold is the square of its accepted fraction.
-    squared_weights = sum_0 - (fraction - fraction**2) * moment_0[group_index]
-    return total, (at.coverage * groups.total_weight) ** 2 / squared_weights
+    return total
 
 
-def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the sums of w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
+def _sum_over_accepted(x: FloatArray, thresholds: _Thresholds) -> FloatArray:
+    """Sum a quantity of the tie groups over the samples that each threshold accepts."""
+    at_threshold = x[thresholds.group_index]
+    above = np.cumsum(x)[thresholds.group_index] - at_threshold
+    return np.asarray(above + thresholds.accepted_fraction * at_threshold)
+
+
+def _centered_products(moments: list[FloatArray], threshold_loss: FloatArray) -> FloatArray:
+    """Return the sums of w^2 (loss - m_j) (loss - m_k) for all coverages j and k.
+
+    `moments` contains the sums of w^2, w^2 loss and w^2 loss^2. `threshold_loss` is m.
+    """
+    squared_weight, squared_weight_loss, squared_weight_squared_loss = moments
+    m_j = threshold_loss[:, None]
+    m_k = threshold_loss[None, :]
+    linear_term = (m_j + m_k) * squared_weight_loss
+    return squared_weight_squared_loss - linear_term + m_j * m_k * squared_weight
+
+
+def _moments_by_group(s: Scored, groups: TieGroups) -> list[FloatArray]:
+    """Return the sums of w^2, w^2 loss and w^2 loss^2 over the samples of each tie group."""
     if s.has_unit_weights and s.is_binary:
-        return groups.weight, groups.loss, groups.loss
+        return [groups.weight, groups.loss, groups.loss]
     has_weight = s.group_index >= 0
     group_index = s.group_index[has_weight]
     loss = s.loss[has_weight].astype(np.float64)
@@ -192,55 +236,57 @@ def _moments_by_group(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatAr
         sums = np.bincount(group_index, x, minlength=groups.weight.size)
         return sums.astype(np.float64)
 
-    return (
+    return [
         sum_by_group(squared_weight),
         sum_by_group(squared_weight * loss),
         sum_by_group(squared_weight * loss**2),
-    )
+    ]
 
 
 def _clustered_products(
-    s: Scored, at: _Thresholds, cluster: IntArray
+    s: Scored, thresholds: _Thresholds, cluster: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the products of influences at two coverages over clusters.
 
-    The influences are first summed within each cluster. The function returns the sums, shape (m,
-    m), and the effective sizes.
+    The influence of a cluster is the sum of the influences of its samples. Returns the sums, shape
+    (m, m), and the effective sizes, shape (m,).
     """
     groups = s.groups
     weight = np.ones(s.n_rows) if s.weight is None else s.weight
-    accepted_weight = at.coverage * groups.total_weight
+    accepted_weight = thresholds.coverage * groups.total_weight
     n_coverages = accepted_weight.size
     total = np.zeros((n_coverages, n_coverages))
     squared_weights = np.zeros(n_coverages)
-    n_rows = max(1, _MAX_TABLE_SIZE // n_coverages)
-    for rows, starts in _blocks_of_clusters(cluster, s.group_index, n_rows):
-        group, w = s.group_index[rows], weight[rows, None]
-        weight_above, group_weight = groups.weight_above[group], groups.weight[group]
-        fraction = (accepted_weight[None, :] - weight_above[:, None]) / group_weight[:, None]
+    block_size = max(1, _MAX_TABLE_SIZE // n_coverages)
+    for index, starts in _blocks_of_clusters(cluster, s.group_index, block_size):
+        group = s.group_index[index]
+        sample_weight = weight[index, None]
+        weight_above = groups.weight_above[group, None]
+        fraction = (accepted_weight - weight_above) / groups.weight[group, None]
         fraction = np.clip(fraction, 0.0, 1.0)
-        centered_loss = s.loss[rows].astype(np.float64)[:, None] - at.threshold_loss
-        influence = (fraction * centered_loss - at.center) * w
+        centered_loss = s.loss[index, None].astype(np.float64) - thresholds.threshold_loss
+        influence = (fraction * centered_loss - thresholds.center) * sample_weight
         cluster_influence = np.add.reduceat(influence, starts, axis=0)
         total += cluster_influence.T @ cluster_influence
-        cluster_weight = np.add.reduceat(fraction * w, starts, axis=0)
+        cluster_weight = np.add.reduceat(fraction * sample_weight, starts, axis=0)
         squared_weights += (cluster_weight**2).sum(axis=0)
     return total, accepted_weight**2 / squared_weights
 
 
 def _blocks_of_clusters(
-    cluster: IntArray, group_index: IntArray, n_rows: int
+    cluster: IntArray, group_index: IntArray, block_size: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield rows of complete clusters and the start of each cluster, about `n_rows` at a time.
+    """Yield blocks of about `block_size` samples that contain only complete clusters.
 
-    The blocks do not contain rows of weight 0, whose group index is -1.
+    Each block consists of the indices of its samples and the position of the first sample of each
+    cluster in the block. Samples of weight 0, whose group index is -1, are omitted.
     """
     has_weight = np.flatnonzero(group_index >= 0)
     order = has_weight[np.argsort(cluster[has_weight], kind="stable")]
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
-    block = starts // n_rows
-    for number in np.unique(block):
-        block_starts = starts[block == number]
-        later_starts = starts[block > number]
+    block_of_cluster = starts // block_size
+    for block in np.unique(block_of_cluster):
+        block_starts = starts[block_of_cluster == block]
+        later_starts = starts[block_of_cluster > block]
         end = later_starts[0] if later_starts.size else order.size
         yield order[block_starts[0] : end], block_starts - block_starts[0]

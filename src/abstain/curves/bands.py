@@ -14,7 +14,7 @@ from abstain.curves.risk_coverage import Kind
 from abstain.inference.intervals import check_level, clopper_pearson, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
-#: Number of steps of the default grid of coverages.
+#: Number of coverages of the default grid.
 _N_GRID_STEPS = 200
 #: Minimum coverage of the simultaneous band, which also requires ten accepted samples.
 _MIN_SIMULTANEOUS_COVERAGE = 0.05
@@ -22,30 +22,30 @@ _MIN_SIMULTANEOUS_COVERAGE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageBand:
-    """A risk-coverage curve on a grid of coverages with a pointwise and a simultaneous band.
+    """A risk-coverage curve with a pointwise and a simultaneous confidence band.
 
     Attributes
     ----------
     kind : str
         "selective" or "generalized".
     coverage : ndarray of shape (m,)
-        The grid, ascending, in (0, 1].
+        Ascending coverages in (0, 1].
     risk : ndarray of shape (m,)
-        The risk at each coverage, if a random part of the tie group at the threshold is accepted.
+        Risk at each coverage. A random part of the tie group at the threshold is accepted.
     standard_error : ndarray of shape (m,)
         Standard error of each risk.
     low, high : ndarray of shape (m,)
-        Bounds of the pointwise band, which contains the true risk at a single coverage with
+        Bounds of the pointwise band. At each coverage, this band contains the true risk with
         probability `level`.
     low_all, high_all : ndarray of shape (m,)
-        Bounds of the simultaneous band. With probability `level`, this band contains the entire
-        true curve from coverage `simultaneous_from` on.
+        Bounds of the simultaneous band. With probability `level`, this band contains the true curve
+        at all coverages from `simultaneous_from` to 1.
     level : float
         Confidence level of both bands.
     simultaneous_from : float
         Lowest coverage of the simultaneous band.
     note : str
-        A warning, or empty.
+        Reason why the bands are NaN, or an empty string.
     """
 
     kind: str
@@ -90,19 +90,20 @@ def risk_coverage_band(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     kind : {"selective", "generalized"}, default="selective"
-        The risk.
+        Kind of risk.
     level : float, default=0.95
         Confidence level of both bands.
     grid : array of shape (m,), optional
-        Coverages in (0, 1]. The default is steps of 0.005 from the coverage of one sample on.
+        Coverages in (0, 1]. The default is the multiples of 0.005 at which at least one sample is
+        accepted.
     weight : array of shape (n,), optional
         Sample weights. Each row counts as one observation, regardless of its weight.
     group : array of shape (n,), optional
         Independent clusters, such as patients or sites.
     draws : int, default=2000
-        Number of draws from the normal distribution of the curve, which the simultaneous band uses.
+        Number of draws from a normal distribution of the curve for the simultaneous band.
     rng : int, Generator or None, default=0
-        Random number generator of the draws.
+        Seed or random number generator of the draws.
 
     Returns
     -------
@@ -120,13 +121,14 @@ def risk_coverage_band(
 
     Notes
     -----
-    The standard error is computed from the influence function at a fixed coverage. This influence
-    requires the mean loss at the threshold, which is estimated from about n^(4/5) samples near the
-    threshold. The standard error determines an effective number of independent samples. The
-    pointwise band is Wilson's interval for this number. The simultaneous band is the interval of
-    Clopper and Pearson at a higher level. This level corresponds to the quantile of the largest
-    standardized deviation over all coverages. Both bands have a positive width even without
-    accepted failures. Losses above 1 are divided by the largest loss.
+    The standard error is computed from the influence function of the risk at a fixed coverage. The
+    mean loss at the threshold is estimated from about n^(4/5) samples near the threshold.
+
+    The pointwise band consists of Wilson intervals. The number of samples in the intervals is the
+    effective sample size that corresponds to the standard error. The simultaneous band consists of
+    Clopper-Pearson intervals at a higher level [1]_. This level is computed from the quantile of
+    the largest standardized deviation over all coverages. Losses above 1 are first divided by the
+    largest loss.
 
     References
     ----------
@@ -145,16 +147,23 @@ def risk_coverage_band(
     """
     s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    cluster = s.cluster_codes(group)
-    coverage = None
-    if grid is not None:
-        coverage = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
-        is_outside = (coverage <= 0) | (coverage > 1)
-        checks.reject_entries("grid", "must lie in (0, 1]", coverage, is_outside)
-        coverage = np.unique(coverage)
     return compute_band(
-        s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng
+        s,
+        kind,
+        level=level,
+        coverage=None if grid is None else _check_grid(grid),
+        cluster=s.cluster_codes(group),
+        draws=draws,
+        rng=rng,
     )
+
+
+def _check_grid(grid: AnyArray) -> FloatArray:
+    """Return the ascending coverages of a grid, which must lie in (0, 1]."""
+    coverage = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
+    is_outside = (coverage <= 0) | (coverage > 1)
+    checks.reject_entries("grid", "must lie in (0, 1]", coverage, is_outside)
+    return np.unique(coverage)
 
 
 def compute_band(
@@ -167,32 +176,32 @@ def compute_band(
     draws: int = 2000,
     rng: Rng = 0,
 ) -> RiskCoverageBand:
-    """Compute the band of validated samples, where `cluster` contains codes from 0."""
+    """Compute the band of validated samples.
+
+    The parameters are those of `risk_coverage_band`. `coverage` is the grid, and `cluster` contains
+    the integer code of the cluster of each sample.
+    """
     n_draws = checks.positive_int(draws, "draws")
     level = check_level(level)
     if coverage is None:
-        coverage = np.arange(1, _N_GRID_STEPS + 1) / _N_GRID_STEPS
-        coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
+        coverage = _default_grid(s.merged_groups.n_samples)
     points = working_points_on_grid(s, coverage, cluster)
     risk = points.generalized_risk / coverage
     variance = np.diag(points.covariance)
     error = np.sqrt(np.maximum(variance, 0.0)) / coverage
-    scale = max(1.0, float(s.loss.max()))
-    simultaneous_from = max(
-        _MIN_SIMULTANEOUS_COVERAGE, min(1.0, 10.0 * coverage[-1] / points.effective_size[-1])
-    )
+    coverage_of_ten_samples = 10.0 * coverage[-1] / points.effective_size[-1]
+    simultaneous_from = max(_MIN_SIMULTANEOUS_COVERAGE, min(1.0, coverage_of_ten_samples))
     note = ""
     if np.isnan(variance).any():
         bounds = np.full((4, coverage.size), np.nan)
         note = "only one independent sample, so the variance of the loss is not known"
     else:
-        effective_sizes = _effective_sizes(
-            points, risk / scale, error / scale, is_binary=s.is_binary
-        )
+        scale = max(1.0, float(s.loss.max()))
+        sizes = _effective_sizes(points, risk / scale, error / scale, is_binary=s.is_binary)
         deviation = _largest_deviation(
             points, simultaneous_from, level, scale=scale, draws=n_draws, rng=rng
         )
-        bounds = scale * _interval_bounds(risk / scale, effective_sizes, level, deviation)
+        bounds = scale * _interval_bounds(risk / scale, sizes, level, deviation)
     low, high, low_all, high_all = bounds
     band = RiskCoverageBand(
         kind="selective",
@@ -210,76 +219,81 @@ def compute_band(
     return band if kind == "selective" else as_generalized(band)
 
 
+def _default_grid(n_samples: int) -> FloatArray:
+    """Return evenly spaced coverages at which at least one sample is accepted."""
+    coverage = np.arange(1, _N_GRID_STEPS + 1) / _N_GRID_STEPS
+    return coverage[coverage >= min(1.0, 1 / n_samples)]
+
+
 def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
     """Convert a band of the selective risk to the generalized risk by multiplying by coverage."""
     if band.kind == "generalized":
         return band
     names = ("risk", "standard_error", "low", "high", "low_all", "high_all")
-    rows = {name: getattr(band, name) * band.coverage for name in names}
-    return replace(band, kind="generalized", **rows)
+    generalized = {name: getattr(band, name) * band.coverage for name in names}
+    return replace(band, kind="generalized", **generalized)
 
 
 def _effective_sizes(
     points: WorkingPoints, risk: FloatArray, error: FloatArray, *, is_binary: bool
 ) -> FloatArray:
-    """Return the numbers of independent samples with 0/1 loss that have these standard errors.
+    """Return the sizes of simple random samples whose error rates have these standard errors.
 
-    If no accepted sample fails or all accepted samples fail, the standard error is not informative.
-    The function then uses the risk of half a failure and the variance of 0/1 losses.
+    The standard error is not used at coverages where no accepted sample or every accepted sample is
+    a failure. There, the size is computed from the variance of a risk of half a failure.
     """
     half_failure = 0.5 / (points.effective_size + 1)
     bounded_risk = np.clip(risk, half_failure, 1 - half_failure)
     variance = bounded_risk * (1 - bounded_risk)
-    threshold_variance = (1 - points.coverage) * (
-        bounded_risk - np.clip(points.threshold_loss, 0.0, 1.0)
-    ) ** 2
+    loss_difference = bounded_risk - np.clip(points.threshold_loss, 0.0, 1.0)
+    threshold_variance = (1 - points.coverage) * loss_difference**2
     expected_size = points.effective_size * variance / (variance + threshold_variance)
     is_informative = (risk > 0) & (risk < 1) & (error > 0)
     sizes = np.divide(risk * (1 - risk), error**2, out=expected_size, where=is_informative)
-    # For 0/1 losses, a size above the number of samples is random, so it is limited. Other losses
-    # can have a smaller variance.
-    return np.minimum(sizes, points.effective_size) if is_binary else sizes
+    if is_binary:
+        # For 0/1 losses, a size above the number of samples is only due to random error.
+        sizes = np.minimum(sizes, points.effective_size)
+    return sizes
 
 
 def _largest_deviation(
     points: WorkingPoints, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
-    """Return the quantile of the largest standardized deviation over coverages from `start` on.
+    """Return the quantile of the largest standardized deviation over the coverages >= `start`.
 
-    The function draws from the normal distribution with the covariance of the influences. The draws
-    are equivalent to a multiplier bootstrap with normal multipliers.
+    The deviations are drawn from a normal distribution with the covariance of the influences.
     """
-    mask = points.coverage >= min(start, float(points.coverage[-1]))
-    c = points.coverage[mask]
-    # The variance of half a failure, distributed over all samples, makes the variance positive at
-    # coverages without failures.
+    is_included = points.coverage >= min(start, float(points.coverage[-1]))
+    coverage = points.coverage[is_included]
+    covariance = points.covariance[np.ix_(is_included, is_included)]
+    # The variance of half a failure makes the variance positive at coverages without failures.
     half_failure_variance = 0.5 * (scale * points.coverage[-1] / points.effective_size[-1]) ** 2
-    covariance = points.covariance[np.ix_(mask, mask)] + half_failure_variance * np.minimum.outer(
-        c, c
-    )
+    covariance = covariance + half_failure_variance * np.minimum.outer(coverage, coverage)
     error = np.sqrt(np.diag(covariance))
-    eigenvalues, vectors = np.linalg.eigh(covariance / np.multiply.outer(error, error))
-    # Directions with negligible variance are dropped. The symmetric square root does not depend on
-    # the choice of the eigenvectors.
+    correlation = covariance / np.multiply.outer(error, error)
+    eigenvalues, eigenvectors = np.linalg.eigh(correlation)
+    # Directions with negligible variance are dropped.
     has_variance = eigenvalues > 1e-6 * eigenvalues[-1]
-    noise = vectors[:, has_variance].T @ as_generator(rng).standard_normal((error.size, draws))
-    deviations = (vectors[:, has_variance] * np.sqrt(eigenvalues[has_variance])) @ noise
+    eigenvalues = eigenvalues[has_variance]
+    eigenvectors = eigenvectors[:, has_variance]
+    # The symmetric square root does not depend on the choice of the eigenvectors.
+    noise = eigenvectors.T @ as_generator(rng).standard_normal((error.size, draws))
+    deviations = (eigenvectors * np.sqrt(eigenvalues)) @ noise
     return float(np.quantile(np.abs(deviations).max(axis=0), level))
 
 
 def _interval_bounds(
     risk: FloatArray, sizes: FloatArray, level: float, deviation: float
 ) -> FloatArray:
-    """Return the rows low, high, low_all and high_all for risks in [0, 1]."""
+    """Return the rows low, high, low_all and high_all of the bands for risks in [0, 1]."""
     simultaneous_level = float(2 * special.ndtr(deviation) - 1)
     bounds = np.empty((4, risk.size))
-    for j, (p, n) in enumerate(zip(risk.tolist(), sizes.tolist(), strict=True)):
-        pointwise = wilson(min(p * n, n), n, level=level)
-        simultaneous = clopper_pearson(min(p * n, n), n, level=simultaneous_level)
-        bounds[:, j] = (
-            pointwise.low,
-            pointwise.high,
-            min(pointwise.low, simultaneous.low),
-            max(pointwise.high, simultaneous.high),
-        )
+    for j in range(risk.size):
+        n = float(sizes[j])
+        n_failures = min(float(risk[j]) * n, n)
+        pointwise = wilson(n_failures, n, level=level)
+        simultaneous = clopper_pearson(n_failures, n, level=simultaneous_level)
+        low_all = min(pointwise.low, simultaneous.low)
+        high_all = max(pointwise.high, simultaneous.high)
+        bounds[:, j] = (pointwise.low, pointwise.high, low_all, high_all)
     return bounds

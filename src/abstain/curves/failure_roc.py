@@ -17,8 +17,8 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray
 class FailureRocCurve(CurveArrays):
     """Accepted share of the successes as a function of the accepted share of the failures.
 
-    At vertex 0, the origin, no sample is accepted. At vertex i > 0, samples with confidence >=
-    thresholds[i] are accepted. Each distinct confidence has one vertex.
+    The curve has one point for each threshold. The first point is the origin, at which no sample is
+    accepted. At point i, samples with confidence >= thresholds[i] are accepted.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class FailureRocCurve(CurveArrays):
     accepted : array of shape (g + 1,)
         Number of accepted samples.
     successes : array of shape (g + 1,)
-        Weight of the accepted successes, which is their number without weights.
+        Weight of the accepted successes. For unweighted samples, this is their number.
     failures : array of shape (g + 1,)
         Weight of the accepted failures.
     """
@@ -63,8 +63,8 @@ def failure_roc_curve(
     Returns
     -------
     FailureRocCurve
-        Arrays of the same library as the input, from the origin to (1, 1). Successes are the
-        positives. The area under the curve is the failure AUROC; **higher is better**.
+        Arrays of the same library as the input. Successes are the positive class. The area under
+        the curve is the failure AUROC; **higher is better**.
 
     Raises
     ------
@@ -75,10 +75,9 @@ def failure_roc_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    Without successes or failures, their rate is NaN, and the function warns with an
-    `UndefinedMetricWarning`. The curve also contains vertices between collinear neighbors. The cost
-    is one sort.
+    Samples of equal confidence are accepted together. If there are no successes, the true positive
+    rate is NaN. If there are no failures, the false positive rate is NaN. The function then warns
+    with an `UndefinedMetricWarning`. The cost is one sort.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Curves of a threshold metric as a function of coverage."""
+"""Compute a metric of the accepted samples, such as their accuracy, as a function of coverage."""
 
 import warnings
 from collections.abc import Callable
@@ -9,7 +9,14 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import prepend_zero, sorted_unique
-from abstain._foundation.arrays import as_double, as_double_like, namespace, stack_scalars
+from abstain._foundation.arrays import (
+    as_double,
+    as_double_like,
+    namespace,
+    stack_scalars,
+    to_numpy,
+    without_gradient,
+)
 from abstain._foundation.scored import Scored, output_reference, validate_samples
 from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves._vertices import CurveArrays
@@ -25,7 +32,7 @@ DEFAULT_THRESHOLDS = 200
 
 @dataclass(frozen=True, eq=False)
 class MetricCoverageCurve(CurveArrays):
-    """A threshold metric as a function of coverage, in order of decreasing threshold.
+    """A metric of the accepted samples as a function of coverage, by decreasing threshold.
 
     Attributes
     ----------
@@ -60,7 +67,7 @@ def metric_coverage_curve(
     thresholds: AnyArray | None = None,
     weight: AnyArray | None = None,
 ) -> MetricCoverageCurve:
-    """Compute a threshold metric as a function of coverage.
+    """Compute a metric of the accepted samples as a function of coverage.
 
     Answers: how does this metric change if fewer samples are accepted?
 
@@ -75,8 +82,8 @@ def metric_coverage_curve(
         function is called as ``metric(confidence, loss, threshold=t, weight=weight)``, such as
         `cwsa` or `cwsa_plus`.
     thresholds : array of shape (t,), optional
-        Any finite thresholds. The default is all distinct confidences, or about 200 distinct
-        confidences that are evenly spaced in coverage if their number is larger.
+        Any finite thresholds. The default is the distinct confidences. If there are more than 200
+        distinct confidences, about 200 of them are used, which are evenly spaced in coverage.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -98,11 +105,10 @@ def metric_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence are accepted together. Undefined values are NaN, with an
-    `UndefinedMetricWarning`. For confidences in [0, 1], the number just below 1 replaces a default
-    threshold of 1. This threshold accepts the same samples, and metrics that divide by 1 -
-    threshold, such as CWSA, have their limit as value. The cost is one sort and one call of the
-    metric for each threshold.
+    Samples of equal confidence are accepted together. If a value is undefined, it is NaN, and the
+    function warns with an `UndefinedMetricWarning`. For confidences in [0, 1] and a callable
+    metric, the largest number below 1 replaces a default threshold of 1, because CWSA divides by
+    1 - threshold. The cost is one sort and one call of the metric for each threshold.
 
     References
     ----------
@@ -125,48 +131,60 @@ def metric_coverage_curve(
             threshold_values = _replace_threshold_one(threshold_values)
     n_groups = n_accepted_groups(s.groups, threshold_values)
     if metric == "selective_accuracy":
+        metric_name = "selective_accuracy"
         value = _selective_accuracy(s, n_groups)
     elif callable(metric):
-        p = s.probability
-        values = [metric(p, s.loss, threshold=float(t), weight=s.weight) for t in threshold_values]
-        value = stack_scalars(values)
+        metric_name = getattr(metric, "__name__", repr(metric))
+        value = _evaluate_at_thresholds(metric, s, threshold_values)
     else:
         raise InputError(f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}")
-    return MetricCoverageCurve(
-        metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
+    coverage = s.groups.cumulative_weight / s.groups.total_weight
+    curve = MetricCoverageCurve(
+        metric=metric_name,
         thresholds=threshold_values,
-        coverage=_accepted_by_groups(s.groups.cumulative_weight / s.groups.total_weight, n_groups),
+        coverage=_accepted_by_groups(coverage, n_groups),
         value=value,
         accepted=_accepted_by_groups(s.groups.cumulative_count, n_groups),
-    ).as_arrays_like(output_reference(s, confidence))
+    )
+    return curve.as_arrays_like(output_reference(s, confidence))
 
 
 def _check_thresholds(thresholds: AnyArray) -> FloatArray:
+    """Return the distinct thresholds in descending order."""
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds")
     return np.unique(values.astype(np.float64))[::-1]
 
 
 def _default_thresholds(groups: TieGroups) -> FloatArray:
     """Return the distinct confidences, or some that are evenly spaced in coverage."""
-    xp, values = groups.xp, as_double(groups.confidence)
-    if values.shape[0] > DEFAULT_THRESHOLDS:
-        shares = np.linspace(0.0, groups.total_weight, DEFAULT_THRESHOLDS + 1)[1:]
-        group_index = xp.searchsorted(
-            groups.cumulative_weight, as_double_like(shares, groups.cumulative_weight)
-        )
-        group_index = xp.concat(
-            (xp.zeros_like(group_index[:1]), xp.clip(group_index, 0, values.shape[0] - 1))
-        )
-        values = xp.take(values, sorted_unique(group_index))
+    xp = groups.xp
+    thresholds = as_double(without_gradient(groups.confidence))
+    n_groups = thresholds.shape[0]
+    if n_groups > DEFAULT_THRESHOLDS:
+        cumulative_weight = groups.cumulative_weight
+        accepted_weight = np.linspace(0.0, groups.total_weight, DEFAULT_THRESHOLDS + 1)[1:]
+        accepted_weight = as_double_like(accepted_weight, cumulative_weight)
+        index = xp.clip(xp.searchsorted(cumulative_weight, accepted_weight), 0, n_groups - 1)
+        # The highest confidence is always a threshold.
+        index = xp.concat((xp.zeros_like(index[:1]), index))
+        thresholds = xp.take(thresholds, sorted_unique(index))
     # The thresholds are copied to host memory, because the metric is called with each threshold.
-    return values if xp is np else np.array([float(value) for value in values])
+    return to_numpy(thresholds, "thresholds").astype(np.float64, copy=False)
+
+
+def _evaluate_at_thresholds(metric: ThresholdMetric, s: Scored, thresholds: FloatArray) -> AnyArray:
+    """Call the metric with each threshold, and return its values as an array."""
+    values = []
+    for threshold in thresholds.tolist():
+        value = metric(s.probability, s.loss, threshold=threshold, weight=s.weight)
+        values.append(value)
+    return stack_scalars(values)
 
 
 def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
-    """Replace a threshold of 1 by the next smaller number.
+    """Replace a threshold of 1 by the largest number below 1, for metrics that divide by 1 - t.
 
-    Some metrics divide by 1 - threshold. If the next smaller number is already a threshold, the
-    function removes the threshold 1.
+    Thresholds of samples with a confidence outside [0, 1] are not changed.
     """
     if thresholds[0] != 1.0 or thresholds[-1] < 0.0:
         return thresholds
@@ -177,11 +195,12 @@ def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
 
 
 def _accepted_by_groups(cumulative: Array, n_groups: IntArray) -> AnyArray:
-    """Return the cumulative value of the first `n_groups` groups, or 0 for no group."""
+    """Return the cumulative sum over the first `n_groups` groups."""
     return namespace(cumulative).take(prepend_zero(cumulative), n_groups)
 
 
 def _selective_accuracy(s: Scored, n_groups: IntArray) -> AnyArray:
+    """Return the accuracy of the samples in the first `n_groups` groups, or NaN for no group."""
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
     xp = s.groups.xp
     if not xp.all(n_groups > 0):

@@ -1,7 +1,6 @@
-"""Vertex weights that integrate risk-coverage curves exactly over a coverage interval.
+"""Weights with which a sum of the risks at the points of a curve is the area under the curve.
 
-An area is a weighted sum of the risks at the vertices, so each sample has a contribution to the
-area.
+The area can be limited to an interval of coverages. The weights do not depend on the risks.
 """
 
 from abstain._foundation.array_functions import prepend_zero
@@ -12,28 +11,33 @@ from abstain.typing import AnyArray, FloatArray
 def linear_weights(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> AnyArray:
-    """Return vertex weights that integrate a piecewise linear curve over [low, high].
+    """Return weights of the risks that integrate a piecewise linear curve over [low, high].
 
-    Below the first vertex, the curve is either constant, as for the selective risk of FD-Shifts, or
-    linear from the origin, as for the generalized risk. The value at the origin is 0 and needs no
-    weight.
+    If `is_flat_at_start` is True, the curve is constant below its first point. Otherwise, the curve
+    is linear from the origin to its first point.
     """
-    right, left = linear_segments(coverage, low, high, is_flat_at_start=is_flat_at_start)
-    return right + _shift_left(left)
+    right_weight, left_weight = linear_segments(
+        coverage, low, high, is_flat_at_start=is_flat_at_start
+    )
+    return right_weight + _shift_left(left_weight)
 
 
 def linear_segments(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the weights of the right vertex and of the left vertex of each segment, (g,)."""
+    """Return the weights of the right end and of the left end of each segment, shape (g,).
+
+    A segment is the line between two neighboring points of the curve. The parameters are those of
+    `linear_weights`.
+    """
     xp = namespace(coverage)
-    left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
+    left = _previous_coverage(coverage)
     width = coverage - left
     divisor = _positive_or_one(width)
     start = xp.clip((low - left) / divisor, 0.0, 1.0)
     end = xp.clip((high - left) / divisor, 0.0, 1.0)
     segment_weight = width * (end - start)
-    # At the relative position t in a segment, the right vertex has weight t and the left vertex has
+    # At the relative position t in a segment, the right end has weight t and the left end has
     # weight 1 - t.
     right_weight = segment_weight * (end + start) / 2
     if is_flat_at_start:
@@ -44,36 +48,43 @@ def linear_segments(
 def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArray:
     """Return weights of the *generalized* risks that integrate the selective risk exactly.
 
-    Between two vertices, a random part of a tie group is accepted, so the generalized risk has the
-    linear form A + B c. The selective risk is A/c + B, and its integral is A ln c + B c.
+    Between two points of the curve, the generalized risk has the form A + B c. The selective risk
+    is therefore A/c + B, and its integral is A ln c + B c.
     """
-    xp, right = namespace(coverage), coverage
-    left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
+    xp = namespace(coverage)
+    left = _previous_coverage(coverage)
+    right = coverage
     start = xp.minimum(xp.clip(left, low, None), right)
     end = xp.minimum(xp.clip(left, high, None), right)
     width = right - left
     span = end - start
     has_area = (left > 0) & (span > 0)
     zero = xp.zeros_like(span)
-    log_ratio = xp.where(has_area, xp.log1p(span / xp.where(has_area, start, zero + 1.0)), zero)
-    # The line through (left, G0) and (right, G1) has A = (G0 right - G1 left)/width and B = (G1 -
-    # G0)/width. In the first segment, G0 = left = 0, so A = 0 and the logarithm is not used.
-    on_right: FloatArray = (span - left * log_ratio) / _positive_or_one(width)
-    on_left = (right * log_ratio - span) / _positive_or_one(width)
-    return on_right + _shift_left(on_left)
+    # In the first segment, A is 0 and the logarithm is not used.
+    divisor = xp.where(has_area, start, zero + 1.0)
+    log_ratio = xp.where(has_area, xp.log1p(span / divisor), zero)
+    # The line through (left, G0) and (right, G1) has A = (G0 right - G1 left)/width and
+    # B = (G1 - G0)/width.
+    right_weight: FloatArray = (span - left * log_ratio) / _positive_or_one(width)
+    left_weight = (right * log_ratio - span) / _positive_or_one(width)
+    return right_weight + _shift_left(left_weight)
+
+
+def _previous_coverage(coverage: FloatArray) -> AnyArray:
+    """Return the coverage of the point before each point, with 0 before the first point."""
+    if coverage.shape[0] == 1:
+        return namespace(coverage).zeros_like(coverage)
+    return prepend_zero(coverage[:-1])
 
 
 def _shift_left(x: FloatArray) -> AnyArray:
-    """Shift the value of each segment to the vertex before it, with 0 for the last vertex."""
+    """Return the next entry of each entry, with 0 for the last entry."""
     xp = namespace(x)
     return xp.concat((x[1:], xp.zeros_like(x[:1])))
 
 
 def _positive_or_one(width: FloatArray) -> AnyArray:
-    """Replace widths of 0 by 1.
-
-    A width is 0 if a weight is too small to change the coverage. The area of the segment is 0.
-    """
+    """Replace widths of 0 by 1, so that divisions by the width are defined."""
     xp = namespace(width)
     return xp.where(width > 0, width, 1.0)
 

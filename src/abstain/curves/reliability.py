@@ -1,4 +1,4 @@
-"""Reliability curves, which compare accuracy and mean confidence in bins of confidence."""
+"""Compute reliability curves, which compare accuracy and mean confidence in bins of confidence."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -39,7 +39,7 @@ class ReliabilityCurve(CurveArrays):
     count : array of shape (b,)
         Number of samples.
     weight : array of shape (b,)
-        Weight of the samples, which is their number without weights.
+        Weight of the samples. For unweighted samples, this is their number.
     confidence : array of shape (b,)
         Weighted mean confidence, or NaN for an empty bin.
     accuracy : array of shape (b,)
@@ -94,7 +94,7 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Compute the accuracy and the mean confidence in bins of confidence.
 
-    Answers: is the share p of the samples with confidence p correct?
+    Answers: is the prediction correct for a share p of the samples with confidence p?
 
     Parameters
     ----------
@@ -105,15 +105,16 @@ def reliability_curve(
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Whether bins have equal width in confidence or about equal weight.
+        Kind of bins. "equal_width" bins have equal width. "equal_mass" bins have about equal
+        weight.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     ReliabilityCurve
-        Arrays of the same library as the input, with one entry per bin. The curve has no empty
-        equal-mass bins.
+        Arrays of the same library as the input, with one entry per bin. Empty equal-mass bins are
+        removed.
 
     Raises
     ------
@@ -127,10 +128,9 @@ def reliability_curve(
 
     Notes
     -----
-    The bins are right-closed, (a, b], and the first bin also contains 0. A confidence of exactly
-    1.0 is in the last bin. Equal-mass bins never split tied confidences. A tie group belongs to the
-    bin that contains the middle of its weight, so the result does not depend on the order of rows.
-    The cost is one pass over the samples, and one sort for equal-mass bins.
+    Bins include their upper edge, and the first bin also includes 0. Samples of equal confidence
+    are in the same bin. For equal-mass bins, this is the bin that contains the middle of their
+    weight. The cost is one pass over the samples, and one sort for equal-mass bins.
 
     References
     ----------
@@ -157,7 +157,7 @@ def reliability_curve(
 
 
 def cached_reliability_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
-    """Return the curve of samples with confidences in [0, 1], which the samples cache."""
+    """Return the reliability curve of validated samples, and store it for later calls."""
     return s.cached(_compute_curve, bins, binning)
 
 
@@ -191,8 +191,11 @@ def _compute_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
 
 def bin_means(sums: BinSums) -> tuple[FloatArray, FloatArray]:
     """Return the mean confidence and the accuracy of each bin, or NaN for empty bins."""
-    weight, xp = sums.weight, namespace(sums.weight)
+    weight = sums.weight
+    xp = namespace(weight)
+    is_nonempty = weight > 0
     undefined = xp.full_like(weight, float("nan"))
-    divisor = xp.where(weight > 0, weight, xp.ones_like(weight))
-    p, loss = (xp.where(weight > 0, x / divisor, undefined) for x in (sums.confidence, sums.loss))
-    return p, 1.0 - loss
+    divisor = xp.where(is_nonempty, weight, xp.ones_like(weight))
+    mean_confidence = xp.where(is_nonempty, sums.confidence / divisor, undefined)
+    mean_loss = xp.where(is_nonempty, sums.loss / divisor, undefined)
+    return mean_confidence, 1.0 - mean_loss

@@ -37,7 +37,7 @@ class AccuracyRejectionCurve(CurveArrays):
 class ErrorRetentionCurve(CurveArrays):
     """Mean loss of all samples if an oracle answers the rejected samples without loss.
 
-    At vertex 0, the origin, the oracle answers all samples.
+    The first point of the curve is the origin, at which the oracle answers all samples.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class ErrorRetentionCurve(CurveArrays):
     retention : array of shape (g + 1,)
         Weighted share of the samples that the model answers, from 0 to 1.
     error : array of shape (g + 1,)
-        Generalized risk, which is the mean loss of all samples if the samples of the oracle have
-        loss 0.
+        Mean loss of all samples, where samples that the oracle answers have loss 0. This is the
+        generalized risk.
     accepted : array of shape (g + 1,)
         Number of samples that the model answers.
     """
@@ -89,8 +89,9 @@ def accuracy_rejection_curve(
 
     Notes
     -----
-    The curve shows 1 - selective risk as a function of 1 - coverage. Samples of equal confidence
-    share a vertex. The curve has no value at rejection 1. The cost is one sort.
+    The accuracy is 1 - selective risk, and the rejected share is 1 - coverage. Samples of equal
+    confidence are rejected together. The curve has no point at which all samples are rejected. The
+    cost is one sort.
 
     References
     ----------
@@ -107,18 +108,19 @@ def accuracy_rejection_curve(
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
     groups = s.groups
-    return AccuracyRejectionCurve(
+    rejected_share = (groups.total_weight - groups.cumulative_weight) / groups.total_weight
+    accuracy = 1.0 - groups.cumulative_loss / groups.cumulative_weight
+    curve = AccuracyRejectionCurve(
         thresholds=groups.confidence,
-        # Shares are clipped, because rounding errors could produce shares such as -1e-17.
-        rejection=_clip_to_unit_interval(
-            (groups.total_weight - groups.cumulative_weight) / groups.total_weight
-        ),
-        accuracy=_clip_to_unit_interval(1.0 - groups.cumulative_loss / groups.cumulative_weight),
+        rejection=_clip_to_unit_interval(rejected_share),
+        accuracy=_clip_to_unit_interval(accuracy),
         accepted=groups.cumulative_count,
-    ).as_arrays_like(confidence)
+    )
+    return curve.as_arrays_like(confidence)
 
 
 def _clip_to_unit_interval(x: FloatArray) -> AnyArray:
+    """Replace shares such as -1e-17, which are due to rounding errors, and keep the gradient."""
     return value_with_gradient(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
 
 
@@ -142,8 +144,7 @@ def error_retention_curve(
     Returns
     -------
     ErrorRetentionCurve
-        Arrays of the same library as the input, from the origin to the mean loss at retention 1.
-        **Lower is better**.
+        Arrays of the same library as the input. **Lower is better**.
 
     Raises
     ------
@@ -154,10 +155,9 @@ def error_retention_curve(
 
     Notes
     -----
-    The curve shows the generalized risk as a function of coverage. The trapezoid area under the
-    curve is the AUGRC, which the Shifts benchmark calls R-AUC. Samples of equal confidence share a
-    vertex. The line between two vertices is the expectation if a random part of the tie group is
-    accepted. The cost is one sort.
+    The curve shows the generalized risk as a function of coverage. The area under the curve is the
+    AUGRC, which the Shifts benchmark calls R-AUC. The model answers all samples of equal confidence
+    or none of them. The cost is one sort.
 
     References
     ----------

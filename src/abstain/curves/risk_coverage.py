@@ -1,4 +1,4 @@
-"""Selective, generalized and achievable risk-coverage curves."""
+"""Compute selective, generalized and achievable risk-coverage curves."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -22,18 +22,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageCurve(CurveArrays):
-    """Risk as a function of coverage, with one vertex for each distinct confidence.
+    """Risk as a function of coverage, with one point for each distinct confidence.
 
-    At vertex i, samples with confidence >= thresholds[i] are accepted. Vertices are in order of
-    decreasing threshold. No threshold corresponds to a point between two vertices, so a curve with
-    many ties has few vertices.
+    At point i, samples with confidence >= thresholds[i] are accepted.
 
     Attributes
     ----------
     kind : {"selective", "generalized"}
-        Kind of risk. "selective" is the mean loss of the accepted samples. "generalized" is this
-        mean times the coverage, which for 0/1 loss is the probability that a sample is accepted and
-        wrong.
+        Kind of risk. The selective risk is the mean loss of the accepted samples. The generalized
+        risk is the selective risk times the coverage. For 0/1 loss, the generalized risk is the
+        share of all samples that are accepted and wrong.
     thresholds : array of shape (g,)
         Distinct confidences in decreasing order.
     coverage : array of shape (g,)
@@ -43,13 +41,13 @@ class RiskCoverageCurve(CurveArrays):
     accepted : array of shape (g,)
         Number of accepted samples.
     failures : array of shape (g,)
-        Sum of weight x loss over the accepted samples. For 0/1 loss, the sum is the weighted number
-        of silent failures.
+        Sum of weight x loss over the accepted samples. For unweighted samples with 0/1 loss, this
+        is the number of silent failures.
     usable : array of shape (g,)
-        Whether every vertex of larger coverage has a larger selective risk. Do not select other
-        working points.
+        Whether the selective risk is larger at every point of larger coverage. If it is not, do not
+        use this threshold.
     total : float
-        Weight of all samples, which is their number without weights.
+        Weight of all samples. For unweighted samples, this is their number.
     """
 
     kind: Kind
@@ -65,11 +63,13 @@ class RiskCoverageCurve(CurveArrays):
 
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
-    """Return a mask of vertices with less selective risk than all vertices of larger coverage."""
-    xp, risk = groups.xp, without_gradient(groups.cumulative_loss) / groups.cumulative_weight
-    min_risk_from_here = reverse_cumulative_min(risk)
-    # The last entry is always True.
-    return xp.concat((risk[:-1] < min_risk_from_here[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
+    """Return a mask of thresholds with less selective risk than all thresholds of more coverage."""
+    xp = groups.xp
+    risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
+    min_later_risk = reverse_cumulative_min(risk)[1:]
+    is_usable = risk[:-1] < min_later_risk * (1 - ROUNDING)
+    last_is_usable = xp.ones_like(risk[-1:], dtype=xp.bool)
+    return xp.concat((is_usable, last_is_usable))
 
 
 def curve_from_groups(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
@@ -119,8 +119,7 @@ def risk_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    The cost is one sort.
+    Samples of equal confidence are accepted together. The cost is one sort.
 
     References
     ----------
@@ -134,9 +133,9 @@ def risk_coverage_curve(
     >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
     ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
     """
-    return curve_from_groups(
-        validate_samples(confidence, loss, weight).groups, "selective"
-    ).as_arrays_like(confidence)
+    s = validate_samples(confidence, loss, weight)
+    curve = curve_from_groups(s.groups, "selective")
+    return curve.as_arrays_like(confidence)
 
 
 def generalized_risk_coverage_curve(
@@ -144,8 +143,7 @@ def generalized_risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Compute the generalized risk-coverage curve.
 
-    Answers: at this threshold, which share of *all* samples is a silent failure, that is, accepted
-    and wrong?
+    Answers: at this threshold, which share of *all* samples is accepted and wrong?
 
     Parameters
     ----------
@@ -159,8 +157,8 @@ def generalized_risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the same library as the input, with one entry per distinct confidence. The curve
-        starts at the origin, which is not a vertex. Lower is better.
+        Arrays of the same library as the input, with one entry per distinct confidence. The arrays
+        do not contain the origin, at which the curve starts. Lower is better.
 
     Raises
     ------
@@ -171,8 +169,7 @@ def generalized_risk_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    The cost is one sort.
+    Samples of equal confidence are accepted together. The cost is one sort.
 
     References
     ----------
@@ -186,29 +183,28 @@ def generalized_risk_coverage_curve(
     >>> curve.risk.tolist(), curve.accepted.tolist()
     ([0.0, 0.25, 0.25], [1, 3, 4])
     """
-    return curve_from_groups(
-        validate_samples(confidence, loss, weight).groups, "generalized"
-    ).as_arrays_like(confidence)
+    s = validate_samples(confidence, loss, weight)
+    curve = curve_from_groups(s.groups, "generalized")
+    return curve.as_arrays_like(confidence)
 
 
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
-    """Reduce a curve to about `vertices` vertices for a plot.
+    """Reduce a curve to about `vertices` points for a plot.
 
-    The function divides the coverages into equal steps and retains the vertices of lowest and
-    highest risk in each step, so that extremes remain visible. Metrics are never computed from a
-    thinned curve.
+    The coverages are divided into intervals of equal length. In each interval, the points of lowest
+    and highest risk are retained. Do not compute metrics from the result.
 
     Parameters
     ----------
     curve : RiskCoverageCurve
         The complete curve.
     vertices : int, default=400
-        Approximate number of vertices.
+        Approximate number of points.
 
     Returns
     -------
     RiskCoverageCurve
-        The curve with fewer vertices as NumPy arrays. It includes the first and the last vertex.
+        The curve with fewer points as NumPy arrays, including the first and the last point.
 
     Examples
     --------
@@ -220,39 +216,44 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     """
     arrays: dict[str, Any] = curve.to_numpy_arrays()
     curve = replace(curve, **arrays)
-    size = len(curve)
-    if size <= vertices:
+    n_points = len(curve)
+    if n_points <= vertices:
         return curve
-    step = np.minimum((curve.coverage * (vertices // 2)).astype(np.int64), vertices // 2 - 1)
-    starts = np.flatnonzero(np.diff(step, prepend=-1))
-    order = np.lexsort((curve.risk, step))
-    ends = np.append(starts[1:], size) - 1
-    indices = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
-    return replace(curve, **{name: values[indices] for name, values in arrays.items()})
+    # Each interval of coverages contributes two points.
+    n_intervals = vertices // 2
+    interval = (curve.coverage * n_intervals).astype(np.int64)
+    interval = np.minimum(interval, n_intervals - 1)
+    starts = np.flatnonzero(np.diff(interval, prepend=-1))
+    ends = np.append(starts[1:], n_points) - 1
+    by_interval_and_risk = np.lexsort((curve.risk, interval))
+    lowest = by_interval_and_risk[starts]
+    highest = by_interval_and_risk[ends]
+    indices = np.unique(np.concatenate(([0, n_points - 1], lowest, highest)))
+    return replace(curve, **{name: array[indices] for name, array in arrays.items()})
 
 
 def hull_vertices(groups: TieGroups) -> IntArray:
-    """Return the vertices of the lower convex hull of (coverage, generalized risk).
+    """Return the indices of the vertices of the lower convex hull of a risk-coverage curve.
 
-    The map from the ROC curve of failures to (coverage, generalized risk) is linear, so these
-    vertices also define the ROC convex hull. The hull is defined for every loss and not only for
-    0/1 loss. An isotonic regression of the mean losses of the groups yields the slopes of the hull.
+    The curve is the generalized risk as a function of coverage. For 0/1 loss, the vertices are also
+    those of the convex hull of the ROC curve.
     """
-    # Isotonic regression is sequential, so it runs on the host.
+    # The slopes of the hull are an isotonic regression of the mean losses of the groups.
     return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
 def merge_groups(groups: TieGroups, vertices: IntArray) -> TieGroups:
-    """Merge groups so that only these vertices remain as thresholds."""
+    """Merge neighboring tie groups so that only the groups with these indices remain thresholds."""
     xp = groups.xp
     index = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
+    unweighted_count = None
+    if groups.unweighted_count is not None:
+        unweighted_count = undo_cumulative_sum(xp.take(groups.cumulative_count, index))
     return TieGroups(
-        xp.take(groups.confidence, index),
-        undo_cumulative_sum(xp.take(groups.cumulative_weight, index)),
-        undo_cumulative_sum(xp.take(groups.cumulative_loss, index)),
-        None
-        if groups.unweighted_count is None
-        else undo_cumulative_sum(xp.take(groups.cumulative_count, index)),
+        confidence=xp.take(groups.confidence, index),
+        weight=undo_cumulative_sum(xp.take(groups.cumulative_weight, index)),
+        loss=undo_cumulative_sum(xp.take(groups.cumulative_loss, index)),
+        unweighted_count=unweighted_count,
     )
 
 
@@ -263,10 +264,9 @@ def achievable_curve(
     weight: AnyArray | None = None,
     kind: Kind = "selective",
 ) -> RiskCoverageCurve:
-    """Compute the curve of thresholds that are not worse than a mixture of two other thresholds.
+    """Compute the lower convex hull of the generalized risk-coverage curve.
 
-    Answers: which working points are useful if a random choice between two working points is
-    possible?
+    Answers: which thresholds are useful if a random choice between two thresholds is possible?
 
     Parameters
     ----------
@@ -277,13 +277,13 @@ def achievable_curve(
     weight : array of shape (n,), optional
         Frequency weights.
     kind : {"selective", "generalized"}, default="selective"
-        The risk.
+        Kind of the returned risk.
 
     Returns
     -------
     RiskCoverageCurve
-        The vertices of the convex hull. Between two vertices, the generalized risk is linear and
-        the selective risk is a hyperbola.
+        The vertices of the convex hull. At the same coverage, no random choice between two
+        thresholds has a lower risk. Lower is better.
 
     Raises
     ------
@@ -294,7 +294,8 @@ def achievable_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex. The cost is one sort and one pass over the vertices.
+    Samples of equal confidence are accepted together. The cost is one sort and one pass over the
+    distinct confidences.
 
     References
     ----------
@@ -309,6 +310,5 @@ def achievable_curve(
     """
     checks.one_of(kind, "kind", ("selective", "generalized"))
     groups = validate_samples(confidence, loss, weight).groups
-    return curve_from_groups(merge_groups(groups, hull_vertices(groups)), kind).as_arrays_like(
-        confidence
-    )
+    hull = merge_groups(groups, hull_vertices(groups))
+    return curve_from_groups(hull, kind).as_arrays_like(confidence)

@@ -53,11 +53,11 @@ def evaluate(
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
         Predictions of one data set or of several splits. Splits, as `read_predictions` returns
-        them, are evaluated separately. Files that do not fit in memory are passed as the return
-        value of `scan_predictions`. The inputs of `read_predictions` are also accepted if they have
-        the usual column names. Examples are a path, a dataframe, a list of rows and a mapping from
-        name to array. If `probabilities_or_loss` is passed, this argument contains the labels or
-        the confidences.
+        them, are evaluated separately. The key of a split may also be a name. Files that do not fit
+        in memory are passed as the return value of `scan_predictions`. The inputs of
+        `read_predictions` are also accepted if they have the usual column names. Examples are a
+        path, a dataframe, a list of rows and a mapping from name to array. If
+        `probabilities_or_loss` is passed, this argument contains the labels or the confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
         Class probabilities or losses. An array of shape (n, K) contains class probabilities, and
         `predictions` then contains labels. An array of shape (n,) contains losses, and

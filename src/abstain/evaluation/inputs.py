@@ -25,9 +25,13 @@ RequestedScores: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | Non
 
 
 def check_splits(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: Predictions | Mapping[Split, Predictions] | Mapping[str, Predictions],
 ) -> Mapping[Split, Predictions]:
-    """Return a validated mapping of splits; a single `Predictions` object becomes one split."""
+    """Return a validated mapping of splits.
+
+    A single `Predictions` object becomes one split. A key that is a text, such as "iid", becomes
+    the split ``(("name", "iid"),)``.
+    """
     if isinstance(predictions, Predictions):
         return {(): predictions}
     mapping: object = predictions
@@ -36,14 +40,17 @@ def check_splits(
             "`predictions` must be a Predictions or a mapping from split to Predictions, not "
             f"empty; got {type(predictions).__name__}"
         )
+    predictions = {
+        (("name", key),) if isinstance(key, str) else key: value for key, value in mapping.items()
+    }
     for split in predictions:
         pairs: object = split
         if not isinstance(pairs, tuple) or not all(
             isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
         ):
             raise InputError(
-                "the keys of `predictions` must be tuples of (column, value) pairs, such as "
-                f"(('model', 'a'),); got {pairs!r}"
+                "the keys of `predictions` must be names or tuples of (column, value) pairs, such "
+                f"as (('model', 'a'),); got {pairs!r}"
             )
     for value in mapping.values():
         if not isinstance(value, Predictions):

@@ -1,7 +1,7 @@
 """Aggregates of several runs on several data sets, as in Agarwal et al. (2021).
 
-The runs, such as seeds or folds, are resampled within each data set. The intervals therefore
-describe the variation over seeds on the same data sets.
+The runs, such as seeds or folds, are resampled within each data set. The intervals describe the
+variation over runs on the same data sets.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Aggregate:
     n_resamples : int
         Number of resamples.
     note : str
-        A warning; empty if there is none.
+        A warning, or empty.
     """
 
     value: float
@@ -131,7 +131,10 @@ def pairwise_improvements(
 def _resampled_pair_shares(
     a: FloatArray, b: FloatArray, resamples: int, random: np.random.Generator
 ) -> FloatArray:
-    """Return the weight of each pair of runs of a data set in each resample, (resamples, pairs)."""
+    """Return the weight of each pair of runs in each resample, shape (resamples, pairs).
+
+    A pair contains one run of each method on the same data set.
+    """
     pair_shares = []
     for size in _block_sizes(resamples, a.size + b.size):
         a_shares = _resampled_run_shares(a, size, random)
@@ -148,7 +151,7 @@ def _improvements(
     lower_is_better: bool,
     level: float,
 ) -> list[Aggregate]:
-    """Compare one method with each of the competitors (k, data sets, runs); a tie counts half."""
+    """Estimate the probability that one method is better than each of the competitors."""
     sign = 1.0 if lower_is_better else -1.0
     comparison = np.sign(competitors[:, :, None, :] - runs[:, :, None]) * sign
     wins = ((1.0 + comparison) / 2).reshape(len(competitors), -1)
@@ -208,18 +211,15 @@ def interquartile_means(
 
     The runs have shape (k, data sets, runs).
     """
-    random, shape = as_generator(rng), runs.shape[1:]
-    n_data_sets, n_runs = shape
+    random = as_generator(rng)
+    n_methods, n_data_sets, n_runs = runs.shape
     data_set = np.arange(n_data_sets)[:, None]
-    run_indices = [
-        random.integers(n_runs, size=(size, *shape))
-        for size in _block_sizes(resamples, runs[0].size)
-    ]
-    replicates = [
-        np.concatenate([_interquartile_mean(table[data_set, index]) for index in run_indices])
-        for table in runs
-    ]
-    return _aggregates(_interquartile_mean(runs), np.array(replicates), level, n_runs)
+    replicates = np.empty((n_methods, 0))
+    for size in _block_sizes(resamples, runs[0].size):
+        run_index = random.integers(n_runs, size=(size, n_data_sets, n_runs))
+        block = [_interquartile_mean(table[data_set, run_index]) for table in runs]
+        replicates = np.concatenate((replicates, block), axis=1)
+    return _aggregates(_interquartile_mean(runs), replicates, level, n_runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +233,7 @@ class PerformanceProfile:
     level : float
         Confidence level of the band.
     note : str
-        A warning; empty if there is none.
+        A warning, or empty.
     """
 
     threshold: FloatArray
@@ -322,43 +322,60 @@ def performance_profiles(
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
     """Yield `performance_profile` of each method (k, data sets, runs) from the same resamples."""
-    tail, random = (1 - check_level(level)) / 2, as_generator(rng)
+    tail = (1 - check_level(level)) / 2
+    random = as_generator(rng)
     sizes = _block_sizes(resamples, runs[0].size + thresholds.size)
     run_shares = np.concatenate([_resampled_run_shares(runs[0], size, random) for size in sizes])
     has_single_run = runs.shape[2] < 2
     for table in runs:
-        values = table[..., None]
-        is_reached = values <= thresholds if lower_is_better else values >= thresholds
+        scores = table[..., None]
+        is_reached = scores <= thresholds if lower_is_better else scores >= thresholds
         reached = is_reached.astype(np.float64)
-        # A subset of the runs reaches a stricter threshold. If the same number of runs reaches two
-        # thresholds, the same runs reach both.
-        n_reached = reached.sum(axis=(0, 1))
-        _, first, index = np.unique(n_reached, return_index=True, return_inverse=True)
-        replicates = np.tensordot(run_shares, reached[..., first], axes=2) / table.shape[0]
-        low, high = quantiles(replicates.T, [tail, 1 - tail])[:, index]
+        low, high = _profile_bounds(reached, run_shares, tail)
+        if has_single_run:
+            low = np.full_like(low, np.nan)
+            high = np.full_like(high, np.nan)
         yield PerformanceProfile(
             threshold=thresholds,
             share=reached.mean(axis=(0, 1)),
-            low=np.full_like(low, np.nan) if has_single_run else low,
-            high=np.full_like(high, np.nan) if has_single_run else high,
+            low=low,
+            high=high,
             level=level,
             note=_ONE_RUN if has_single_run else "",
         )
 
 
+def _profile_bounds(
+    reached: FloatArray, run_shares: FloatArray, tail: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return quantiles over resamples of the share of runs that reach each threshold.
+
+    `reached` has shape (data sets, runs, thresholds), and `run_shares` (resamples, data sets,
+    runs).
+    """
+    # If two thresholds are reached by the same number of runs, they are reached by the same runs.
+    # Their bounds are equal and are computed once.
+    n_reached = reached.sum(axis=(0, 1))
+    _, distinct, index = np.unique(n_reached, return_index=True, return_inverse=True)
+    replicates = np.tensordot(run_shares, reached[..., distinct], axes=2) / reached.shape[0]
+    low, high = quantiles(replicates.T, [tail, 1 - tail])
+    return low[index], high[index]
+
+
 def _check_runs(runs: AnyArray, name: str) -> FloatArray:
+    """Validate the finite metrics of all runs, shape (data sets, runs)."""
     return checks.finite(check_array(runs, name, "data sets", "runs"), name)
 
 
 def _interquartile_mean(runs: FloatArray) -> FloatArray:
-    """Return the mean of the middle half of the numbers in each entry of the first axis."""
+    """Return the mean of the middle half of all runs, for each entry of the first axis."""
     ordered = np.sort(runs.reshape(runs.shape[0], -1), axis=1)
     n_dropped = ordered.shape[1] // 4
     return np.asarray(ordered[:, n_dropped : ordered.shape[1] - n_dropped].mean(axis=1))
 
 
 def _block_sizes(resamples: int, numbers_per_resample: int) -> list[int]:
-    """Return the sizes of blocks of resamples that fit into memory."""
+    """Divide the resamples into blocks that fit into memory, and return the sizes of the blocks."""
     total = checks.positive_int(resamples, "resamples")
     step = max(1, _MAX_NUMBERS // numbers_per_resample)
     return [min(step, total - start) for start in range(0, total, step)]

@@ -13,24 +13,27 @@ from abstain.typing import AnyArray, BoolArray, FloatArray
 
 
 def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -> FloatArray:
-    """Compute exactly the same numbers as ``np.quantile(values, probabilities, axis=-1)``.
+    """Compute the same quantiles along the last axis as ``np.quantile``, in a tenth of the time.
 
-    The function sorts each row once. For rows of a few hundred numbers, `np.quantile` takes ten
-    times as long.
+    The probabilities are the first axis of the result.
     """
     ordered = np.sort(values, axis=-1)
     last = ordered.shape[-1] - 1
     position = last * np.asarray(probabilities, np.float64)
     index = np.floor(position).astype(np.intp)
-    fraction = (position - index).reshape((position.size, *(1,) * (values.ndim - 1)))
+    remaining_axes = (1,) * (values.ndim - 1)
+    fraction = (position - index).reshape((position.size, *remaining_axes))
     lower = np.moveaxis(ordered[..., index], -1, 0)
     upper = np.moveaxis(ordered[..., np.minimum(index + 1, last)], -1, 0)
     # The interpolation starts at the nearer value, so that the result of equal neighbors is exact.
     from_lower = lower + (upper - lower) * fraction
     from_upper = upper - (upper - lower) * (1 - fraction)
     result: FloatArray = np.where(fraction < 0.5, from_lower, from_upper)
+    # NumPy sorts NaN to the end.
     has_nan = np.isnan(ordered[..., -1])
-    return np.where(has_nan, np.nan, result) if has_nan.any() else result
+    if has_nan.any():
+        return np.where(has_nan, np.nan, result)
+    return result
 
 
 Scale: TypeAlias = Literal["identity", "log", "logit"]
@@ -43,7 +46,7 @@ _SMALL_BIAS = 0.25
 
 
 class _Transformation(NamedTuple):
-    """A transformation to a scale, its derivative and its inverse."""
+    """The transformation of a number to a scale, with its derivative and inverse."""
 
     forward: Callable[[FloatArray], FloatArray]
     derivative: Callable[[FloatArray], FloatArray]
@@ -64,8 +67,7 @@ _SCALES = {
 def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
     """Compute the percentile interval, whose bounds are quantiles of the replicates.
 
-    The interval always lies in the range of the metric. With few failures, the interval is too
-    narrow.
+    The bounds lie in the range of the metric. With few failures, the interval is too narrow.
 
     Parameters
     ----------
@@ -77,7 +79,8 @@ def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
     Returns
     -------
     Interval
-        NaN with a note if fewer than two replicates are defined.
+        The interval. If fewer than two replicates are defined, the bounds are NaN and the note
+        states the reason.
     """
     defined, note = _defined(replicates)
     method = f"bootstrap, percentile, {np.size(replicates)} resamples"
@@ -90,38 +93,41 @@ def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
 def debiased_percentile(replicates: AnyArray, value: float, *, level: float = 0.95) -> Interval:
     """Compute the percentile interval of a sum of absolute values after removing twice its bias.
 
-    Sampling noise makes a sum of absolute gaps, such as a binned calibration error, too large.
-    Resampling adds the same noise again. Sampling and resampling each increase the square of the
-    sum by about the same amount. The function estimates this amount from the replicates of shape
-    (resamples,). It reduces the squared bounds by twice this amount. If fewer than two replicates
-    are defined, the bounds are NaN and the note states the reason.
+    Sampling noise makes a sum of absolute values, such as a binned calibration error, too large.
+    Sampling and resampling each increase the square of the sum by about the same amount. The
+    function estimates this amount from the replicates and subtracts it twice from the squared
+    bounds. If fewer than two replicates are defined, the bounds are NaN and the note states the
+    reason.
     """
-    plain, (defined, _) = percentile(replicates, level=level), _defined(replicates)
+    plain = percentile(replicates, level=level)
     if np.isnan(plain.low):
         return plain
+    defined, _ = _defined(replicates)
     added_square = float(np.mean(defined**2)) - value**2
     squares = np.square([plain.low, plain.high]) - 2 * added_square
     low, high = np.sqrt(np.maximum(0.0, squares))
-    procedure = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
     # If the value is below the value that noise alone causes, the true value may still be above 0.
     high = max(float(high), plain.high - plain.low)
+    procedure = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
     return replace(plain, low=float(low), high=high, procedure=procedure)
 
 
 def bias_note(replicates: AnyArray, value: float) -> str:
     """Return a warning if the bias of the replicates is large relative to their standard error."""
     defined, _ = _defined(replicates)
-    return bias_notes(defined[None], np.array([value]))[0] if defined.size > 1 else ""
+    if defined.size < 2:
+        return ""
+    return bias_notes(defined[None], np.array([value]))[0]
 
 
 def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
     """Return the `bias_note` of each number from its replicates (k, resamples) without NaN."""
     bias = replicates.mean(axis=1) - values
-    is_small = np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1)
-    return [
-        "" if small else f"resamples are biased by {amount:.2g}: the interval is a rough guide"
-        for small, amount in zip(is_small, bias.tolist(), strict=True)
-    ]
+    is_large = ~(np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1))
+    notes = [""] * bias.size
+    for i in np.flatnonzero(is_large):
+        notes[i] = f"resamples are biased by {bias[i]:.2g}: the interval is a rough guide"
+    return notes
 
 
 def with_notes(
@@ -160,16 +166,17 @@ def bca(
     value : float
         The number for the original data.
     influence : array of shape (units,)
-        Influence of each resampled unit (sample or cluster) on the number, on any scale. The mean
-        of the jackknife values minus each jackknife value can replace the influence. The skewness
-        of the influences determines the acceleration.
+        Influence of each resampled unit (sample or cluster) on the number, on any scale. Its
+        skewness determines the acceleration. The mean of the jackknife values minus each jackknife
+        value can replace the influence.
     level : float, default=0.95
         Confidence level.
 
     Returns
     -------
     Interval
-        NaN with a note if it cannot be computed.
+        The interval. If no interval can be computed, the bounds are NaN and the note states the
+        reason.
     """
     defined, note = _defined(replicates)
     method = f"bootstrap, BCa, {np.size(replicates)} resamples"
@@ -180,7 +187,8 @@ def bca(
     if share_below in {0.0, 1.0}:
         note = _join(note, "all replicates lie on one side of the value")
         share_below = float(np.clip(share_below, 0.5 / defined.size, 1.0 - 0.5 / defined.size))
-    bias, tail = special.ndtri(share_below), (1.0 - level) / 2.0
+    bias = special.ndtri(share_below)
+    tail = (1.0 - level) / 2.0
     quantiles_with_bias = bias + special.ndtri(np.array([tail, 1.0 - tail]))
     denominator = 1.0 - acceleration(influence) * quantiles_with_bias
     # If the denominator is not positive, the bound is the most extreme replicate.
@@ -215,8 +223,8 @@ def studentized(
     Parameters
     ----------
     replicates, standard_errors : array of shape (resamples,)
-        The number and its standard error for each resample. The function omits a resample if its
-        standard error is 0 or NaN, or if its number is outside the scale.
+        The number and its standard error for each resample. A resample is omitted if its standard
+        error is 0 or NaN, or if its number is outside the scale.
     value, standard_error : float
         The number and its standard error for the original data.
     level : float, default=0.95
@@ -228,19 +236,23 @@ def studentized(
     Returns
     -------
     Interval
-        NaN with a note if it cannot be computed.
+        The interval. If no interval can be computed, the bounds are NaN and the note states the
+        reason.
     """
     checks.one_of(scale, "scale", tuple(_SCALES))
-    numbers, errors = np.asarray(replicates, np.float64), np.asarray(standard_errors, np.float64)
+    numbers = np.asarray(replicates, np.float64)
+    errors = np.asarray(standard_errors, np.float64)
     method = f"bootstrap-t, {numbers.size} resamples"
-    method += "" if scale == "identity" else f", {scale} scale"
+    if scale != "identity":
+        method += f", {scale} scale"
     is_usable = np.isfinite(numbers) & (errors > 0) & _is_on_scale(numbers, scale)
     usable, note = _defined(np.where(is_usable, numbers, np.nan))
+    if usable.size < 2:
+        return _undefined_interval(level, method, note)
     value_array = np.array([value])
-    has_error = standard_error > 0 and _is_on_scale(value_array, scale)[0]
-    if usable.size < 2 or not has_error:
-        reason = "the value has no standard error on this scale" if usable.size >= 2 else ""
-        return _undefined_interval(level, method, _join(note, reason))
+    if not (standard_error > 0 and _is_on_scale(value_array, scale)[0]):
+        note = _join(note, "the value has no standard error on this scale")
+        return _undefined_interval(level, method, note)
     transformation = _SCALES[scale]
     center = transformation.forward(value_array)[0]
     center_error = float(standard_error) * transformation.derivative(value_array)[0]
@@ -277,6 +289,7 @@ def _defined(replicates: AnyArray) -> tuple[FloatArray, str]:
 def _quantile_interval(
     defined: FloatArray, probabilities: tuple[float, float], level: float, method: str, note: str
 ) -> Interval:
+    """Return the interval between two quantiles of the defined replicates, with warnings."""
     low, high = quantiles(defined, probabilities)
     note = _join(note, _few_resamples_note(defined.size, (1.0 - level) / 2.0))
     n_beyond = min(probabilities[0], 1.0 - probabilities[1]) * defined.size
@@ -286,6 +299,7 @@ def _quantile_interval(
 
 
 def _few_resamples_note(n_resamples: int, tail: float) -> str:
+    """Return a note if too few resamples lie beyond each bound, or an empty string."""
     # The tolerance is for rounding, because at 95% exactly 5 of 200 resamples lie beyond each
     # bound.
     if n_resamples * tail >= _MIN_REPLICATES_BEYOND * (1 - 1e-9):

@@ -44,8 +44,8 @@ class Difference:
     p_value : float
         Two-sided p-value of the null hypothesis that the true difference is 0.
     superiority : float
-        Probability that the first number is better in another study, under the assumption that the
-        observed values are the true values.
+        Probability that the first number is better in another study if the observed values are the
+        true values.
     ratio, ratio_low, ratio_high : float
         First divided by second, and the bounds of the confidence interval, which may be 0 or inf.
         NaN unless both numbers are positive.
@@ -162,26 +162,27 @@ def compare_pairs(
 ) -> Differences:
     """Test the difference of every pair of numbers.
 
-    The function adds `warnings` to the notes of pairs that have an interval. `max_shifts`, shape
-    (k, 2, steps), is the result of `influence.max_shifts_by_step` for each number whose threshold
-    the data do not determine. `no_error_at_threshold` is the field of `Measurement`.
+    `warnings` contains a warning for each pair, which is added to its note. `max_shifts`, shape (k,
+    2, steps), is the result of `influence.max_shifts_by_step` for each number.
+    `no_error_at_threshold` is the field of `Measurement`.
     """
     reasons = _reasons_for_no_test(pairs)
     has_test = np.array([not reason for reason in reasons], np.bool_)
     out = _untested_differences(pairs, reasons)
     if has_test.any():
         _set_tests(out, pairs, has_test, lower_is_better=lower_is_better, ratios=ratios)
-    for p, pair_shifts in _shifts_by_pair(max_shifts).items():
-        if has_test[p]:
-            _widen_over_thresholds(out, pairs, p, pair_shifts)
-        elif no_error_at_threshold and pairs.standard_error[p] == 0:
-            _set_threshold_interval(out, pairs, p, pair_shifts)
+    for pair, pair_shifts in _shifts_by_pair(max_shifts).items():
+        if has_test[pair]:
+            _widen_over_thresholds(out, pairs, pair, pair_shifts)
+        elif no_error_at_threshold and pairs.standard_error[pair] == 0:
+            _set_threshold_interval(out, pairs, pair, pair_shifts)
     width = bounds[1] - bounds[0]
     np.clip(out.low, -width, width, out=out.low)
     np.clip(out.high, -width, width, out=out.high)
-    for p, warning in enumerate(warnings):
-        if has_test[p]:
-            out.notes[p] = "; ".join(filter(None, (out.notes[p], warning)))
+    for pair, warning in enumerate(warnings):
+        if has_test[pair]:
+            notes = [note for note in (out.notes[pair], warning) if note]
+            out.notes[pair] = "; ".join(notes)
     return out
 
 
@@ -196,18 +197,21 @@ def _set_tests(
     """Set the intervals, p-values and ratios of the pairs that have a test."""
     tested = pairs.select(has_test)
     test = PairTest.from_pairs(tested)
-    statistic = correct_skewness(tested.differences / test.standard_error, test.skew)
-    out.low[has_test], out.high[has_test] = test.interval(tested.differences, pairs.level)
+    low, high = test.interval(tested.differences, pairs.level)
+    out.low[has_test] = low
+    out.high[has_test] = high
     out.p_value[has_test] = test.p_value(tested.differences)
-    better = -statistic if lower_is_better else statistic
-    out.superiority[has_test] = t_probabilities(better, test.degrees)
     out.degrees[has_test] = test.degrees
+    statistic = correct_skewness(tested.differences / test.standard_error, test.skew)
+    advantage = -statistic if lower_is_better else statistic
+    out.superiority[has_test] = t_probabilities(advantage, test.degrees)
     if ratios:
         has_ratio = has_test & (pairs.values > 0).all(axis=0)
         first, second = pairs.values[:, has_ratio]
+        ratio_low, ratio_high = ratio_intervals(pairs.select(has_ratio))
         out.ratio[has_ratio] = first / second
-        low, high = ratio_intervals(pairs.select(has_ratio))
-        out.ratio_low[has_ratio], out.ratio_high[has_ratio] = low, high
+        out.ratio_low[has_ratio] = ratio_low
+        out.ratio_high[has_ratio] = ratio_high
 
 
 def warnings_by_pair(
@@ -216,17 +220,12 @@ def warnings_by_pair(
     heavy_tailed: bool,
     clusters: Sequence[int | None],
 ) -> list[str]:
-    """Return the warning of each pair of compared numbers, or an empty string.
-
-    A pair has a warning if one of its numbers is computed from few failures, or if there are few
-    clusters.
-    """
+    """Return a warning about few failures or few clusters for each pair, or an empty string."""
     first, second = pair_indices(len(failures))
     cache: dict[tuple[FailureCount | None, int | None], str] = {}
     warnings = []
     for i, j, n_clusters in zip(first.tolist(), second.tolist(), clusters, strict=True):
-        counts = [count for count in (failures[i], failures[j]) if count is not None]
-        fewest = min(counts, key=lambda failure_count: failure_count.n_failures, default=None)
+        fewest = _smaller_count(failures[i], failures[j])
         key = fewest, n_clusters
         if key not in cache:
             cache[key] = few_failures_warning(
@@ -236,32 +235,32 @@ def warnings_by_pair(
     return warnings
 
 
+def _smaller_count(first: FailureCount | None, second: FailureCount | None) -> FailureCount | None:
+    """Return the smaller number of failures, where None is unknown."""
+    if first is None or second is None:
+        return first or second
+    return first if first.n_failures <= second.n_failures else second
+
+
 def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
     """Return for each pair the reason why it has no test, or an empty string."""
-    error, difference = pairs.standard_error, pairs.differences
+    error = pairs.standard_error
     max_contribution = pairs.power_sums.max_contribution
     has_no_error = error <= 1e-14 * max_contribution
-    equal_influences = "every sample has the same influence on both numbers"
-    # The first rule that applies determines the reason.
-    rules = (
-        (~np.isfinite(difference), "one of the two numbers is not finite"),
-        (~np.isfinite(error), "a single independent sample does not show the variation"),
-        (
-            has_no_error & (difference != 0),
-            "no sample changes the difference, so its standard error is unknown",
-        ),
-        (has_no_error & (max_contribution > 0), equal_influences),
-        (has_no_error, "no sample changes either number, so the standard error is unknown"),
-    )
-    reasons = [""] * difference.size
-    for applies, reason in reversed(rules):
-        for p in np.flatnonzero(applies):
-            reasons[p] = reason
-    return reasons
+    reasons = np.full(error.size, "", object)
+    # A later reason replaces an earlier reason.
+    reasons[has_no_error] = "no sample changes either number, so the standard error is unknown"
+    has_equal_influences = has_no_error & (max_contribution > 0)
+    reasons[has_equal_influences] = "every sample has the same influence on both numbers"
+    is_constant = has_no_error & (pairs.differences != 0)
+    reasons[is_constant] = "no sample changes the difference, so its standard error is unknown"
+    reasons[~np.isfinite(error)] = "a single independent sample does not show the variation"
+    reasons[~np.isfinite(pairs.differences)] = "one of the two numbers is not finite"
+    return [str(reason) for reason in reasons]
 
 
 def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differences:
-    """Return differences without tests, whose bounds are NaN, or 0 for identical numbers."""
+    """Return differences whose bounds are NaN, or 0 for identical numbers."""
     error = pairs.standard_error
     has_reason = np.array([bool(reason) for reason in reasons], np.bool_)
     is_zero = has_reason & (pairs.differences == 0) & np.isfinite(error)
@@ -284,7 +283,7 @@ def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differenc
 
 # ---------------------------------------------------------------------------- several thresholds
 def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
-    """Return the shifts of both numbers for each pair with several plausible thresholds."""
+    """Return the shifts of both numbers by pair, for pairs with several plausible thresholds."""
     if max_shifts is None:
         return {}
     pair_shifts = np.stack([max_shifts[i] for i in pair_indices(len(max_shifts))], axis=1)
@@ -295,52 +294,64 @@ def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
 def _widen_over_thresholds(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Extend the intervals of a difference and of its ratio to all plausible thresholds."""
+    """Extend the intervals of a difference and of its ratio to all plausible thresholds.
+
+    `p` is the index of the pair. The bounds of the ratio are computed at the thresholds that
+    determine the bounds of the difference.
+    """
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
     pair = pairs.select(slice(p, p + 1))
-    test, value = PairTest.from_pairs(pair), float(pair.differences[0])
+    test = PairTest.from_pairs(pair)
     levels = remaining_levels(pairs.level)
-    # Each entry is a bound with its distance step. The step of the selected threshold is -1.
-    lows, highs = [(float(out.low[p]), -1)], [(float(out.high[p]), -1)]
+    low_step = high_step = None
     for step, level in enumerate(levels.tolist()):
         if shifts_down[step] > 0:
             low, _ = test.interval(pair.differences - shifts_down[step], level)
-            lows.append((float(low[0]), step))
+            if low[0] < out.low[p]:
+                out.low[p] = low[0]
+                low_step = step
         if shifts_up[step] > 0:
             _, high = test.interval(pair.differences + shifts_up[step], level)
-            highs.append((float(high[0]), step))
-    (min_low, low_step), (max_high, high_step) = min(lows), max(highs)
+            if high[0] >= out.high[p]:
+                out.high[p] = high[0]
+                high_step = step
+    value = float(pair.differences[0])
     shifts_to_zero = shifts_down if value > 0 else shifts_up
     p_values = _p_values_after_shift(test, value, shifts_to_zero)
-    out.low[p], out.high[p] = min_low, max_high
     out.p_value[p] = max(float(out.p_value[p]), joint_p_value(p_values))
-    if low_step == high_step == -1:
-        return
-    out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
+    if low_step is not None or high_step is not None:
+        out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
     if np.isnan(out.ratio[p]):
         return
-    # The bounds of the ratio use the steps of the bounds of the difference.
     (first_down, first_up), (second_down, second_up) = pair_shifts
-    if low_step >= 0:
-        shifts = np.array([[-first_down[low_step]], [second_up[low_step]]])
-        shifted = replace(pair, values=pair.values + shifts, level=levels[low_step])
-        out.ratio_low[p] = ratio_intervals(shifted)[0][0]
-    if high_step >= 0:
-        shifts = np.array([[first_up[high_step]], [-second_down[high_step]]])
-        shifted = replace(pair, values=pair.values + shifts, level=levels[high_step])
-        out.ratio_high[p] = ratio_intervals(shifted)[1][0]
+    if low_step is not None:
+        shifts = (-first_down[low_step], second_up[low_step])
+        out.ratio_low[p] = _ratio_interval(pair, shifts, levels[low_step])[0]
+    if high_step is not None:
+        shifts = (first_up[high_step], -second_down[high_step])
+        out.ratio_high[p] = _ratio_interval(pair, shifts, levels[high_step])[1]
+
+
+def _ratio_interval(
+    pair: PairedNumbers, shifts: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return the interval of the ratio of one pair after both numbers are shifted."""
+    shifted_values = pair.values + np.array(shifts)[:, None]
+    low, high = ratio_intervals(replace(pair, values=shifted_values, level=level))
+    return float(low[0]), float(high[0])
 
 
 def _set_threshold_interval(
     out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
 ) -> None:
-    """Set the interval of a difference whose only source of error is the thresholds."""
+    """Set the interval of a difference whose only error is the choice of the thresholds."""
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
     value = float(pairs.differences[p])
     last_step = remaining_levels(pairs.level).size - 1
     out.low[p] = value - shifts_down[last_step]
     out.high[p] = value + shifts_up[last_step]
-    can_reach_zero = abs(value) <= (shifts_down if value > 0 else shifts_up)
+    shifts_to_zero = shifts_down if value > 0 else shifts_up
+    can_reach_zero = abs(value) <= shifts_to_zero
     out.p_value[p] = joint_p_value(can_reach_zero.astype(float))
     out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
 

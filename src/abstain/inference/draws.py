@@ -1,7 +1,7 @@
 """Resamples as counts of samples, which all scores and metrics share.
 
-A resample contains the number of times that each sample is drawn, and not copies of rows. All
-scores and metrics use the same counts, so that comparisons are paired.
+A resample is the number of times that each sample is drawn. Comparisons are paired, because all
+scores and metrics use the same counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +18,7 @@ from abstain.errors import InputError, ShapeError
 from abstain.inference.resampling import numpy_kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
-#: Number of resamples in a block of counts. The resamples of a block share a stream of random
-#: numbers.
+#: Number of resamples in a block. The resamples of a block share a stream of random numbers.
 BLOCK_SIZE = 64
 
 #: Maximum number of random numbers in memory.
@@ -30,11 +29,11 @@ Statistic: TypeAlias = Callable[[Array], Array]
 
 
 class _Pools(NamedTuple):
-    """Units sorted by stratum, and the range of units from which each draw selects."""
+    """Samples or clusters sorted by stratum, and the stratum from which each draw selects."""
 
-    #: Shape (n_units,). Units sorted by stratum.
+    #: Shape (n_units,). Indices of the samples or clusters, sorted by stratum.
     units: IntArray
-    #: Shape (n_drawn,). Start and size in `units` of the stratum of each draw.
+    #: Shape (n_drawn,). Start and size of the stratum of each draw, as positions in `units`.
     stratum_start: IntArray
     stratum_size: IntArray
 
@@ -43,8 +42,8 @@ class _Pools(NamedTuple):
 class Draws:
     """A plan of resamples, which iterates over blocks of counts of shape (n, b) with b <= 64.
 
-    The counts of a resample depend only on the seed and on the index of the resample. Blocks can be
-    drawn in any order and by any thread.
+    The counts of a resample depend only on the seed and on its index, so blocks can be drawn in any
+    order.
 
     Attributes
     ----------
@@ -53,16 +52,16 @@ class Draws:
     resamples : int
         Number of resamples.
     strata : ndarray of shape (n,) or None
-        Codes of the strata. A resample draws as many units from each stratum as the stratum
-        contains.
+        Codes of the strata. Each resample draws a fixed number of units from each stratum.
     cluster : ndarray of shape (n,) or None
         Codes of the clusters. Each draw selects an entire cluster, and each cluster lies in one
         stratum.
     size : int or None
-        Number of units in a resample, divided among the strata in proportion to their sizes. Units
-        are clusters, or samples without clusters. None draws as many units as the data contain.
+        Number of units in a resample, divided among the strata in proportion to their sizes. A unit
+        is a cluster, or a sample if there are no clusters. None draws as many units as the data
+        contain.
     seed : int
-        Seed of the plan. Passing the seed as `rng` creates the same plan again.
+        Seed of the plan. If the seed is passed as `rng`, the same plan is created again.
     """
 
     n: int
@@ -114,10 +113,9 @@ class Draws:
         return map(self.counts, range(self.n_blocks))
 
     def counts(self, block: int, kernels: Any = numpy_kernels) -> Array:
-        """Draw one block of counts of each sample in each resample, shape (n, b).
+        """Draw the counts of each sample in one block of resamples, shape (n, b).
 
-        The counts have the smallest unsigned integer type that can represent them, usually uint8.
-        The counts do not depend on the `kernels`.
+        The counts have the smallest sufficient unsigned integer type, usually uint8.
         """
         counts = np.zeros((self.n_units, self.n_resamples_in_block(block)), np.uint8)
         n_counted = 0
@@ -131,11 +129,7 @@ class Draws:
         return min(BLOCK_SIZE, self.resamples - block * BLOCK_SIZE)
 
     def _sample_units(self, block: int) -> Iterator[Array]:
-        """Yield the units of a few resamples at a time, shape (resamples, n_drawn).
-
-        All resamples of a block use one stream of random numbers. The first resamples therefore do
-        not depend on the number of resamples or on the number that is drawn at a time.
-        """
+        """Yield the drawn units of a few resamples at a time, shape (resamples, n_drawn)."""
         stream = np.random.SeedSequence(self.seed, spawn_key=(block,))
         rng = np.random.Generator(np.random.SFC64(stream))
         n_drawn = self.size or self.n_units
@@ -145,6 +139,7 @@ class Draws:
             yield self._random_units(rng, (min(step, n_resamples - start), n_drawn))
 
     def _random_units(self, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+        """Return random indices of units, shape (resamples, n_drawn), within strata if any."""
         pools = self._pools
         if pools is None:
             return rng.integers(self.n_units, size=shape, dtype=np.uint32)
@@ -177,16 +172,15 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
     Parameters
     ----------
     statistic : callable
-        Function of counts of shape (n, b), which are small unsigned integers. An entry is the
-        number of times that a sample is in a resample. The function returns values of shape (...,
-        b), with NaN for undefined values.
+        Function of counts of shape (n, b). An entry is the number of times that a sample is in a
+        resample. The function returns values of shape (..., b), with NaN for undefined values.
     draws : Draws
         The plan of resamples.
 
     Returns
     -------
     ndarray of shape (..., resamples)
-        The replicates. At a time, only the replicates and one block of counts are in memory.
+        The value of the statistic for each resample.
     """
     out: FloatArray | None = None
     for block, counts in enumerate(draws):

@@ -18,8 +18,8 @@ MAX_BLOCKS: Final = 64
 class RankBlocks:
     """A sample that is divided into blocks at some of its order statistics.
 
-    Later values are compared only with the blocks. A uniform random number for each value breaks
-    ties, so a block may begin within a group of tied values.
+    Later values are compared only with the blocks. Ties are broken by uniform random numbers, so a
+    block may begin within a tie group.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class RankBlocks:
         The order statistics between the blocks in ascending order, and the random numbers that
         break their ties.
     n_gaps : ndarray of shape (blocks,)
-        Number of gaps in each block. A sample of n values has n + 1 gaps, and the next value falls
-        into each gap with the same probability.
+        Number of gaps between neighboring values in each block. A sample of n values has n + 1
+        gaps, and the next value falls into each gap with the same probability.
 
     Examples
     --------
@@ -99,25 +99,24 @@ def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> Float
     Parameters
     ----------
     counts : ndarray of shape (..., blocks)
-        Number of gaps in each block. The number is that of the reference sample plus the number of
-        later values in the block.
+        Number of gaps in each block of the reference sample plus the number of later values in the
+        block.
     block : int or ndarray of shape (...)
         The block of the value.
     fraction : float or ndarray of shape (...)
-        A uniform random number, which is the position within the block.
+        A uniform random number, the position of the value within its block.
 
     Returns
     -------
     ndarray of shape (...)
         The p-values in [0, 1], which are near 0 for low values. If the values are exchangeable with
-        the sample, the p-values are independent and uniform for any distribution. The reason is
-        that the blocks end at fixed ranks, so the probability of a block is its share of the gaps.
-        Each value then adds one gap to its block.
+        the sample, the p-values are independent and uniform for any distribution.
 
     Notes
     -----
     The p-values are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks.
-    Because of the rounding, the memory does not increase with the number of values.
+    The probability of a block is its share of the gaps. Because of the rounding, the memory does
+    not increase with the number of values.
 
     References
     ----------
@@ -154,7 +153,7 @@ class RankCounter:
         self._total = sum(self.counts)
 
     def add(self, block: int, fraction: float) -> float:
-        """Return the p-value of a value in this block and count the value."""
+        """Return the p-value of a value in a block, and count the value."""
         n_before = sum(self.counts[:block]) + fraction * self.counts[block]
         p_value: float = n_before / self._total
         self.counts[block] += 1

@@ -1,17 +1,16 @@
 """Influence functions, which measure the effect of one additional sample on a number.
 
-The influence of a sample is ``W dT/dw``. It is the derivative of the number T with respect to the
-weight w of the sample, times the total weight W. Influences have mean 0, and their standard
-deviation yields the standard error of T without resampling. Some numbers depend on the samples only
-through the weight m and the loss l of each tie group. The influence on these numbers has the form
-``a + b loss``, with one a and one b for each group.
+The influence of a sample on a number T is ``W dT/dw``, where w is the weight of the sample and W
+the total weight. Influences have mean 0, and their standard deviation yields the standard error of
+T without resampling. Most numbers depend on the samples only through the weight m and the loss l of
+each tie group. The influence on these numbers has the form ``a + b loss``, with one a and one b for
+each group.
 
-The threshold of a working point is selected from the data. Near large tie groups, another study may
-select another threshold, so that the number jumps. No standard error describes a jump. Instead, an
-interval is computed at each threshold that the data do not exclude. The larger the distance of a
-threshold from the data in standard errors, the smaller is the quantile of its interval. With small
-groups, the union of these intervals is close to the interval of the influence function. With a
-large group, the union contains the numbers on both sides of the group.
+The threshold of a working point is selected from the data. Near a large tie group, another study
+may select another threshold, and a standard error does not describe the resulting jump of the
+number. Therefore, an interval is computed at each threshold that the data do not exclude. The
+confidence level of this interval decreases with the distance of the threshold from the data, in
+standard errors. The result is the union of the intervals.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,19 +46,19 @@ class Gradient:
     loss: FloatArray
 
     def influence(self, groups: TieGroups, group_index: IntArray, loss: Array) -> FloatArray:
-        """Return the influence of each sample, shape (n,), which is 0 for a `group_index` of -1.
+        """Return the influence of each sample, shape (n,).
 
-        A sample without weight has the `group_index` -1. The influences are centered, because some
-        numbers, such as plug-in estimators with harmonic numbers, change with the scale of all
-        weights. Without centering, the mean of their influences would have the order 1/n.
+        `group_index` is the tie group of each sample, or -1 for a sample of weight 0, which has
+        influence 0. The influences are centered, because some estimators change with the scale of
+        the weights.
         """
-        # The additional last entry is selected by the index -1.
-        constant = np.append(self.weight, 0.0)
-        slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
+        # The index -1 selects the additional last entry.
+        slope = np.append(self.loss, 0.0)
+        constant = np.append(self.weight, 0.0)
         constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(group_index.size)
-        # With a million samples, allocating an array takes as much time as the arithmetic.
+        # Blocks avoid large temporary arrays.
         for rows in row_blocks(group_index.size):
             influences = out[rows]
             slope.take(group_index[rows], out=influences, mode="wrap")
@@ -70,10 +69,10 @@ class Gradient:
 
 
 def gradient_from_cumulative(weight_gradient: FloatArray, loss_gradient: FloatArray) -> Gradient:
-    """Convert derivatives with respect to cumulative sums to derivatives for each group.
+    """Convert derivatives with respect to cumulative sums to derivatives for each tie group.
 
-    The arguments are the derivatives with respect to the weight and the loss that each threshold
-    accepts. A group is accepted at its own threshold and at all lower thresholds.
+    The arguments are the derivatives with respect to the weight and the loss that are accepted at
+    each threshold. A group is accepted at its threshold and at all lower thresholds.
     """
     return Gradient(tail_sums(weight_gradient), tail_sums(loss_gradient))
 
@@ -86,21 +85,24 @@ def tail_sums(values: FloatArray) -> FloatArray:
 
 def trapezoid_derivatives_of_groups(
     groups: TieGroups,
-    value: Callable[[FloatArray, FloatArray], FloatArray],
+    curve: Callable[[FloatArray, FloatArray], FloatArray],
     *,
     is_flat_before_first: bool,
 ) -> FloatArray:
-    """Return `trapezoid_derivatives` at the last vertex of each group, which may be merged.
+    """Return `trapezoid_derivatives` at the last point of the curve in each tie group.
 
-    `value` computes the curve from the weight and the loss that are accepted at a vertex.
+    `curve` computes the y-coordinate from the accepted weight and loss. A merged group contains
+    several points of the curve, of which the last one has the weight `last_vertex_weight`.
     """
-    weight, loss = groups.cumulative_weight, groups.cumulative_loss
+    weight = groups.cumulative_weight
+    loss = groups.cumulative_loss
     width = groups.last_vertex_weight
     loss_of_width = groups.loss * (width / groups.weight)
-    value_before, value_after = np.zeros_like(weight), np.empty_like(weight)
-    value_before[1:] = value((weight - width)[1:], (loss - loss_of_width)[1:])
-    value_after[:-1] = value(weight[:-1] + width[1:], loss[:-1] + loss_of_width[1:])
-    first_value, last_value = value(weight[[0, -1]], loss[[0, -1]])
+    value_before = np.zeros_like(weight)
+    value_after = np.empty_like(weight)
+    value_before[1:] = curve((weight - width)[1:], (loss - loss_of_width)[1:])
+    value_after[:-1] = curve(weight[:-1] + width[1:], loss[:-1] + loss_of_width[1:])
+    first_value, last_value = curve(weight[[0, -1]], loss[[0, -1]])
     if is_flat_before_first:
         value_before[0] = first_value
     value_after[-1] = -last_value
@@ -109,14 +111,15 @@ def trapezoid_derivatives_of_groups(
 
 
 def trapezoid_derivatives(value: FloatArray, *, is_flat_before_first: bool) -> FloatArray:
-    """Return the derivatives of a trapezoid area with respect to the x-coordinates of vertices.
+    """Return the derivatives of the area under a polyline with respect to x, shape (n,).
 
-    Before the first vertex, the curve is either constant or a line from the origin.
+    `value` contains the y-coordinates of the points. Before the first point, the curve is either
+    constant or a line from the origin.
     """
     first_value = value[:1] if is_flat_before_first else [0.0]
     value_before = np.concatenate((first_value, value[:-1]))
-    # Moving a vertex to the right shortens the next segment and lengthens the previous segment. The
-    # last vertex has no next segment.
+    # Moving a point to the right shortens the next segment and lengthens the previous segment. The
+    # last point has no next segment.
     value_after = np.append(value[1:], -value[-1])
     out: FloatArray = (value_before - value_after) / 2
     return out
@@ -149,59 +152,67 @@ def influence_moments(
     cluster: IntArray | None = None,
     repeats: FloatArray | None = None,
 ) -> InfluenceMoments:
-    """Return the moments of influences.
+    """Return the moments of influences, from which their standard error is computed.
 
-    `weight` and `cluster` are the arguments of `covariance`. `repeats` is the number of samples
-    that each row represents. If `repeats` is passed, weights and clusters must be None.
+    `weight` and `cluster` are those of `covariance`. If an entry of `influence` represents several
+    equal samples, `repeats` is their number, and weights and clusters must be None.
     """
-    if repeats is None:
-        square = np.square(unit_contributions(influence, weight, cluster)[:, 0])
-        return InfluenceMoments(
-            influence.size, square.size, float(square.sum()), inner(square, square)
-        )
-    n, sums = float(repeats.sum()), np.zeros(2)
+    if repeats is not None:
+        return _moments_of_repeated_samples(influence, repeats)
+    square = np.square(unit_contributions(influence, weight, cluster)[:, 0])
+    return InfluenceMoments(influence.size, square.size, float(square.sum()), inner(square, square))
+
+
+def _moments_of_repeated_samples(influence: FloatArray, repeats: FloatArray) -> InfluenceMoments:
+    """Return the moments if each influence is that of several equal samples."""
+    n = float(repeats.sum())
+    sum_of_squares = 0.0
+    sum_of_fourth_powers = 0.0
     for rows in row_blocks(influence.size):
         square = np.square(influence[rows])
         repeated_square = repeats[rows] * square
-        sums += float(repeated_square.sum()), inner(repeated_square, square)
-    return InfluenceMoments(int(n), int(n), float(sums[0]) / n**2, float(sums[1]) / n**4)
+        sum_of_squares += float(repeated_square.sum())
+        sum_of_fourth_powers += inner(repeated_square, square)
+    return InfluenceMoments(int(n), int(n), sum_of_squares / n**2, sum_of_fourth_powers / n**4)
 
 
 def unit_contributions(
     influences: FloatArray, weight: FloatArray | None = None, cluster: IntArray | None = None
 ) -> FloatArray:
-    """Return the contribution of each independent unit to the error of each number, (units, k).
+    """Return the contribution of each sample or cluster to the error of each number, (units, k).
 
-    The arguments are those of `covariance`. Rows whose weight is 0 in every column are dropped.
+    The arguments are those of `covariance`. Samples whose weight is 0 for every number are dropped.
     """
-    table = influences.reshape(influences.shape[0], -1)
+    contributions: FloatArray = influences.reshape(influences.shape[0], -1)
     if weight is None:
-        contributions: FloatArray = table / table.shape[0]
-    elif weight.ndim == 1:
-        has_weight = weight > 0
-        contributions = (table * (weight / weight.sum())[:, None])[has_weight]
-        cluster = None if cluster is None else cluster[has_weight]
+        contributions = contributions / contributions.shape[0]
     else:
-        has_weight = np.asarray((weight > 0).any(axis=1))
-        contributions = (table * (weight / weight.sum(axis=0)))[has_weight]
-        cluster = None if cluster is None else cluster[has_weight]
-    return contributions if cluster is None else _reduce_clusters(np.add, contributions, cluster)
+        shares = weight / weight.sum(axis=0)
+        shares = shares.reshape(shares.shape[0], -1)
+        has_weight = (weight > 0).reshape(shares.shape).any(axis=1)
+        contributions = (contributions * shares)[has_weight]
+        if cluster is not None:
+            cluster = cluster[has_weight]
+    if cluster is None:
+        return contributions
+    return _reduce_clusters(np.add, contributions, cluster)
 
 
 def unit_has_weight(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
-    """Return whether each unit has a sample with positive weight in each column, (units, k).
+    """Return whether each unit has a sample with positive weight for each number, (units, k).
 
-    The weights (n, k), the clusters and the units are those of `unit_contributions`.
+    The weights have shape (n, k). The units are those of `unit_contributions`.
     """
     is_positive = weight > 0
     has_weight = is_positive.any(axis=1)
+    positive_rows = np.asarray(is_positive[has_weight])
     if cluster is None:
-        return np.asarray(is_positive[has_weight])
-    return np.asarray(_reduce_clusters(np.logical_or, is_positive[has_weight], cluster[has_weight]))
+        return positive_rows
+    return _reduce_clusters(np.logical_or, positive_rows, cluster[has_weight])
 
 
 def _reduce_clusters(operation: np.ufunc, rows: Array, cluster: IntArray) -> Array:
-    """Reduce the rows of each cluster to one row."""
+    """Combine the rows of each cluster into one row by a ufunc such as `np.add`."""
     order = np.argsort(cluster, kind="stable")
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
     return np.asarray(operation.reduceat(rows[order], starts, axis=0))
@@ -233,10 +244,9 @@ def covariance(
     influences : ndarray of shape (n,) or (n, k)
         Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale. Each row counts as one observation. If weights are counts of
-        identical independent samples, the covariance is too large, so repeat the rows instead. If a
-        number ignores some samples, pass one column for each number, in which the ignored samples
-        have weight 0.
+        Sample weights, on any scale. Each row counts as one observation, so repeat the rows instead
+        if weights are counts of independent samples. If a number ignores some samples, pass one
+        column for each number, in which the ignored samples have weight 0.
     cluster : ndarray of shape (n,), optional
         Integer code of the cluster of each sample, starting at 0. Different clusters are
         independent.
@@ -244,9 +254,9 @@ def covariance(
     Returns
     -------
     ndarray of shape (k, k)
-        ``sum w^2 IF IF' / W^2`` times n/(n - 1). With clusters, the influences are first summed
-        within each cluster, and n is the number of clusters. The number n does not include rows
-        whose weight is 0 for every number. NaN if the data contain only one unit.
+        ``sum w^2 IF IF' / W^2`` times n/(n - 1), where n is the number of samples with a positive
+        weight. With clusters, the weighted influences are first summed within each cluster, and n
+        is the number of clusters. NaN for a single sample or cluster.
 
     Notes
     -----
@@ -296,19 +306,19 @@ def standard_error(
     return float(np.sqrt(covariance(influence, weight=weight, cluster=cluster)[0, 0]))
 
 
-#: Lower edges of the steps of the distance of a threshold, in standard errors. A threshold beyond
-#: the last step has a p-value below 1e-10.
+#: Lower edges of the steps into which the distance of a threshold is divided, in standard errors. A
+#: threshold beyond the last step has a p-value below 1e-10.
 DISTANCE_STEPS: Final[FloatArray] = np.linspace(0.0, 6.5, 27)
 
 #: Upper edge of the last step. Thresholds at this distance or farther are excluded.
 MAX_DISTANCE: Final = float(DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
 
 #: Factor on the squared quantile, which limits the sum of the squared distance of the threshold and
-#: the squared error of the number at the threshold. If a group ends exactly at the coverage, each
-#: side is selected with probability 1/2. Let x and y be chi-squared with one and two degrees of
-#: freedom. An interval on the selected side misses the true value with probability P(x > q)/2, and
-#: an interval that extends from the other side misses it with probability P(y > q)/2. The sum is 5%
-#: for q = 4.36 instead of 3.84, and 1% for q = 7.44 instead of 6.63.
+#: the squared error of the number. If a group ends exactly at the coverage, each side is selected
+#: with probability 1/2. An interval on the selected side misses the true value with probability P(x
+#: > q)/2, and an interval from the other side with P(y > q)/2. Here, x and y are chi-squared with
+#: one and two degrees of freedom. The sum is 5% for q = 4.36 instead of 3.84, and 1% for q = 7.44
+#: instead of 6.63.
 DISTANCE_FACTOR: Final = 1.135
 
 #: Note of every interval that includes more than one plausible threshold.
@@ -319,10 +329,11 @@ AMBIGUOUS_THRESHOLD_NOTE: Final = (
 
 
 def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) -> FloatArray:
-    """Return the maximum decrease and increase of a number by distance step, shape (2, steps).
+    """Return the largest decrease and increase of a number up to each distance, shape (2, steps).
 
-    `values` contains the number at each plausible threshold, and `distances` the distance of each
+    `values` contains the number at each plausible threshold, and `distances` the distance of this
     threshold from the data in standard errors. `value` is the number at the selected threshold.
+    The distances are those of `DISTANCE_STEPS`.
     """
     out = np.zeros((2, DISTANCE_STEPS.size))
     step = np.searchsorted(DISTANCE_STEPS, distances, side="right") - 1
@@ -335,19 +346,22 @@ def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) 
 
 
 def max_shifts_of_difference(max_shifts: FloatArray) -> FloatArray:
-    """Return the maximum shifts of first minus second from the shifts of both, (2, 2, steps)."""
+    """Return the largest changes of first minus second from those of both, shape (2, 2, steps)."""
     first, second = max_shifts
     return np.stack([first[0] + second[1], first[1] + second[0]])
 
 
 def remaining_squared_quantiles(level: float, distances: FloatArray) -> FloatArray:
-    """Return the remaining squared quantile at each threshold, negative if it is excluded."""
+    """Return the squared quantile of the interval at each threshold, shape (n,).
+
+    A negative number means that the data exclude the threshold.
+    """
     quantile = float(special.ndtri((1 + level) / 2))
     return np.asarray(DISTANCE_FACTOR * quantile**2 - distances**2)
 
 
 def remaining_levels(level: float) -> FloatArray:
-    """Return the confidence level at each distance step that is not excluded."""
+    """Return the confidence level at each distance that the data do not exclude."""
     squared_quantiles = remaining_squared_quantiles(level, DISTANCE_STEPS)
     quantiles = np.sqrt(squared_quantiles[squared_quantiles > 0])
     out: FloatArray = 2 * special.ndtr(quantiles) - 1
@@ -355,10 +369,9 @@ def remaining_levels(level: float) -> FloatArray:
 
 
 def joint_p_value(p_values: FloatArray) -> float:
-    """Return the largest p-value over the distance steps from the p-values of the tests.
+    """Return the p-value over all thresholds from the p-values of tests at each distance.
 
-    The p-value of a step combines the distance of the threshold with the test of the number at this
-    threshold.
+    Each p-value is combined with the distance of its threshold, and the largest result is returned.
     """
     z = special.ndtri(p_values / 2)
     joint_z = np.sqrt((DISTANCE_STEPS**2 + z**2) / DISTANCE_FACTOR)

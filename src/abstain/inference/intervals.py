@@ -73,7 +73,7 @@ class Interval:
 
     @property
     def method(self) -> str:
-        """The procedure and the degrees of freedom."""
+        """The procedure, with its degrees of freedom if it has any."""
         if np.isnan(self.degrees):
             return self.procedure
         return f"{self.procedure}, {format_quantile(self.degrees)}"
@@ -139,36 +139,35 @@ def interval_from_influence(
     value : float
         The number.
     influence : ndarray of shape (n,)
-        Influence of each sample, with weighted mean 0. For a mean over runs, the mean of their
-        influences.
+        Influence of each sample, with weighted mean 0. The influence on a mean over runs is the
+        mean of the influences on the runs.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     bounds : tuple of float, default=(0, inf)
-        The range of the number, which selects the scale of the interval. The scale is logit for two
-        finite bounds, log for a finite lower bound, and otherwise the plain scale.
+        Range of the number, which determines the scale of the interval: logit for two finite
+        bounds, log for a finite lower bound, and otherwise plain.
     failures : int or FailureCount, optional
-        Number of failures. The interval has a warning if this number is small.
+        Number of failures. If the number is small, the note of the interval contains a warning.
     heavy_tailed : bool, default=False
-        Whether a few failures may dominate the number, as for the AURC. If True, the threshold of
-        the warning is higher. The degrees of freedom are then at most the number of Poisson events
-        with the same relative standard error.
+        Whether a few failures may dominate the number, as for the AURC. If True, the degrees of
+        freedom have an additional limit, and the warning appears at more failures.
     max_degrees : float, default=inf
-        Upper limit of the degrees of freedom, which the smallest part of the data determines.
+        Upper limit of the degrees of freedom, for example the size of the smallest group minus 1.
     model_variance : ModelVariance, optional
-        The variance that a model of the data predicts, and its degrees of freedom [1]_. Outliers
-        dominate the variance of some numbers, and few failures may not contain an outlier.
+        Variance that a model of the data predicts, and its degrees of freedom [1]_, for numbers
+        whose variance is dominated by outliers.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
     repeats : ndarray of shape (n,), optional
-        Number of samples of each row if a row represents several equal and independent samples.
-        Weights and clusters must then be None.
+        Number of equal and independent samples that each entry of `influence` represents. If
+        `repeats` is passed, weights and clusters must be None.
 
     Returns
     -------
     Interval
-        An interval that is symmetric on its scale and uses a t quantile. The degrees of freedom of
-        the quantile are estimated from the influences. If no sample changes the number or the value
-        is at a bound of its range, the bounds are NaN and the note states the reason.
+        An interval that is symmetric on its scale, with a t quantile whose degrees of freedom are
+        estimated from the influences. If no sample changes the number, or if the value is at a
+        bound of its range, the bounds are NaN and the note states the reason.
 
     Notes
     -----
@@ -189,11 +188,10 @@ def interval_from_influence(
     (0.132, 0.292, 'influence function, logit scale, t with 88.9 degrees of freedom')
     """
     moments = influence_moments(influence, weight=weight, cluster=cluster, repeats=repeats)
-    error, size = moments.standard_error, magnitude((value,), bounds)
-    n_clusters = None if cluster is None else moments.n_units
-    note = few_failures_warning(failures, heavy_tailed=heavy_tailed, n_clusters=n_clusters)
+    error = moments.standard_error
+    max_rounding = rounding_error(moments.n_samples, magnitude((value,), bounds))
     max_influence = max(influence.max(), -influence.min())
-    if max_influence <= rounding_error(moments.n_samples, size) and np.isfinite(error):
+    if max_influence <= max_rounding and np.isfinite(error):
         error = 0.0
     reason = _reason_for_no_interval(value, error, bounds)
     if not reason and max_degrees < 1:
@@ -203,13 +201,17 @@ def interval_from_influence(
     sums = np.array([moments.sum_of_squares, moments.sum_of_fourth_powers, moments.n_units])
     degrees = min(float(satterthwaite_degrees(*sums)), max_degrees)
     if heavy_tailed:
-        degrees = max(1.0, min(degrees, n_poisson_events(value - bounds[0], error)))
-    source, variance = "influence function", error * error
+        max_events = n_poisson_events(value - bounds[0], error)
+        degrees = max(1.0, min(degrees, max_events))
+    source = "influence function"
+    variance = error * error
     if model_variance is not None:
         source = "influence function and model variance"
         variance, degrees = moderate_variance(variance, degrees, model_variance)
     half_width = float(np.sqrt(variance)) * t_quantile(level, degrees)
     scale, low, high = _interval_on_scale(value, half_width, bounds)
+    n_clusters = None if cluster is None else moments.n_units
+    note = few_failures_warning(failures, heavy_tailed=heavy_tailed, n_clusters=n_clusters)
     return Interval(low, high, level, f"{source}, {scale}", error, note, degrees)
 
 
@@ -219,25 +221,28 @@ def widen_over_thresholds(
     interval_at: Callable[..., Interval],
     max_shifts: FloatArray,
 ) -> Interval:
-    """Extend an interval by the intervals of the numbers at other plausible thresholds.
+    """Extend an interval by the intervals of the number at other plausible thresholds.
 
-    `interval_at(value, level=...)` computes the interval of a number. `max_shifts`, shape (2,
-    steps), is the result of `influence.max_shifts_by_step`.
+    `interval_at(value, level=...)` computes the interval of a number. `max_shifts` is the result of
+    `influence.max_shifts_by_step`.
     """
     if np.isnan(interval.low) or not max_shifts.any():
         return interval
     intervals = [interval]
-    levels = remaining_levels(interval.level)
-    for shifts, sign in zip(max_shifts, (-1.0, 1.0), strict=True):
-        # The loop ends at the last remaining level, because later steps are excluded.
-        for shift, level in zip(shifts, levels, strict=False):
-            if shift > 0:
-                intervals.append(interval_at(value + sign * shift, level=level))
-    low = float(np.nanmin([i.low for i in intervals]))
-    high = float(np.nanmax([i.high for i in intervals]))
-    if (low, high) == (interval.low, interval.high):
+    max_decreases, max_increases = max_shifts
+    # The data exclude the thresholds after the last level.
+    for step, level in enumerate(remaining_levels(interval.level)):
+        if max_decreases[step] > 0:
+            intervals.append(interval_at(value - max_decreases[step], level=level))
+        if max_increases[step] > 0:
+            intervals.append(interval_at(value + max_increases[step], level=level))
+    low = float(np.nanmin([extension.low for extension in intervals]))
+    high = float(np.nanmax([extension.high for extension in intervals]))
+    if low == interval.low and high == interval.high:
         return interval
-    note = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, interval.note)))
+    note = AMBIGUOUS_THRESHOLD_NOTE
+    if interval.note:
+        note = f"{note}; {interval.note}"
     return replace(interval, low=low, high=high, note=note)
 
 
@@ -258,22 +263,27 @@ def _reason_for_no_interval(value: float, error: float, bounds: tuple[float, flo
 def _interval_on_scale(
     value: float, half_width: float, bounds: tuple[float, float]
 ) -> tuple[str, float, float]:
-    """Return the name of the scale and the bounds, where `half_width` is in units of the value."""
+    """Return the name of the scale, and the bounds of an interval that is symmetric on it.
+
+    `half_width` is in units of the value, and `bounds` is the range of the value.
+    """
     low, high = bounds
-    scale, half_width_on_scale = "plain scale", half_width
     if np.isfinite(low) and np.isfinite(high):
-        share = (value - low) / (high - low)
         scale = "logit scale"
-        half_width_on_scale = half_width / ((high - low) * share * (1 - share))
+        share = (value - low) / (high - low)
+        shift = half_width / ((high - low) * share * (1 - share))
     elif np.isfinite(low):
-        scale, half_width_on_scale = "log scale", min(half_width / (value - low), 700.0)
-    shifts = np.array([-half_width_on_scale, half_width_on_scale])
-    interval_low, interval_high = shift_on_scale(value, shifts, bounds)
+        scale = "log scale"
+        shift = min(half_width / (value - low), 700.0)
+    else:
+        scale = "plain scale"
+        shift = half_width
+    interval_low, interval_high = shift_on_scale(value, np.array([-shift, shift]), bounds)
     return scale, float(interval_low), float(interval_high)
 
 
 def shift_on_scale(value: float, shifts: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Shift a number on the logit, log or plain scale, which its range selects."""
+    """Shift a number on the logit, log or plain scale, which its range determines."""
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
@@ -307,28 +317,27 @@ def difference_from_influences(
     values : array of shape (2,)
         The two numbers.
     influences : ndarray of shape (n, 2)
-        Influence of each sample on each number. For means over runs, the means of their influences.
+        Influence of each sample on each number. The influence on a mean over runs is the mean of
+        the influences on the runs.
     lower_is_better : bool
         The direction of the numbers, for `superiority`.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     failures : int or FailureCount, optional
-        Smaller number of failures of both methods. The number limits the degrees of freedom, and
-        the result has a warning if the number is small.
+        Smaller number of failures of both methods, which limits the degrees of freedom. If the
+        number is small, the note contains a warning.
     heavy_tailed : bool, default=False
         Whether a few failures may dominate the numbers, as for the AURC.
     bounds : tuple of float, default=(-inf, inf)
-        The range of the numbers, which limits the interval and determines the magnitude of rounding
-        errors.
+        Range of the numbers, which limits the interval of the difference.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
     max_shifts : ndarray of shape (2, 2, steps), optional
-        The largest shifts of each number at other plausible thresholds
-        (`influence.max_shifts_by_step`), for working points near large tie groups. The influences
-        are then those at the selected thresholds.
+        Largest changes of each number at other plausible thresholds, the result of
+        `influence.max_shifts_by_step`, for working points near large tie groups.
     no_error_at_threshold : bool, default=False
-        Whether a number whose influences are all 0 has no error except the error of its threshold.
-        This is True for a coverage.
+        Whether the threshold is the only source of error of a number whose influences are all 0,
+        such as a coverage.
 
     Returns
     -------
@@ -337,11 +346,10 @@ def difference_from_influences(
 
     Notes
     -----
-    The test is a t-test on the differences of the influences, in which common variation cancels.
-    The degrees of freedom are estimated from these differences and are at most failures - 1. The
-    test corrects half of the skewness of the differences [1]_. The interval of the ratio contains
-    all ratios that the same test does not reject [2]_. It therefore contains 1 if the interval of
-    the difference contains 0. For the AUROC and large samples, the test equals DeLong's test.
+    The test is a t-test on the differences of the influences. The degrees of freedom are estimated
+    from these differences and are at most failures - 1. The test corrects half of the skewness of
+    the differences [1]_. The interval of the ratio contains all ratios that the test does not
+    reject [2]_. For the AUROC and large samples, the test equals DeLong's test.
 
     References
     ----------
@@ -396,8 +404,7 @@ def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Inter
     Returns
     -------
     Interval
-        The interval, which lies in [0, 1]. It is conservative, that is, often longer than the level
-        requires.
+        The interval, which lies in [0, 1] and is often longer than the level requires.
 
     Raises
     ------
@@ -437,7 +444,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     Returns
     -------
     Interval
-        Within [0, 1].
+        The interval, which lies in [0, 1].
 
     Raises
     ------
@@ -459,7 +466,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     k, n, tail = _check_proportion(successes, n, level)
     z2 = float(special.ndtri(tail)) ** 2
     p = k / n
-    # The formula has numerator and denominator multiplied by n, because n * n may underflow to 0
+    # Numerator and denominator of the formula are multiplied by n, because n * n may underflow to 0
     # for an effective sample size.
     center = (k + z2 / 2) / (n + z2)
     half_width = float(np.sqrt(z2 * (k * (1 - p) + z2 / 4))) / (n + z2)
@@ -470,9 +477,9 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
 
 
 def effective_sample_size(proportion: float, standard_error: float) -> float:
-    """Return the number of independent equal samples for which a proportion has this error.
+    """Return the number of independent samples that leads to a standard error of a proportion.
 
-    For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`. Pass
+    For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`, and
     the proportion times the result as the number of successes.
     """
     return proportion * (1 - proportion) / standard_error**2

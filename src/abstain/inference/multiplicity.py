@@ -30,9 +30,9 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     Returns
     -------
     ndarray of the same shape
-        Adjusted p-values in [0, 1], which are at least as large as the p-values. Except for "none",
-        the probability that any true null hypothesis has an adjusted p-value of at most alpha is at
-        most alpha. A NaN remains NaN and does not count as a test.
+        Adjusted p-values in [0, 1]. NaN remains NaN and does not count as a test. Except for
+        "none", the probability that any true null hypothesis has an adjusted p-value of at most
+        alpha is at most alpha.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     if method == "bonferroni":
         p[is_tested] = np.minimum(1.0, p[is_tested] * is_tested.sum())
     if method == "holm":
-        # Each p-value is multiplied by the number of p-values that are at least as large.
+        # Multiply each p-value by the number of p-values that are at least as large.
         order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
         factors = np.arange(order.size, 0, -1)
         p.flat[order] = np.minimum(1.0, np.maximum.accumulate(p.flat[order] * factors))
@@ -101,9 +101,9 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
 
     Notes
     -----
-    Holm's method tests the smallest of m p-values at level alpha / m, the next one at level
-    alpha / (m - 1), and so on, until a test does not reject. All larger p-values have the level of
-    this last test. Intervals at these levels are not simultaneous confidence intervals.
+    Holm's method tests the smallest of m p-values at level alpha / m, the next one at level alpha /
+    (m - 1), and so on, until a test does not reject. All larger p-values have the level of the last
+    test. Intervals at these levels are not simultaneous confidence intervals.
 
     Examples
     --------
@@ -116,8 +116,11 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
     levels = np.full(adjusted.shape, np.nan)
     is_tested = ~np.isnan(adjusted)
     n_tests = int(is_tested.sum())
-    if method != "holm":
-        levels[is_tested] = tail / (n_tests if method == "bonferroni" else 1)
+    if method == "none":
+        levels[is_tested] = tail
+        return levels
+    if method == "bonferroni":
+        levels[is_tested] = tail / max(n_tests, 1)
         return levels
     p = np.asarray(to_numpy(p_values, "p_values"), np.float64)
     order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
@@ -143,8 +146,8 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     Returns
     -------
     ndarray of shape (k, k)
-        Two-sided p-values, adjusted for all pairs by the studentized range. The diagonal is 1, and
-        the p-values of a mean rank that is NaN are NaN.
+        Two-sided p-values, adjusted for all pairs by the studentized range. The diagonal is 1. The
+        p-values of a method with mean rank NaN are NaN.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
 
     Notes
     -----
-    The test is asymptotic. With fewer than about 10 blocks, its level is approximate.
+    The test is asymptotic. With fewer than about 10 blocks, the level of the test is approximate.
 
     References
     ----------
@@ -260,13 +263,14 @@ def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int
     max_difference = checks.fraction(critical_difference, "critical_difference", high=float("inf"))
     order = np.argsort(r, kind="stable")
     order = order[~np.isnan(r[order])]
+    sorted_ranks = r[order]
     groups: list[tuple[int, ...]] = []
     previous_end = -1
-    for start, best in enumerate(order):
-        end = int(np.searchsorted(r[order], r[best] + max_difference, side="left"))
+    for start, best_rank in enumerate(sorted_ranks):
+        end = int(np.searchsorted(sorted_ranks, best_rank + max_difference, side="left"))
         is_subset_of_previous = end <= previous_end
         if not is_subset_of_previous and end - start > 1:
-            groups.append(tuple(int(i) for i in order[start:end]))
+            groups.append(tuple(order[start:end].tolist()))
         previous_end = max(previous_end, end)
     return tuple(groups)
 

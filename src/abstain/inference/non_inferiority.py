@@ -27,8 +27,8 @@ from abstain.inference.small_samples import (
 )
 from abstain.typing import FloatArray, IntArray
 
-#: Directions in which the joint ellipse is searched. With this number of directions, the largest
-#: difference is accurate to 1e-4 of the radius.
+#: Directions from the center of the joint ellipse. With 361 directions, the largest difference is
+#: accurate to 1e-4 of the radius.
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 361)
 _CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
 
@@ -90,10 +90,10 @@ def non_inferiority(
     lower_is_better : bool
         The direction of the metric.
     relative_to : float, optional
-        The metric of the second method. If it is passed, the margin is a share of this metric, such
-        as 0.1 for 10%.
+        The metric of the second method. If `relative_to` is passed, the margin is a share of this
+        metric, such as 0.1 for 10%.
     degrees : float, default=inf
-        Degrees of freedom of the standard error. The value (failures - 1) / 2 is conservative.
+        Degrees of freedom of the standard error. A conservative value is (failures - 1) / 2.
     level : float, default=0.95
         Confidence level of the one-sided bound. The test has level 1 - level.
 
@@ -112,11 +112,10 @@ def non_inferiority(
     Notes
     -----
     Choose the margin before you look at the data. The bound uses a quantile of Student's t
-    distribution, or of the normal distribution if `degrees` is inf. With few failures, this
-    quantile is too small, so use `non_inferiority_from_influences` if influences are available. The
-    test treats a relative margin as a constant, although the metric of the second method is
-    estimated from the same data. To account for the error of this estimate, pass the difference of
-    the logarithms, its standard error, and log(1 + share) as the margin.
+    distribution, or of the normal distribution if `degrees` is inf. With few failures, the quantile
+    is too small, so use `non_inferiority_from_influences` if influences are available. The test
+    treats a relative margin as a constant. To account for the error of the second metric, pass the
+    difference of the logarithms, its standard error, and log(1 + share) as the margin.
 
     References
     ----------
@@ -138,8 +137,10 @@ def non_inferiority(
     half_width = t_quantile(2 * check_level(level) - 1, degrees) * standard_error
     disadvantage = difference if lower_is_better else -difference
     bound = disadvantage + half_width
-    if not standard_error > 0 or np.isnan(bound):
-        return _undefined_result(margin, level, _NO_VARIATION if standard_error == 0 else "")
+    if standard_error == 0:
+        return _undefined_result(margin, level, _NO_VARIATION)
+    if np.isnan(standard_error) or np.isnan(bound):
+        return _undefined_result(margin, level, "")
     return NonInferiority(
         p_value=t_probability((disadvantage - margin) / standard_error, degrees),
         bound=bound if lower_is_better else -bound,
@@ -189,8 +190,8 @@ def non_inferiority_from_influences(
     -------
     NonInferiority
         The result of the test. If no sample changes the numbers, the bound is NaN, `non_inferior`
-        is False and the note states the reason. Two methods with equal influences are non-inferior
-        to each other.
+        is False and the note states the reason. A method is non-inferior to a method with equal
+        influences.
 
     Raises
     ------
@@ -199,14 +200,13 @@ def non_inferiority_from_influences(
 
     Notes
     -----
-    A study may lack the failures that distinguish the methods. Its difference and its standard
-    error are then both too small, and the test of `difference_from_influences` may not be valid.
-    Therefore, a method is non-inferior only if three bounds are within the margin. The first bound
-    is that of Student's t with half of the degrees of freedom. The second bound adds Hall's full
-    correction for skewness [1]_. The third bound is the largest difference in the joint ellipse of
-    both numbers on the logit or log scale of their range. The two radii of the ellipse are t
-    quantiles. With 100 or more failures, all three bounds are close to the bound of the plain
-    t-test. The page docs/validation.md lists the measured level and power.
+    If a study lacks the failures that distinguish the methods, both the difference and its standard
+    error are too small. Therefore, a method is non-inferior only if three bounds are within the
+    margin. The first bound is that of Student's t with half of the degrees of freedom. The second
+    bound adds Hall's full correction for skewness [1]_. The third bound is the largest difference
+    in a joint confidence ellipse of both numbers, on the logit or log scale. With 100 or more
+    failures, all three bounds are close to the bound of the t-test. The page docs/validation.md
+    lists the measured level and power.
 
     References
     ----------
@@ -279,19 +279,19 @@ class _Disadvantage:
     def from_contributions(
         cls, value: float, contributions: FloatArray, failures: int | FailureCount | None
     ) -> "_Disadvantage":
-        """Compute the standard error, skewness and degrees of freedom."""
+        """Compute the standard error, the skewness and half of the degrees of freedom."""
         degrees = min(degrees_of_freedom(contributions), max_degrees_for_failures(failures))
+        # `correct_skewness` corrects only half of the skewness that it receives.
+        full_skewness = 2 * skewness(contributions)
         return cls(
             value=value,
             standard_error=standard_error_from_contributions(contributions[:, None]),
-            # `correct_skewness` corrects half of the skewness, so twice the skewness leads to the
-            # full correction.
-            skew=2 * skewness(contributions),
+            skew=full_skewness,
             degrees=max(1.0, degrees / 2),
         )
 
     def bound(self, tail: float) -> float:
-        """Return the upper confidence bound with this tail probability."""
+        """Return the upper confidence bound of the disadvantage with a tail probability."""
         quantile = -t_quantile(1.0 - 2.0 * tail, self.degrees)
         skewed_quantile = float(invert_skewness_correction(quantile, self.skew))
         return self.value - self.standard_error * min(quantile, skewed_quantile)
@@ -304,13 +304,11 @@ class _Disadvantage:
 
 @dataclass(frozen=True, eq=False)
 class JointEllipse:
-    """Confidence ellipse of two numbers on the scale of their range.
+    """Joint confidence ellipse of two numbers on the logit or log scale.
 
-    The standard error of a difference depends on the same few failures as the difference itself. In
-    a study without the failures that distinguish two scores, the difference and its standard error
-    are too small. On the logit or log scale, the standard errors of the two numbers are more
-    stable. These standard errors and the correlation of the errors define the ellipse. A common
-    change of both numbers does not change the difference.
+    The ellipse is determined by the standard errors of both numbers and by the correlation of their
+    errors. With few failures, these standard errors are more stable than the standard error of the
+    difference.
     """
 
     values: tuple[float, float]
@@ -336,54 +334,53 @@ class JointEllipse:
     ) -> "JointEllipse":
         """Compute the ellipse from the contributions of the units to both errors, (units, 2)."""
         covariance = covariance_from_contributions(contributions)
-        scale = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
         standard_errors, all_degrees = [], []
-        for k in (0, 1):
-            variance, degrees = float(covariance[k, k]), degrees_of_freedom(contributions[:, k])
+        for k, value in enumerate(values):
+            variance = float(covariance[k, k])
+            degrees = degrees_of_freedom(contributions[:, k])
             if heavy_tailed and variance > 0:
-                n_events = n_poisson_events(values[k] - bounds[0], float(np.sqrt(variance)))
-                degrees = min(degrees, n_events)
+                max_events = n_poisson_events(value - bounds[0], float(np.sqrt(variance)))
+                degrees = min(degrees, max_events)
             model = model_variances[k]
             if model is not None and variance > 0:
                 variance, degrees = moderate_variance(variance, degrees, model)
-            standard_errors.append(float(np.sqrt(variance)) * _scale_slope(values[k], bounds))
+            standard_errors.append(float(np.sqrt(variance)) * _scale_slope(value, bounds))
             all_degrees.append(max(1.0, min(degrees, max_degrees)))
-        correlation = 0.0
-        if scale > 0:
-            correlation = float(np.clip(covariance[0, 1] / scale, -1.0, 1.0))
         return cls(
             values,
             (standard_errors[0], standard_errors[1]),
             (all_degrees[0], all_degrees[1]),
-            correlation,
+            _correlation(covariance),
             bounds,
         )
 
     def max_difference(self, tail: float, *, first_minus_second: bool) -> float:
-        """Return the largest difference in the ellipse whose radii have this tail probability.
+        """Return the largest difference of two numbers in the ellipse with a tail probability.
 
         The difference is first minus second if `first_minus_second` is True, and otherwise second
         minus first.
         """
         x, y = _CIRCLE
         independent_share = float(np.sqrt(1.0 - self.correlation**2))
-        directions = (x, self.correlation * x + independent_share * y)
-        numbers = []
-        for k in (0, 1):
-            radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
-            shifts = radius * directions[k]
-            # A number that no sample changes may be at a bound of its range, where the scale is
-            # infinite.
-            number = np.full(shifts.shape, self.values[k])
-            if shifts.any():
-                number = shift_on_scale(self.values[k], shifts, self.bounds)
-            numbers.append(number)
-        differences = np.asarray(numbers[0] - numbers[1])
+        first = self._numbers_on_ellipse(0, x, tail)
+        second = self._numbers_on_ellipse(1, self.correlation * x + independent_share * y, tail)
+        differences = first - second
         return float(differences.max() if first_minus_second else -differences.min())
 
+    def _numbers_on_ellipse(self, k: int, directions: FloatArray, tail: float) -> FloatArray:
+        """Return the first (k = 0) or second (k = 1) number on the ellipse in each direction."""
+        radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
+        shifts = radius * directions
+        if shifts.any():
+            return shift_on_scale(self.values[k], shifts, self.bounds)
+        # A number that no sample changes may be at a bound of its range, where the scale is
+        # infinite.
+        return np.full(shifts.shape, self.values[k])
+
     def p_value(self, margin: float, *, first_minus_second: bool) -> float:
-        """Return the tail probability, up to 0.5, at which the largest difference is the margin."""
-        low, high = 0.0, 0.5
+        """Find the tail probability, up to 0.5, at which the largest difference is the margin."""
+        low = 0.0
+        high = 0.5
         if self.max_difference(high, first_minus_second=first_minus_second) >= margin:
             return high
         for _ in range(_BISECTION_STEPS):
@@ -396,12 +393,23 @@ class JointEllipse:
         return high
 
 
+def _correlation(covariance: FloatArray) -> float:
+    """Return the correlation of two errors, or 0 if one of them has no variance."""
+    scale = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
+    if not scale > 0:
+        return 0.0
+    return float(np.clip(covariance[0, 1] / scale, -1.0, 1.0))
+
+
 def _scale_slope(value: float, bounds: tuple[float, float]) -> float:
-    """Return the derivative of the scale, or 0 at a bound of the range."""
-    above_low, below_high = value - bounds[0], bounds[1] - value
+    """Return the derivative of the logit, log or plain scale, or 0 at a bound of the range."""
+    above_low = value - bounds[0]
+    below_high = bounds[1] - value
     if min(above_low, below_high) <= 0:
         return 0.0
-    return 1.0 if not np.isfinite(above_low) else 1.0 / above_low + 1.0 / below_high
+    if not np.isfinite(above_low):
+        return 1.0
+    return 1.0 / above_low + 1.0 / below_high
 
 
 _NO_VARIATION = "nothing varies, so the standard error of the difference is unknown"

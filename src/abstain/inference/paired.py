@@ -112,8 +112,8 @@ def bootstrap_difference(
     Notes
     -----
     The p-value is 1 minus the level at which a bound of the interval is 0. One is added to the
-    count of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level if
-    and only if the interval excludes 0.
+    counts of resamples, so that the p-value is never 0. Apart from this correction, p < 1 - level
+    if and only if the interval excludes 0.
 
     References
     ----------
@@ -153,34 +153,39 @@ def bootstrap_differences(
 ) -> list[BootstrapDifference]:
     """Compute `bootstrap_difference` of every pair of methods from replicates (k, B).
 
-    The pairs have the order of `itertools.combinations`. The function compares one method at a time
-    with all later methods.
+    The pairs have the order of `itertools.combinations`.
     """
     checks.one_of(method, "method", ("percentile", "basic"))
     options = _Options(method, lower_is_better, check_level(level))
     results: list[BootstrapDifference] = []
     for i in range(len(values) - 1):
-        later = replicates[i + 1 :]
+        # Compare method i with all later methods.
         later_values = values[i + 1 :]
         pair_values = np.stack([np.full(later_values.shape, values[i]), later_values])
-        with np.errstate(invalid="ignore"):
-            is_equal = equal_up_to_rounding(replicates[i], later)
-            differences = np.where(is_equal, 0.0, replicates[i] - later)
-            has_ratio = (replicates[i] > 0) & (later > 0)
-            ratios = np.where(has_ratio, replicates[i] / later, NAN)
+        differences, ratios = _differences_and_ratios(replicates[i], replicates[i + 1 :])
         if not np.isnan(differences).any():
             results += _compare(differences, ratios, pair_values, options)
             continue
-        for row, (difference, ratio) in enumerate(zip(differences, ratios, strict=True)):
-            is_defined = ~np.isnan(difference)
+        # The pairs are compared separately, because each one may have other undefined resamples.
+        for pair, is_defined in enumerate(~np.isnan(differences)):
             results += _compare(
-                difference[None, is_defined],
-                ratio[None, is_defined],
-                pair_values[:, row : row + 1],
+                differences[[pair]][:, is_defined],
+                ratios[[pair]][:, is_defined],
+                pair_values[:, [pair]],
                 options,
                 n_dropped=int((~is_defined).sum()),
             )
     return results
+
+
+def _differences_and_ratios(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return first minus second and first divided by second, or NaN if they are undefined."""
+    with np.errstate(invalid="ignore"):
+        is_equal = equal_up_to_rounding(first, second)
+        differences = np.where(is_equal, 0.0, first - second)
+        has_ratio = (first > 0) & (second > 0)
+        ratios = np.where(has_ratio, first / second, NAN)
+    return differences, ratios
 
 
 def interval_of_test(
@@ -188,10 +193,10 @@ def interval_of_test(
 ) -> tuple[float, float]:
     """Return the interval of a difference that excludes 0 if and only if the test rejects 0.
 
-    `differences`, shape (B,), are those of the resamples, and `alpha` is the level of the test. The
-    interval contains the values that `bootstrap_difference` does not reject. (Its percentile
-    interval does not correct for the number of resamples.) `is_rejected` decides if the p-value
-    equals `alpha` up to rounding. The bounds are NaN if B resamples cannot reject any value.
+    The interval contains the values that `bootstrap_difference` does not reject at level `alpha`.
+    `differences` contains the differences of B resamples. `is_rejected` is the result of the test,
+    which decides if the p-value equals `alpha` up to rounding. The bounds are NaN if B resamples
+    cannot reject any value.
     """
     ordered = np.sort(differences[np.isfinite(differences)])
     # The p-value is 2 (n + 1) / (B + 1), where n is the number of resamples beyond the value.
@@ -200,7 +205,8 @@ def interval_of_test(
     n_beyond = max(n_beyond, n_beyond_zero + 1) if is_rejected else min(n_beyond, n_beyond_zero)
     if not 1 <= n_beyond <= ordered.size:
         return NAN, NAN
-    return float(ordered[n_beyond - 1]), float(ordered[-n_beyond])
+    low, high = ordered[n_beyond - 1], ordered[-n_beyond]
+    return float(low), float(high)
 
 
 def wilcoxon_on_replicates(
@@ -233,9 +239,9 @@ def wilcoxon_on_replicates(
 
     Notes
     -----
-    The test treats the B replicates as B independent samples. Its p-values decrease with B, even if
-    the methods are equally good and differ only by sampling noise. Always show `REPLICATES_WARNING`
-    with these p-values. The function `bootstrap_difference` is a valid test on the same replicates.
+    The test treats the B replicates as B independent samples, so its p-values decrease with B even
+    if the methods are equally good. Always show `REPLICATES_WARNING` with these p-values. The
+    function `bootstrap_difference` is a valid test on the same replicates.
 
     References
     ----------
@@ -271,9 +277,11 @@ def _compare(
     options: _Options,
     n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs by their differences over resamples, (pairs, B), without NaN."""
-    observed = np.where(equal_up_to_rounding(*values), 0.0, values[0] - values[1])
-    n_resamples, level = differences.shape[1], options.level
+    """Compare pairs of methods by their differences over resamples, shape (pairs, B)."""
+    first, second = values
+    observed = np.where(equal_up_to_rounding(first, second), 0.0, first - second)
+    n_resamples = differences.shape[1]
+    level = options.level
     note = ""
     if n_dropped:
         note = f"{n_dropped} of {n_resamples + n_dropped} resamples left out: no value"
@@ -286,14 +294,12 @@ def _compare(
         ]
     probabilities = [(1 - level) / 2, 1 - (1 - level) / 2]
     is_first_better = differences < 0 if options.lower_is_better else differences > 0
-    is_percentile = options.method == "percentile"
-    draws = differences if is_percentile else 2 * observed[:, None] - differences
+    draws = differences
+    if options.method == "basic":
+        draws = 2 * observed[:, None] - differences
     low, high = quantiles(draws, probabilities)
     n_in_smaller_tail = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
-    has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
-    ratio = np.full((3, observed.size), NAN)
-    ratio[0, has_ratio] = values[0, has_ratio] / values[1, has_ratio]
-    ratio[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
+    ratio, ratio_low, ratio_high = _ratios_with_quantiles(values, ratios, probabilities)
     columns: dict[str, FloatArray] = {
         "difference": observed,
         "low": low,
@@ -301,9 +307,9 @@ def _compare(
         "standard_error": differences.std(axis=1, ddof=1),
         "p_value": np.minimum(1.0, 2 * (1 + n_in_smaller_tail) / (1 + n_resamples)),
         "superiority": is_first_better.mean(axis=1) + (differences == 0).mean(axis=1) / 2,
-        "ratio": ratio[0],
-        "ratio_low": ratio[1],
-        "ratio_high": ratio[2],
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
     }
     results = []
     for i, bias in enumerate(bias_notes(differences, observed)):
@@ -318,3 +324,18 @@ def _compare(
             )
         )
     return results
+
+
+def _ratios_with_quantiles(
+    values: FloatArray, ratios: FloatArray, probabilities: list[float]
+) -> FloatArray:
+    """Return the ratio of each pair and two quantiles of its replicates, shape (3, pairs).
+
+    The numbers are NaN unless all values of both methods are positive.
+    """
+    first, second = values
+    has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
+    out = np.full((3, first.size), NAN)
+    out[0, has_ratio] = first[has_ratio] / second[has_ratio]
+    out[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
+    return out

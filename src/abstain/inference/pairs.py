@@ -1,7 +1,11 @@
-"""Power sums of the differences of all pairs of columns, and confidence intervals of ratios."""
+"""Pairs of numbers from the same samples: sums for their tests, and intervals of their ratios.
+
+Each number has an error, which is the sum of the contributions of independent units. A unit is a
+sample or a cluster of samples.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,19 +23,18 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 #: Maximum number of entries in a block, so that a block fits into the cache.
 _MAX_BLOCK_ENTRIES: Final = 1 << 15
 
-#: Maximum number of units in a block, because short sums have small rounding errors.
+#: Maximum number of units in a block. Short sums have small rounding errors.
 _MAX_BLOCK_UNITS: Final = 512
 
-# These slices select rows of `PairPowerSums.ratio_sums`. Let a = first - anchor x second, b =
-# second and s = anchor - ratio, so that first - ratio x second is a + s b. The sums of (a + s b)^2,
-# (a + s b)^3 and (a + s b)^4 are polynomials in s. The rows contain their coefficients, beginning
-# with the constant term.
+# Rows of `PairPowerSums.ratio_sums`. With a = first - anchor x second, b = second and s = anchor -
+# ratio, first - ratio x second equals a + s b. The sums of (a + s b)^2, (a + s b)^3 and (a + s b)^4
+# are polynomials in s. The rows contain their coefficients from the constant term on.
 _SECOND_POWER, _THIRD_POWER, _FOURTH_POWER = slice(0, 3), slice(3, 7), slice(7, 12)
 
 #: Binomial coefficients of these polynomials.
 _BINOMIAL_COEFFICIENTS = np.array([1, 2, 1, 1, 3, 3, 1, 1, 4, 6, 4, 1.0])[:, None]
 
-#: Rows that contain only powers of b and do not depend on the first column.
+#: Rows with the powers of b, which do not depend on the first number of a pair.
 _POWERS_OF_SECOND = [2, 6, 11]
 
 #: Maximum of the anchor, and inverse of its minimum.
@@ -44,14 +47,22 @@ def pair_indices(k: int) -> tuple[IntArray, IntArray]:
     return first, second
 
 
+def _pairs_by_first_column(k: int) -> list[slice]:
+    """Return the slice of the pairs of each column with all later columns, for k columns."""
+    slices = []
+    start = 0
+    for n_later in range(k - 1, 0, -1):
+        slices.append(slice(start, start + n_later))
+        start += n_later
+    return slices
+
+
 @dataclass(frozen=True, eq=False)
 class PairPowerSums:
-    """Sums of powers of first - ratio x second for every pair of columns and any ratio.
+    """Sums over the units of powers of first - ratio x second, for every pair and any ratio.
 
-    The sums are polynomials around an anchor ratio, whose coefficients are summed over the units.
-    For ratios near the anchor, no digits are lost by cancellation. Sums for the difference (ratio
-    1) are computed separately. The covariance of all columns would need only one matrix product.
-    However, the difference of its entries loses digits if two columns are almost equal.
+    The sums are polynomials around an anchor ratio, which avoids cancellation for ratios near the
+    anchor. The sums for the ratio 1 are stored separately.
     """
 
     #: Shape (12, pairs).
@@ -69,10 +80,10 @@ class PairPowerSums:
     def from_contributions(
         cls, contributions: FloatArray, values: FloatArray | None = None
     ) -> "PairPowerSums":
-        """Compute the sums over the units of contributions (units, k).
+        """Compute the sums from the contributions of the units to k numbers, shape (units, k).
 
-        The anchor of a pair is the ratio of its `values`, shape (k,), if both values are positive,
-        and otherwise 1.
+        The anchor of a pair is the ratio of its `values`, shape (k,), or 1 if a value is not
+        positive.
         """
         n_units, k = contributions.shape
         first, second = pair_indices(k)
@@ -85,17 +96,14 @@ class PairPowerSums:
         for start in range(0, n_units, step):
             columns = np.ascontiguousarray(contributions[start : start + step].T)
             column_sums += _sum_powers(columns)
-            pair_start = 0
-            for i in range(k - 1):
-                pairs = slice(pair_start, pair_start + k - 1 - i)
+            for i, pairs in enumerate(_pairs_by_first_column(k)):
                 later_columns = columns[i + 1 :]
                 from_anchor = columns[i] - anchor[pairs, None] * later_columns
                 _add_products(ratio_sums[:, pairs], from_anchor, later_columns)
                 difference = columns[i] - later_columns
                 difference_sums[:, pairs] += _sum_powers(difference)
                 block_maximum = np.abs(difference).max(axis=1)
-                np.maximum(max_difference[pairs], block_maximum, out=max_difference[pairs])
-                pair_start = pairs.stop
+                max_difference[pairs] = np.maximum(max_difference[pairs], block_maximum)
         ratio_sums[_POWERS_OF_SECOND] = column_sums[:, second]
         max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
         return cls(
@@ -134,25 +142,36 @@ class PairPowerSums:
     def without_rounding(self, contributions: FloatArray, tolerance: FloatArray) -> "PairPowerSums":
         """Return sums in which contributions and differences within the tolerance are exactly 0.
 
-        A difference that is only a rounding error has a tiny standard error, so a test might reject
-        the null hypothesis.
+        Otherwise, a test might reject the null hypothesis for a difference that is only a rounding
+        error.
         """
         max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
         first, second = pair_indices(max_of_column.size)
         is_zero = np.stack([max_of_column[first], max_of_column[second]]) <= tolerance
-        out = replace(self, **{f.name: getattr(self, f.name).copy() for f in fields(self)})
-        for p in np.flatnonzero(is_zero.any(axis=0)):
-            columns = np.where(is_zero[:, p], 0.0, contributions[:, [first[p], second[p]]])
-            pair = PairPowerSums.from_contributions(columns, np.array([self.anchor[p], 1.0]))
-            out.ratio_sums[:, p] = pair.ratio_sums[:, 0]
-            out.difference_sums[:, p] = pair.difference_sums[:, 0]
-            out.max_difference[p] = pair.max_difference[0]
-            out.max_contribution[p] = pair.max_contribution[0]
+        out = self._copy()
+        for i in np.flatnonzero(is_zero.any(axis=0)):
+            columns = contributions[:, [first[i], second[i]]]
+            columns = np.where(is_zero[:, i], 0.0, columns)
+            pair = PairPowerSums.from_contributions(columns, np.array([self.anchor[i], 1.0]))
+            out.ratio_sums[:, i] = pair.ratio_sums[:, 0]
+            out.difference_sums[:, i] = pair.difference_sums[:, 0]
+            out.max_difference[i] = pair.max_difference[0]
+            out.max_contribution[i] = pair.max_contribution[0]
         is_equal = out.max_difference <= tolerance
         out.ratio_sums[:, is_equal] = 0.0
         out.difference_sums[:, is_equal] = 0.0
         out.max_difference[is_equal] = 0.0
         return out
+
+    def _copy(self) -> "PairPowerSums":
+        """Return a copy whose arrays can be modified."""
+        return PairPowerSums(
+            self.ratio_sums.copy(),
+            self.anchor.copy(),
+            self.difference_sums.copy(),
+            self.max_difference.copy(),
+            self.max_contribution.copy(),
+        )
 
 
 def _anchor_ratios(values: FloatArray) -> FloatArray:
@@ -165,59 +184,64 @@ def _anchor_ratios(values: FloatArray) -> FloatArray:
 
 
 def _sum_powers(columns: FloatArray) -> FloatArray:
-    """Return the sums of second, third and fourth powers over the units of columns (k, units)."""
+    """Return the sums of second, third and fourth powers of each row, shape (3, rows)."""
     square = columns * columns
-    factors = (columns, columns), (square, columns), (square, square)
-    return np.stack([np.einsum("pn,pn->p", *pair) for pair in factors])
+    second_powers = _dot_rows(columns, columns)
+    third_powers = _dot_rows(square, columns)
+    fourth_powers = _dot_rows(square, square)
+    return np.stack([second_powers, third_powers, fourth_powers])
+
+
+def _dot_rows(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the dot product of each row of `a` with the same row of `b`."""
+    return np.asarray(np.einsum("pn,pn->p", a, b))
 
 
 def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
-    """Add sums over the units of products of powers of a and b (pairs, units) to `sums` in place.
-
-    The function skips products that contain only b.
-    """
+    """Add the products of powers of a and b (pairs, units), except powers of b alone, to `sums`."""
     aa, ab, bb = a * a, a * b, b * b
-    factors_of_row = {
-        0: (a, a),
-        1: (a, b),
-        3: (aa, a),
-        4: (aa, b),
-        5: (a, bb),
-        7: (aa, aa),
-        8: (aa, ab),
-        9: (aa, bb),
-        10: (ab, bb),
-    }
-    for row, factors in factors_of_row.items():
-        sums[row] += np.einsum("pn,pn->p", *factors)
+    # Second powers.
+    sums[0] += _dot_rows(a, a)
+    sums[1] += _dot_rows(a, b)
+    # Third powers.
+    sums[3] += _dot_rows(aa, a)
+    sums[4] += _dot_rows(aa, b)
+    sums[5] += _dot_rows(a, bb)
+    # Fourth powers.
+    sums[7] += _dot_rows(aa, aa)
+    sums[8] += _dot_rows(aa, ab)
+    sums[9] += _dot_rows(aa, bb)
+    sums[10] += _dot_rows(ab, bb)
 
 
 def max_degrees_for_failures(failures: int | FailureCount | None) -> float:
-    """Return the maximum degrees of freedom, the number of failures minus 1 or at least 1."""
+    """Return the maximum degrees of freedom, which are the failures minus 1, but at least 1."""
     failure_count = as_failure_count(failures)
-    return np.inf if failure_count is None else max(1.0, failure_count.n_failures - 1.0)
+    if failure_count is None:
+        return np.inf
+    return max(1.0, failure_count.n_failures - 1.0)
 
 
 def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
-    """Return the largest magnitude of the values and of a finite range, for rounding errors."""
+    """Return the largest finite magnitude of the values and the width of their range."""
     width = bounds[1] - bounds[0]
-    finite = (abs(v) for v in (*values, width) if np.isfinite(v))
-    return max(finite, default=0.0)
+    magnitudes = [abs(number) for number in (*values, width) if np.isfinite(number)]
+    return max(magnitudes, default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class PairedNumbers:
-    """Pairs of numbers from the same samples, with the sums that their tests require."""
+    """Pairs of numbers from the same samples, with all data that their tests require."""
 
     #: Both numbers of each pair, shape (2, pairs).
     values: FloatArray
     #: First minus second, or 0 if the difference is only a rounding error.
     differences: FloatArray
-    #: Sums of powers of the contributions of the units to both errors.
+    #: Sums of powers of the contributions to the errors of both numbers.
     power_sums: PairPowerSums
     #: Number of independent units of each pair.
     n_units: FloatArray
-    #: Upper limit of the degrees of freedom, which the number of failures determines.
+    #: Upper limit of the degrees of freedom, from the number of failures.
     max_degrees: FloatArray
     level: float
 
@@ -235,14 +259,13 @@ class PairedNumbers:
         """Build all pairs of k numbers in the order of `itertools.combinations`.
 
         `contributions` is the result of `unit_contributions`, shape (units, k). `failures` contains
-        the failures of each number, and `n_units` the number of units of each pair. By default,
-        each pair has all units.
+        the number of failures behind each number. By default, each pair has all units.
         """
         first, second = pair_indices(values.size)
         if n_units is None:
             n_units = np.full(first.size, float(contributions.shape[0]))
         pair_values = np.stack([values[first], values[second]])
-        magnitudes = [magnitude(pair, bounds) for pair in zip(*pair_values.tolist(), strict=True)]
+        magnitudes = [magnitude((a, b), bounds) for a, b in pair_values.T.tolist()]
         tolerance = rounding_error(n_units, np.array(magnitudes))
         max_degrees = np.array([max_degrees_for_failures(count) for count in failures])
         power_sums = PairPowerSums.from_contributions(contributions, values)
@@ -272,14 +295,15 @@ class PairedNumbers:
         return np.asarray(np.sqrt(self.power_sums.difference_sums[0] * factor))
 
 
-#: Maximum distance of a bound from the estimated ratio on the log scale. Bounds at larger distances
-#: are replaced by 0 or infinity.
+#: Maximum distance of a bound from the estimated ratio on the log scale. A bound that is farther
+#: away is 0 or infinity.
 _MAX_LOG_RATIO = 30.0
 
 
 def _search_distances() -> FloatArray:
     """Return distances from 1e-6 to `_MAX_LOG_RATIO` that increase by a factor of 1.3."""
-    distances, distance = [], 1e-6
+    distances = []
+    distance = 1e-6
     while distance < _MAX_LOG_RATIO:
         distances.append(distance)
         distance *= 1.3
@@ -297,16 +321,15 @@ _MAX_ROOT_STEPS = 60
 
 
 def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
-    """Compute Fieller's interval of each ratio.
+    """Compute Fieller's interval of the ratio of each pair.
 
-    The test of "first = ratio x second" is the test of the difference first - ratio x second, with
-    the same degrees of freedom and skewness correction. A bound is 0 or inf if the test rejects no
-    ratio on its side. The interval contains 1 if and only if the interval of the difference
-    contains 0. In contrast, with few failures, intervals on the log scale exclude a true ratio of 1
-    in 10% of the cases.
+    The interval contains all ratios for which the t-test does not reject first - ratio x second =
+    0. A bound is 0 or inf if the test rejects no ratio on its side. The interval contains 1 if and
+    only if the interval of the difference contains 0.
     """
     first, second = pairs.values
-    low, high = np.zeros(first.size), np.full(first.size, np.inf)
+    low = np.zeros(first.size)
+    high = np.full(first.size, np.inf)
     has_ratio = np.flatnonzero((first > 0) & (second > 0))
     for start in range(0, has_ratio.size, _BLOCK_SIZE):
         block = has_ratio[start : start + _BLOCK_SIZE]
@@ -318,69 +341,75 @@ def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
 
 
 def _ratio_statistic(
-    pairs: PairedNumbers, p: IntArray, ratio: FloatArray
+    pairs: PairedNumbers, index: IntArray, ratio: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the t statistic and its degrees of freedom for one ratio of each of the pairs p."""
-    sums, n_units = pairs.power_sums, pairs.n_units[p]
-    first, second = pairs.values[:, p]
-    from_anchor = sums.anchor[p] - ratio
-    second_power = _polynomial(sums.second_powers[:, p], from_anchor)
-    third_power = _polynomial(sums.third_powers[:, p], from_anchor)
-    fourth_power = _polynomial(sums.fourth_powers[:, p], from_anchor)
+    """Return the t statistic of first - ratio x second and its degrees of freedom.
+
+    `index` selects pairs, and `ratio` contains one ratio for each of them.
+    """
+    sums = pairs.power_sums
+    n_units = pairs.n_units[index]
+    first, second = pairs.values[:, index]
+    from_anchor = sums.anchor[index] - ratio
+    second_power = _polynomial(sums.second_powers[:, index], from_anchor)
+    third_power = _polynomial(sums.third_powers[:, index], from_anchor)
+    fourth_power = _polynomial(sums.fourth_powers[:, index], from_anchor)
     # If the second number is a multiple of the first, the true sum of squares is 0 at one ratio.
     # The lower limit is the rounding error of this sum.
-    scale = sums.difference_sums[0][p] + (1 - ratio) ** 2 * sums.second_powers[2][p]
+    scale = sums.difference_sums[0][index] + (1 - ratio) ** 2 * sums.second_powers[2][index]
     second_power = np.maximum(np.maximum(second_power, 1e-28 * scale), 1e-300)
     standard_error = np.sqrt(second_power * n_units / (n_units - 1))
     t = (first - ratio * second) / standard_error
     degrees = satterthwaite_degrees(second_power, fourth_power, n_units)
-    degrees = np.maximum(1.0, np.minimum(degrees, pairs.max_degrees[p]))
+    degrees = np.maximum(1.0, np.minimum(degrees, pairs.max_degrees[index]))
     return correct_skewness(t, third_power / second_power**1.5), degrees
 
 
 def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
-    """Evaluate a polynomial at x by Horner's rule, given coefficients from the constant term on."""
+    """Evaluate a polynomial, whose first coefficient is the constant term, by Horner's rule."""
     value = np.zeros_like(x)
-    for c in coefficients[::-1]:
-        value = value * x + c
+    for coefficient in coefficients[::-1]:
+        value = value * x + coefficient
     return value
 
 
 def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
-    """Return the distance of a bound from the estimated ratio on the log scale.
+    """Return the distance from the ratio of each pair to a bound of its interval, on the log scale.
 
-    The bound is below the ratio for side -1 and above the ratio for side 1. It is the first ratio
-    that the test rejects. The distance is inf if the test rejects no ratio.
+    `side` is -1 for the lower bound and 1 for the upper bound. The distance is inf if the test
+    rejects no ratio on this side.
     """
     all_pairs = np.arange(pairs.n_units.size)
     center = np.log(pairs.values[0] / pairs.values[1])
 
-    def excess(p: IntArray, distance: FloatArray) -> FloatArray:
-        """Return the statistic minus the quantile, at which the test rejects from 0 on."""
-        statistic, degrees = _ratio_statistic(pairs, p, np.exp(center[p] + side * distance))
+    def excess(index: IntArray, distance: FloatArray) -> FloatArray:
+        """Return the statistic minus its quantile, which is at least 0 if the test rejects."""
+        ratio = np.exp(center[index] + side * distance)
+        statistic, degrees = _ratio_statistic(pairs, index, ratio)
         return -side * statistic - t_quantiles(pairs.level, degrees)
 
-    step = _first_rejected_step(pairs, side)
-    out = np.full(all_pairs.size, np.inf)
-    has_bound = np.flatnonzero(step >= 0)
-    last_accepted = np.where(step > 0, _SEARCH_DISTANCES[step - 1], 0.0)
-    first_rejected = _SEARCH_DISTANCES[step[has_bound]]
-    out[has_bound] = find_roots(excess, has_bound, last_accepted[has_bound], first_rejected)
+    first_rejected = _first_rejected_index(pairs, side)
+    has_bound = np.flatnonzero(first_rejected >= 0)
+    upper = first_rejected[has_bound]
+    max_distance = _SEARCH_DISTANCES[upper]
+    min_distance = np.where(upper > 0, _SEARCH_DISTANCES[upper - 1], 0.0)
+    distances = np.full(all_pairs.size, np.inf)
+    distances[has_bound] = find_roots(excess, has_bound, min_distance, max_distance)
     # At a very low confidence level, the skewness correction alone exceeds the quantile.
     is_rejected_at_center = excess(all_pairs, np.zeros(all_pairs.size)) >= 0
-    return np.where(is_rejected_at_center, 0.0, out)
+    return np.where(is_rejected_at_center, 0.0, distances)
 
 
-def _first_rejected_step(pairs: PairedNumbers, side: float) -> IntArray:
-    """Return the index of the first rejected distance in `_SEARCH_DISTANCES`, or -1."""
-    all_pairs, distances = np.arange(pairs.n_units.size), _SEARCH_DISTANCES[:, None]
+def _first_rejected_index(pairs: PairedNumbers, side: float) -> IntArray:
+    """Return the index of the first distance that the test of each pair rejects, or -1."""
+    all_pairs = np.arange(pairs.n_units.size)
     center = np.log(pairs.values[0] / pairs.values[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ratios = np.exp(center + side * distances)
+        ratios = np.exp(center + side * _SEARCH_DISTANCES[:, None])
         statistic, degrees = _ratio_statistic(pairs, all_pairs, ratios)
     statistic = -side * statistic
-    # Computing t quantiles is expensive. A statistic needs its own quantile only if the statistic
-    # lies between the quantiles of the smallest and the largest degrees of freedom of its pair.
+    # Computing t quantiles is expensive. Most statistics are decided by the quantiles of the
+    # smallest and the largest degrees of freedom of the pair.
     largest_quantile = t_quantiles(pairs.level, degrees.min(axis=0))
     smallest_quantile = t_quantiles(pairs.level, degrees.max(axis=0))
     is_rejected = statistic >= largest_quantile
@@ -396,15 +425,18 @@ def find_roots(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Return a root between `low` and `high` of the function of each pair.
+    """Return a root of the function of each pair by the method of Chandrupatla (1997).
 
-    The function must have different signs at `low` and `high`. The method of Chandrupatla (1997),
-    https://doi.org/10.1016/s0965-9978(96)00051-8, uses inverse quadratic interpolation if it is
-    safe, and otherwise bisection.
+    The function must have different signs at `low` and `high`. Each step uses inverse quadratic
+    interpolation if it is safe, and otherwise bisection
+    (https://doi.org/10.1016/s0965-9978(96)00051-8).
     """
     out = high.copy()
-    a, b, fa, fb = low, high, function(pairs, low), function(pairs, high)
-    c, fc, t = a, fa, np.full(a.shape, 0.5)
+    # The root lies between a and b, and c is the point before a.
+    a, fa = low, function(pairs, low)
+    b, fb = high, function(pairs, high)
+    c, fc = a, fa
+    t = np.full(a.shape, 0.5)
     active = np.arange(out.size)
     for _ in range(_MAX_ROOT_STEPS):
         x = a + t * (b - a)
@@ -431,11 +463,13 @@ def _next_fraction(
     tolerance: FloatArray,
 ) -> FloatArray:
     """Return the next point as a fraction of the distance from a to b."""
-    (a, b, c), (fa, fb, fc) = points, values
+    a, b, c = points
+    fa, fb, fc = values
     with np.errstate(divide="ignore", invalid="ignore"):
-        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-        interpolated = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (
-            fc - fb
-        )
+        xi = (a - b) / (c - b)
+        phi = (fa - fb) / (fc - fb)
+        first_term = fa / (fb - fa) * fc / (fb - fc)
+        second_term = (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        interpolated = first_term + second_term
         is_safe = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi)
     return np.clip(np.where(is_safe, interpolated, 0.5), tolerance, 1 - tolerance)

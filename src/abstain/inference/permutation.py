@@ -1,9 +1,8 @@
 """Permutation test that randomly swaps two scores of each sample.
 
-Under the null hypothesis, the two scores are exchangeable. Their confidences have no common scale,
-so mid-ranks in (0, 1) replace the confidences. Tied scores are assigned to joint levels. If a level
-of one score and a level of the other score have mid-ranks that are closest to each other, both
-levels get the same number. A swap then moves samples between tie groups and splits no tie group.
+Under the null hypothesis, the two scores are exchangeable. Two scores have no common scale, so each
+confidence is replaced by its mid-rank in (0, 1). If the mid-ranks of two tie groups are nearest to
+each other, both are replaced by their mean. Therefore, a swap does not split a tie group.
 """
 
 from collections.abc import Callable
@@ -88,12 +87,12 @@ def permutation_test(
 
     Notes
     -----
-    If the statistic is undefined after a swap, the swap counts as a larger difference. The null
-    hypothesis is that the scores are exchangeable. This hypothesis is stronger than equality of the
-    metrics, which the influence-function test and the paired bootstrap test. Levels of tied
-    confidences are matched by their mid-ranks, because the scores have no common scale. The cost is
-    two evaluations of the statistic for each permutation. The function `permutation_test_by_ranks`
-    is faster for rank-weighted metrics.
+    The null hypothesis is that the scores are exchangeable. Exchangeability is stronger than
+    equality of the metrics, which `bootstrap_difference` tests. Because the scores have no common
+    scale, tie groups of both scores are matched by their mid-ranks. If the statistic is undefined
+    after a swap, the swap counts as a larger difference. The cost is two evaluations of the
+    statistic for each permutation. For rank-weighted metrics, `permutation_test_by_ranks` is
+    faster.
 
     References
     ----------
@@ -112,17 +111,19 @@ def permutation_test(
     (-0.18, True)
     """
     levels, losses = _joint_scores(first, second)
-    size = checks.positive_int(n_permutations, "n_permutations")
-    swaps = _Swaps.for_clusters(levels.shape[1], cluster)
+    n_swaps = checks.positive_int(n_permutations, "n_permutations")
+    n = levels.shape[1]
+    swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
 
     def difference(is_swapped: BoolArray) -> float:
+        """Return the difference of the statistics after a swap of samples."""
         confidence = np.where(is_swapped, levels[::-1], levels)
         loss = np.where(is_swapped, losses[::-1], losses)
         return float(statistic(confidence[0], loss[0])) - float(statistic(confidence[1], loss[1]))
 
-    observed = difference(np.zeros(levels.shape[1], dtype=np.bool_))
-    permuted = np.array([difference(swaps.draw(random)) for _ in range(size)])
+    observed = difference(np.zeros(n, dtype=np.bool_))
+    permuted = np.array([difference(swaps.draw(random)) for _ in range(n_swaps)])
     return _result(observed, permuted)
 
 
@@ -145,7 +146,7 @@ def permutation_test_by_ranks(
         Function of an array of mid-ranks in (0, 1) that returns the weights of losses. The function
         is ``lambda u: u`` for the AUGRC and ``lambda u: -np.log1p(-u)`` for the population form of
         the AURC.
-    first, second, permutations, rng, cluster
+    first, second, n_permutations, rng, cluster
         As in `permutation_test`. The same seed yields the same swaps.
 
     Returns
@@ -160,8 +161,7 @@ def permutation_test_by_ranks(
 
     Notes
     -----
-    The function `permutation_test` sorts twice for each permutation. In contrast, this function
-    takes about 0.1 ms for each permutation at n = 10,000.
+    The function sorts only once. A permutation of 10,000 samples takes about 0.1 ms.
 
     References
     ----------
@@ -179,37 +179,68 @@ def permutation_test_by_ranks(
     (-0.18, True)
     """
     levels, losses = _joint_scores(first, second)
-    size = checks.positive_int(n_permutations, "n_permutations")
+    n_swaps = checks.positive_int(n_permutations, "n_permutations")
     n = levels.shape[1]
     swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
-    # The confidences of both scores are sorted together. A swap determines which entries belong to
-    # the first score.
-    order = np.argsort(levels.ravel(), kind="stable")
-    sorted_levels, loss = levels.ravel()[order], losses.ravel()[order]
-    sample, is_second = order % n, order >= n
-    group_last = np.append(np.flatnonzero(np.diff(sorted_levels)), 2 * n - 1)
-    group = np.repeat(np.arange(group_last.size), np.diff(group_last, prepend=-1))
-    failures = np.flatnonzero(loss)
-    n_both_through_group = np.arange(1.0, 2 * n + 1)[group_last]
+    scores = _SortedScores.from_levels(levels, losses)
+    observed = scores.difference(phi, np.zeros(n, dtype=np.bool_))
+    permuted = np.array([scores.difference(phi, swaps.draw(random)) for _ in range(n_swaps)])
+    return _result(observed, permuted)
 
-    def weighted_loss(is_member: BoolArray, n_through_group: FloatArray) -> float:
-        """Return the sum of phi(mid-rank) x loss of one score."""
-        mid_rank = n_through_group - np.diff(n_through_group, prepend=0.0) / 2
-        member_failures = failures[is_member[failures]]
-        weights = phi(mid_rank[group[member_failures]] / n)
-        return float(weights @ loss[member_failures])
 
-    def difference(is_swapped: BoolArray) -> float:
-        is_first = is_swapped[sample] == is_second
-        n_first = np.cumsum(is_first)[group_last].astype(np.float64)
-        total = weighted_loss(is_first, n_first)
-        total -= weighted_loss(~is_first, n_both_through_group - n_first)
+@dataclass(frozen=True, eq=False)
+class _SortedScores:
+    """The entries (score, sample) of two scores of n samples, sorted together by level."""
+
+    #: Shape (2 n,). Sample and loss of each entry, and whether it belongs to the second score.
+    sample: IntArray
+    loss: FloatArray
+    is_second: BoolArray
+    #: Shape (2 n,). Tie group of each entry.
+    group: IntArray
+    #: Index of the last entry of each tie group.
+    group_last: IntArray
+    #: Indices of the entries with a positive loss.
+    failures: IntArray
+
+    @classmethod
+    def from_levels(cls, levels: FloatArray, losses: FloatArray) -> "_SortedScores":
+        """Sort the entries of both scores, shape (2, n), by level."""
+        n = levels.shape[1]
+        order = np.argsort(levels.ravel(), kind="stable")
+        sorted_levels = levels.ravel()[order]
+        loss = losses.ravel()[order]
+        group_last = np.append(np.flatnonzero(np.diff(sorted_levels)), 2 * n - 1)
+        group_sizes = np.diff(group_last, prepend=-1)
+        return cls(
+            sample=order % n,
+            loss=loss,
+            is_second=order >= n,
+            group=np.repeat(np.arange(group_last.size), group_sizes),
+            group_last=group_last,
+            failures=np.flatnonzero(loss),
+        )
+
+    def difference(self, phi: RankWeight, is_swapped: BoolArray) -> float:
+        """Return the mean of phi(mid-rank) x loss, first minus second, after a swap of samples."""
+        n = is_swapped.size
+        is_first = is_swapped[self.sample] == self.is_second
+        n_first = np.cumsum(is_first)[self.group_last].astype(np.float64)
+        n_second = (self.group_last + 1.0) - n_first
+        total = self._weighted_loss(phi, is_first, n_first)
+        total -= self._weighted_loss(phi, ~is_first, n_second)
         return float(total / n)
 
-    observed = difference(np.zeros(n, dtype=np.bool_))
-    permuted = np.array([difference(swaps.draw(random)) for _ in range(size)])
-    return _result(observed, permuted)
+    def _weighted_loss(
+        self, phi: RankWeight, is_member: BoolArray, n_through_group: FloatArray
+    ) -> float:
+        """Return the sum of phi(mid-rank) x loss over the entries of one score."""
+        n = self.sample.size // 2
+        mid_rank = n_through_group - np.diff(n_through_group, prepend=0.0) / 2
+        failures = self.failures[is_member[self.failures]]
+        weights = phi(mid_rank[self.group[failures]] / n)
+        return float(weights @ self.loss[failures])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,51 +266,56 @@ class _Swaps:
         return cls(unique_names.size, codes)
 
     def draw(self, random: np.random.Generator) -> BoolArray:
+        """Return a random mask of the swapped samples, shape (n,)."""
         is_swapped = random.integers(2, size=self.n_units, dtype=np.uint8).astype(np.bool_)
-        return is_swapped if self.cluster is None else is_swapped[self.cluster]
+        if self.cluster is None:
+            return is_swapped
+        return is_swapped[self.cluster]
 
 
 def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
-    mid_ranks, level_indices, losses = [], [], []
+    mid_ranks, groups, losses = [], [], []
     for confidence, loss in (first, second):
         values = checks.confidence(confidence)
-        _, index, count = np.unique(values, return_inverse=True, return_counts=True)
+        _, group, count = np.unique(values, return_inverse=True, return_counts=True)
         mid_ranks.append((np.cumsum(count) - count / 2) / values.size)
-        level_indices.append(index)
+        groups.append(group)
         losses.append(checks.loss(loss, length=values.size).astype(np.float64))
-    if level_indices[0].size != level_indices[1].size:
+    if groups[0].size != groups[1].size:
         raise ShapeError(
-            "the scores must have the same samples; got "
-            f"{level_indices[0].size} and {level_indices[1].size}"
+            f"the scores must have the same samples; got {groups[0].size} and {groups[1].size}"
         )
     first_levels, second_levels = _joint_levels(mid_ranks[0], mid_ranks[1])
-    levels = np.array([first_levels[level_indices[0]], second_levels[level_indices[1]]])
+    levels = np.array([first_levels[groups[0]], second_levels[groups[1]]])
     return levels, np.array(losses)
 
 
 def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Replace the mid-ranks of two levels that are nearest to each other by their mean.
+    """Replace two mid-ranks that are nearest to each other by their mean.
 
-    The order within each score does not change, because two pairs of nearest levels never cross and
-    no level lies between the levels of a pair.
+    The arguments are the mid-ranks of the tie groups of each score, in ascending order, which does
+    not change.
     """
-    nearest_second, nearest_first = _nearest_index(first, second), _nearest_index(second, first)
+    nearest_second = _nearest_index(first, second)
+    nearest_first = _nearest_index(second, first)
     first_index = np.flatnonzero(nearest_first[nearest_second] == np.arange(first.size))
     second_index = nearest_second[first_index]
     mean = (first[first_index] + second[second_index]) / 2
-    joint_first, joint_second = first.copy(), second.copy()
+    joint_first = first.copy()
+    joint_second = second.copy()
     joint_first[first_index] = mean
     joint_second[second_index] = mean
     return joint_first, joint_second
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the index of the nearest candidate, or the lower index of two equally near ones.
+    """Return the index of the candidate that is nearest to each value.
 
-    The candidates must be in ascending order.
+    The candidates must be in ascending order. If two candidates are equally near, the function
+    returns the lower index.
     """
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
@@ -289,6 +325,7 @@ def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
 
 
 def _result(observed: float, permuted: FloatArray) -> PermutationResult:
+    """Compute the p-value of the observed difference from the permuted differences."""
     if np.isnan(observed):
         raise InputError("the statistic is NaN on these data, so there is no difference to test")
     # The tolerance is for rounding, because the order of summation changes the last digits.

@@ -23,12 +23,11 @@ class PredictionPoweredMean:
     value : float
         The prediction-powered estimate, which uses all predictions and the available labels.
     interval : Interval
-        Its normal confidence interval, for a single look.
+        Normal confidence interval of `value`, valid for a single inspection.
     labels_only : float
-        The estimate from only the labels, in which each label has its inverse sampling probability
-        as weight.
+        The estimate from the labels alone, weighted by their inverse sampling probabilities.
     labels_only_interval : Interval
-        Its normal confidence interval, for a single look.
+        Normal confidence interval of `labels_only`, valid for a single inspection.
     n_samples, n_labeled : int
         Number of samples, and number of samples with a label.
 
@@ -59,22 +58,22 @@ def prediction_powered_mean(
     Parameters
     ----------
     predicted : array of shape (n,)
-        Predicted loss of each sample, which must not use its label, such as one minus a calibrated
-        confidence.
+        Predicted loss of each sample, such as one minus a calibrated confidence. The prediction
+        must not use the label of the sample.
     loss : array of shape (n,)
         The losses, or NaN for samples without a label.
     probability : array of shape (n,)
-        The probability, in (0, 1], that each sample is selected for labeling. Samples that were not
-        selected also need this probability.
+        The probability, in (0, 1], with which each sample was selected for labeling, including
+        samples that were not selected.
     level : float, default=0.95
         Confidence level of the intervals.
 
     Returns
     -------
     PredictionPoweredMean
-        Both estimates, which are unbiased for any quality of the predictions. Good predictions
-        shorten the interval of the first estimate. If all terms are equal, the bounds are NaN and
-        the note states the reason.
+        The estimates with and without predictions. Both estimates are unbiased, even if the
+        predictions are poor. If all terms of the mean are equal, the bounds are NaN and the note
+        states the reason.
 
     Raises
     ------
@@ -85,7 +84,7 @@ def prediction_powered_mean(
     -----
     The estimate is the mean of f + (loss - f) labeled/probability, where f is the predicted loss.
     For equal probabilities, the method is prediction-powered inference [1]_. For other
-    probabilities, it is active inference [2]_.
+    probabilities, the method is active inference [2]_.
 
     References
     ----------
@@ -116,7 +115,10 @@ def prediction_powered_mean(
     label_terms = np.where(is_labeled, losses, 0.0) / p
     powered_terms = prediction + label_terms - prediction * is_labeled / p
     sums = np.array(
-        [[terms.sum(), (terms * terms).sum()] for terms in (powered_terms, label_terms)]
+        [
+            [powered_terms.sum(), np.square(powered_terms).sum()],
+            [label_terms.sum(), np.square(label_terms).sum()],
+        ]
     )
     return estimates_from_sums(sums, prediction.size, int(is_labeled.sum()), level=level)
 
@@ -124,10 +126,10 @@ def prediction_powered_mean(
 def estimates_from_sums(
     sums: FloatArray, n_samples: int, n_labeled: int, *, level: float = 0.95
 ) -> PredictionPoweredMean:
-    """Compute both estimates from the sums and sums of squares of their terms.
+    """Compute the estimates with and without predictions from sums over the samples.
 
-    The first row of `sums` is for the terms f + (loss - f) labeled/probability. The second row is
-    for the terms loss labeled/probability.
+    The first row of `sums` contains the sum and the sum of squares of f + (loss - f)
+    labeled/probability. The second row contains the same sums of loss labeled/probability.
     """
     value, interval = _mean_with_interval(*sums[0], n=n_samples, level=level)
     labels_only, labels_only_interval = _mean_with_interval(*sums[1], n=n_samples, level=level)

@@ -1,7 +1,7 @@
 """Wilcoxon's signed-rank test and Friedman's test for independent blocks.
 
-Blocks are data sets, runs or folds. Bootstrap replicates are not independent, so use
-`abstain.inference.paired` for replicates.
+Blocks are data sets, runs or folds. For bootstrap replicates, which are not independent, use
+`abstain.inference.paired`.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MAX_EXACT_PAIRS = 50
 #: Sorted integers of each block, which are twice the mid-ranks.
 _Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 
-#: Maximum number of rank sums in the exact Friedman test, which takes some tenths of a second.
+#: Maximum number of rank sums in the exact Friedman test, which then takes some tenths of a second.
 _MAX_RANK_SUMS: Final = 1_000_000
 
 
@@ -80,11 +80,10 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
     Notes
     -----
-    The pairs must be independent. For up to 50 pairs, the p-value is exact. It counts all possible
-    signs of the ranks, where tied differences have their mean rank [2]_. The level is therefore
-    valid with ties. The p-value of few pairs cannot be small. For example, a one-sided p-value from
-    five pairs is at least 1/32. The normal approximation corrects for ties but not for continuity.
-    Values and differences that are equal up to rounding count as equal.
+    The pairs must be independent. For up to 50 pairs, the p-value is exact, also with ties [2]_.
+    With few pairs, the p-value cannot be small. For example, a one-sided p-value from five pairs is
+    at least 1/32. The normal approximation corrects for ties but not for continuity. Values and
+    differences that are equal up to rounding count as equal.
 
     References
     ----------
@@ -114,35 +113,46 @@ def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonRes
         difference = x - y
     is_used = ~np.isnan(difference) & ~equal_up_to_rounding(x, y)
     difference = difference[is_used]
-    value_size = np.maximum(np.abs(x), np.abs(y))[is_used]
-    if not difference.size:
+    n_pairs = int(difference.size)
+    if not n_pairs:
         return WilcoxonResult(0.0, 1.0, 0, "no difference")
-    rank = _ranks_of_differences(np.abs(difference), value_size)
+    magnitude = np.maximum(np.abs(x), np.abs(y))[is_used]
+    rank = _ranks_of_differences(np.abs(difference), magnitude)
     statistic = float(rank[difference > 0].sum())
-    is_exact = difference.size <= MAX_EXACT_PAIRS
-    if is_exact:
+    if n_pairs <= MAX_EXACT_PAIRS:
+        method = "exact"
         lower_tail, upper_tail = _signed_rank_tails(rank, statistic)
     else:
+        method = "normal"
         z = (statistic - rank.sum() / 2) / np.sqrt(np.square(rank).sum() / 4)
-        lower_tail, upper_tail = float(special.ndtr(z)), float(special.ndtr(-z))
-    two_sided = 2 * min(lower_tail, upper_tail)
-    p = {"less": lower_tail, "greater": upper_tail}.get(alternative, two_sided)
-    method = "exact" if is_exact else "normal"
-    return WilcoxonResult(statistic, min(1.0, p), int(difference.size), method)
+        lower_tail = float(special.ndtr(z))
+        upper_tail = float(special.ndtr(-z))
+    if alternative == "less":
+        p_value = lower_tail
+    elif alternative == "greater":
+        p_value = upper_tail
+    else:
+        p_value = 2 * min(lower_tail, upper_tail)
+    return WilcoxonResult(statistic, min(1.0, p_value), n_pairs, method)
 
 
-def _ranks_of_differences(differences: FloatArray, value_size: FloatArray) -> FloatArray:
-    """Return the mid-ranks of absolute differences, in which rounding does not break ties."""
+def _ranks_of_differences(differences: FloatArray, magnitude: FloatArray) -> FloatArray:
+    """Return the mid-ranks of absolute differences, where rounding errors do not break ties.
+
+    `magnitude` is the larger absolute value of each pair, shape (n,).
+    """
     order = np.argsort(differences, kind="stable")
-    sorted_differences, sorted_size = differences[order], value_size[order]
-    tolerance = ROUNDING * np.maximum(sorted_size[1:], sorted_size[:-1])
+    sorted_differences = differences[order]
+    sorted_magnitude = magnitude[order]
+    tolerance = ROUNDING * np.maximum(sorted_magnitude[1:], sorted_magnitude[:-1])
     with np.errstate(invalid="ignore"):
         # Infinite differences count as equal, because their distance is NaN.
         starts_group = np.diff(sorted_differences) > tolerance
     group = np.concatenate(([0], np.cumsum(starts_group)))
     group_size = np.bincount(group)
+    mid_rank_of_group = np.cumsum(group_size) - (group_size - 1) / 2
     out = np.empty(differences.size)
-    out[order] = (np.cumsum(group_size) - (group_size - 1) / 2)[group]
+    out[order] = mid_rank_of_group[group]
     return out
 
 
@@ -190,15 +200,15 @@ def pairwise_wilcoxon(
     """
     table = check_array(values, "values", "blocks", "k")
     checks.one_of(alternative, "alternative", ("better", "two-sided"))
-    better = "less" if lower_is_better else "greater"
-    tested_alternative = better if alternative == "better" else alternative
+    if alternative == "better":
+        alternative = "less" if lower_is_better else "greater"
     k = table.shape[1]
     out = np.full((k, k), np.nan)
     for i, j in np.argwhere(~np.eye(k, dtype=np.bool_)):
         if alternative == "two-sided" and j < i:
             out[i, j] = out[j, i]
-            continue
-        out[i, j] = _signed_ranks(table[:, i], table[:, j], tested_alternative).p_value
+        else:
+            out[i, j] = _signed_ranks(table[:, i], table[:, j], alternative).p_value
     return out
 
 
@@ -220,8 +230,8 @@ class FriedmanResult:
     note : str
         Reason for a missing test, number of dropped blocks, or empty.
     method : str
-        "exact" if all orders within the blocks are counted. "chi-square" with k - 1 degrees of
-        freedom if the number of orders is too large. "none" without a test.
+        "exact" if all orders within the blocks are counted, "chi-square" if their number is too
+        large, and "none" without a test.
     """
 
     statistic: float
@@ -260,11 +270,11 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     Notes
     -----
     The blocks must be independent. If all values are equal in every block, the statistic is 0 and p
-    = 1. The p-value is exact, also with ties, if the computation needs at most a million rank sums.
-    This limit corresponds to 3 methods in about 80 blocks, 5 methods in 8 blocks, or 8 methods in 2
-    blocks. For larger tables, the chi-square approximation has the correct level. For small tables,
-    its level is not correct. At a nominal level of 5%, the approximation rejects in 12% of the
-    cases with 4 blocks of 2 methods, in 7% with 4 blocks of 3 methods, and never with 2 blocks.
+    = 1. For small tables, the p-value is exact, also with ties. The largest such tables have 3
+    methods in about 80 blocks, 5 methods in 8 blocks, or 8 methods in 2 blocks. For larger tables,
+    the function uses the chi-square approximation, whose level is wrong for small tables. At a
+    nominal level of 5%, the approximation would reject in 12% of the cases with 4 blocks of 2
+    methods, and never with 2 blocks.
 
     References
     ----------
@@ -298,13 +308,12 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     statistic = 0.0
     if variance > 0:
         statistic = n_blocks * float(((mean - (k + 1) / 2) ** 2).sum()) / variance
-    f_statistic = 0.0
-    if statistic != 0:
-        remainder = n_blocks * (k - 1) - statistic
-        has_remainder = remainder > 1e-9 * statistic
-        f_statistic = (n_blocks - 1) * statistic / remainder if has_remainder else float("inf")
-    exact_p_value = _exact_friedman_p_value(rank)
-    p_value = float(special.chdtrc(k - 1, statistic)) if exact_p_value is None else exact_p_value
+    f_statistic = _iman_davenport_statistic(statistic, n_blocks, k)
+    method = "exact"
+    p_value = _exact_friedman_p_value(rank)
+    if p_value is None:
+        method = "chi-square"
+        p_value = float(special.chdtrc(k - 1, statistic))
     return FriedmanResult(
         statistic=statistic,
         p_value=p_value,
@@ -313,8 +322,18 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
         mean_ranks=mean,
         n_blocks=n_blocks,
         note=note,
-        method="chi-square" if exact_p_value is None else "exact",
+        method=method,
     )
+
+
+def _iman_davenport_statistic(statistic: float, n_blocks: int, k: int) -> float:
+    """Return the F statistic of Iman and Davenport from Friedman's statistic."""
+    if statistic == 0:
+        return 0.0
+    remainder = n_blocks * (k - 1) - statistic
+    if remainder <= 1e-9 * statistic:
+        return float("inf")
+    return (n_blocks - 1) * statistic / remainder
 
 
 def check_blocks(n_blocks: int, k: int) -> None:
@@ -328,7 +347,7 @@ def check_blocks(n_blocks: int, k: int) -> None:
 def _signed_rank_tails(ranks: FloatArray, statistic: float) -> tuple[float, float]:
     """Return P(sum <= statistic) and P(sum >= statistic) for the sum of the positive ranks.
 
-    `ranks` are the mid-ranks of the nonzero differences, shape (n,). The cost is n^3 / 2 steps.
+    `ranks` are the mid-ranks of the nonzero differences, shape (n,).
     """
     doubled_ranks = tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist()))
     probabilities = _signed_rank_probabilities(doubled_ranks)
@@ -350,10 +369,10 @@ def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
-    """Return the probability of rank sums with at least the variation of these ranks (blocks, k).
+    """Return the exact p-value of Friedman's test from the ranks (blocks, k).
 
-    All orders of the mid-ranks of a block have equal probability. The function returns None if the
-    number of orders is too large.
+    All orders of the ranks within a block have equal probability. The result is None if there are
+    too many orders.
     """
     doubled_ranks = np.rint(2 * ranks).astype(np.int64)
     blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
@@ -366,7 +385,7 @@ def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
 
 
 def _variation(rank_sums: IntArray) -> IntArray:
-    """Return the integer k^2 times the sum of squared deviations of each row from its mean."""
+    """Return k^2 times the sum of squared deviations from the mean for each row, as an integer."""
     k = rank_sums.shape[1]
     deviations = k * rank_sums - rank_sums.sum(axis=1, keepdims=True)
     return np.asarray(np.square(deviations).sum(axis=1))
@@ -374,14 +393,17 @@ def _variation(rank_sums: IntArray) -> IntArray:
 
 @lru_cache(maxsize=64)
 def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return the values of `_variation` and their probabilities, or None for too many values."""
+    """Return the possible values of `_variation` and their probabilities.
+
+    The rank sums of k methods are computed block by block, over all orders of each block. The
+    result is None if there are too many rank sums.
+    """
     k = len(blocks[0])
-    # The base is an upper limit of a rank sum. The keys below, in this base, must fit into 64 bits.
+    # Each array of rank sums is encoded as one integer, whose digits are the first k - 1 sums.
     base = 2 * k * len(blocks) + 1
     if float(base) ** (k - 1) > 2.0**62:
         return None
-    # The methods are exchangeable, so the first block can keep its order and rank sums can be
-    # sorted.
+    # The methods are exchangeable, so the first block has a fixed order and rank sums are sorted.
     rank_sums: IntArray = np.array(blocks[:1])
     probability: FloatArray = np.ones(1)
     n_rank_sums = 0
@@ -391,8 +413,7 @@ def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | No
             return None
         orders = np.array(sorted(set(permutations(block))))
         candidates = np.sort((rank_sums[:, None, :] + orders).reshape(-1, k), axis=1)
-        # A key encodes the rank sums of a candidate. The total is constant, so the last sum is
-        # redundant.
+        # The last sum is redundant, because the total is constant.
         key = candidates[:, :-1] @ (base ** np.arange(k - 1))
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
         weights = np.repeat(probability / orders.shape[0], orders.shape[0])

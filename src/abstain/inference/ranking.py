@@ -1,9 +1,9 @@
 """Ranks of methods and rank probabilities from the joint normal distribution.
 
-In large samples, the estimates of several methods on the same samples are jointly normal. Their
-covariance is the covariance of their influence functions. The probability that one method is better
-than another and the mean rank then have a closed form. The probability of each rank is estimated by
-random draws from the normal distribution.
+In large samples, the metrics of several methods on the same samples are jointly normal. The
+covariance of the metrics is computed from their influence functions. The probability that one
+method is better than another and the mean rank have a closed form. The probability of each rank is
+estimated by random draws.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -24,18 +24,19 @@ TIES: Final = ("mean", "min")
 #: Maximum relative difference of values that count as equal.
 ROUNDING = 1e-13
 
-#: Relative rounding error of the variance of a difference, which is computed by subtraction.
+#: Maximum rounding error of the variance of a difference, relative to the sum of the variances.
 _VARIANCE_ROUNDING = 1e-12
 
-#: Maximum standard error, as a share of the values, that rounding of the values can cause.
+#: Maximum standard error, relative to the values, that rounding of the values can cause.
 _VALUE_ROUNDING = 1e-14
 
 
 def check_array(values: AnyArray, name: str, *axes: str) -> FloatArray:
-    """Validate an array of numbers with these axes, in which NaN marks undefined values."""
+    """Validate an array of numbers with the given axes, in which NaN marks undefined values."""
     out = to_numpy(values, name)
     if out.ndim != len(axes) or out.size == 0:
-        expected = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+        trailing_comma = "," if len(axes) == 1 else ""
+        expected = f"({', '.join(axes)}{trailing_comma})"
         raise ShapeError(
             f"`{name}` must have the shape {expected}, none of them 0; got shape {out.shape}"
         )
@@ -52,7 +53,7 @@ def ranks(
     """Rank methods by their values.
 
     Rank 1 is best, and equal values have the same rank. Values with a relative difference of at
-    most 1e-13 count as equal, because rounding may cause such a difference.
+    most 1e-13 are treated as equal, because rounding may cause this difference.
 
     Answers: which method is first, second, third?
 
@@ -98,7 +99,7 @@ def ranks(
     for i, loss in enumerate(losses):
         is_equal = equal_up_to_rounding(losses, loss)
         n_better = ((losses < loss) & ~is_equal).sum(axis=0)
-        # The count includes the method itself, unless its value is NaN.
+        # The count includes the method itself, so it is 0 only if its value is NaN.
         n_equal = is_equal.sum(axis=0)
         rank_among_equal = 1.0 if use_lowest else (n_equal + 1) / 2
         rank[i] = np.where(n_equal > 0, n_better + rank_among_equal, np.nan)
@@ -115,27 +116,35 @@ def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
 def count_better_and_equal(
     draws: FloatArray, *, lower_is_better: bool
 ) -> tuple[IntArray, IntArray]:
-    """Count the better methods and the equal other methods for each method and draw (column)."""
+    """Return how many other methods are better than each method and equal to it, in each draw.
+
+    `draws` and both results have the shape (methods, draws).
+    """
     losses = draws if lower_is_better else -draws
     k = losses.shape[0]
     # The addition of small integers is faster.
-    better, equal = np.zeros((2, *losses.shape), dtype=np.int8 if k < 128 else np.int16)
+    count_type = np.int8 if k < 128 else np.int16
+    n_better = np.zeros(losses.shape, count_type)
+    n_equal = np.zeros(losses.shape, count_type)
     for i in range(k):
         for j in range(i + 1, k):
-            i_is_better, j_is_better = losses[i] < losses[j], losses[j] < losses[i]
-            better[j] += i_is_better.view(np.int8)
-            better[i] += j_is_better.view(np.int8)
-            if np.count_nonzero(i_is_better) + np.count_nonzero(j_is_better) < i_is_better.size:
+            i_is_better = losses[i] < losses[j]
+            j_is_better = losses[j] < losses[i]
+            n_better[j] += i_is_better.view(np.int8)
+            n_better[i] += j_is_better.view(np.int8)
+            n_different = np.count_nonzero(i_is_better) + np.count_nonzero(j_is_better)
+            if n_different < i_is_better.size:
                 is_equal = ~(i_is_better | j_is_better)
-                equal[i] += is_equal.view(np.int8)
-                equal[j] += is_equal.view(np.int8)
-    return better.astype(np.int64), equal.astype(np.int64)
+                n_equal[i] += is_equal.view(np.int8)
+                n_equal[j] += is_equal.view(np.int8)
+    return n_better.astype(np.int64), n_equal.astype(np.int64)
 
 
 def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatArray:
-    """Compute the share of draws with each rank.
+    """Compute the share of draws in which each method has each rank, shape (k, k).
 
-    If m methods are equal in a draw, each method contributes 1/m to each of their m ranks.
+    The arguments are the results of `count_better_and_equal`. If m methods are equal in a draw,
+    they share their m ranks.
     """
     k, n_draws = better.shape
     counts = np.empty((k, k))
@@ -143,8 +152,8 @@ def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatAr
         if not equal[i].any():
             counts[i] = np.bincount(better[i], minlength=k)
             continue
-        # A draw adds 1/m to the m ranks from `better` on. Before the cumulative sum, the change is
-        # +1/m at the first rank and -1/m after the last rank.
+        # A draw adds 1/m to the m ranks from `better` on. The cumulative sum turns +1/m at the
+        # first rank and -1/m after the last rank into these shares.
         share = 1.0 / (equal[i] + 1)
         added = np.bincount(better[i], share, minlength=k + 1)
         removed = np.bincount(better[i] + equal[i] + 1, share, minlength=k + 1)
@@ -156,9 +165,10 @@ def expand_to_all_methods(is_defined: Array, probabilities: FloatArray) -> Float
     """Expand rank probabilities of the defined methods to all methods, with NaN for the others."""
     k = is_defined.size
     table = np.full((k, k), np.nan)
-    rows = np.flatnonzero(is_defined)
-    table[rows] = 0.0
-    table[np.ix_(rows, np.arange(rows.size))] = probabilities
+    defined_rows = np.flatnonzero(is_defined)
+    table[defined_rows] = 0.0
+    # Only as many ranks exist as there are defined methods.
+    table[defined_rows, : defined_rows.size] = probabilities
     return table
 
 
@@ -192,9 +202,8 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
 
     Notes
     -----
-    The observed values are assumed to be the true values. The probability is then the normal
-    distribution function at the difference divided by its standard error. For a difference of 0,
-    the probability is 0.5.
+    The probability assumes that the observed values are the true values. It equals the normal
+    distribution function at the difference divided by its standard error.
 
     Examples
     --------
@@ -204,12 +213,14 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     [[0.5, 0.975], [0.025, 0.5]]
     """
     v, sigma = _check_moments(values, covariance)
-    advantage = v[None, :] - v[:, None] if lower_is_better else v[:, None] - v[None, :]
+    losses = v if lower_is_better else -v
+    advantage = losses[None, :] - losses[:, None]
     error = _errors_of_differences(v, sigma)
     advantage[_are_identical(v, sigma, error)] = 0.0
-    # If the standard error is 0, the better method is certain, unless the difference is 0 too.
-    z = np.where(advantage > 0, np.inf, np.where(advantage < 0, -np.inf, advantage + error))
-    np.divide(advantage, error, out=z, where=error > 0)
+    is_certain = error == 0
+    z = advantage / np.where(is_certain, 1.0, error)
+    z[is_certain & (advantage > 0)] = np.inf
+    z[is_certain & (advantage < 0)] = -np.inf
     return np.asarray(special.ndtr(z), dtype=np.float64)
 
 
@@ -226,7 +237,7 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     Returns
     -------
     ndarray of shape (k,)
-        The mean ranks in [1, k], which are one plus the sum of the probabilities that another
+        The mean ranks in [1, k]. A mean rank is 1 plus the sum of the probabilities that another
         method is better. Methods without a value have a mean rank of NaN and do not affect other
         ranks.
 
@@ -271,8 +282,8 @@ def rank_probabilities(
     values, covariance, lower_is_better
         As in `superiority`.
     n_draws : int, default=10000
-        Number of draws from the joint normal distribution, in antithetic pairs. With the default,
-        the standard error of a probability is at most 0.005.
+        Number of draws from the joint normal distribution. With the default, the standard error of
+        a probability is at most 0.005.
     rng : int, Generator or None, default=0
         Seed of the draws.
 
@@ -302,18 +313,19 @@ def rank_probabilities(
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]]
     """
     v, sigma = _check_moments(values, covariance)
-    n_pairs = -(-checks.positive_int(n_draws, "n_draws") // 2)
+    n_pairs = (checks.positive_int(n_draws, "n_draws") + 1) // 2
     is_defined = ~(np.isnan(v) | np.isnan(np.diag(sigma)))
     if not is_defined.any():
         return np.full(sigma.shape, np.nan)
-    v, sigma = v[is_defined], sigma[np.ix_(is_defined, is_defined)]
+    v = v[is_defined]
+    sigma = sigma[np.ix_(is_defined, is_defined)]
     eigenvalues, vectors = np.linalg.eigh(sigma)
     # The symmetric root does not depend on the choice of the eigenvectors.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
     noise = root @ as_generator(rng).standard_normal((v.size, n_pairs))
+    # Antithetic pairs reduce the random error.
     draws = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
-    # Identical methods must be exactly equal in every draw, in spite of rounding errors of the
-    # root.
+    # Rounding errors of the root must not separate identical methods.
     are_identical = _are_identical(v, sigma, _errors_of_differences(v, sigma))
     first_identical = np.argmax(are_identical, axis=1)
     draws = draws[first_identical]
@@ -322,6 +334,7 @@ def rank_probabilities(
 
 
 def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Validate the values, shape (k,), and their covariance, shape (k, k)."""
     v, sigma = check_array(values, "values", "k"), check_array(covariance, "covariance", "k", "k")
     if sigma.shape != (v.size, v.size):
         raise ShapeError(
@@ -332,7 +345,7 @@ def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, 
 
 
 def _errors_of_differences(v: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the standard error of each difference, or 0 if the error is only rounding."""
+    """Return the standard error of the difference of each pair, or 0 if it is only rounding."""
     variance = np.diag(sigma)
     variance_sum = variance[:, None] + variance[None, :]
     variance_of_difference = variance_sum - 2 * sigma
@@ -348,7 +361,7 @@ def _pairwise_maximum(values: FloatArray) -> FloatArray:
 
 
 def _are_identical(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
-    """Return a mask of pairs with equal values whose difference has no variance."""
+    """Return a mask of the pairs with equal values whose difference has no variance, (k, k)."""
     difference = np.abs(v[:, None] - v[None, :])
     deviation = np.sqrt(np.abs(np.diag(sigma)))
     scale = np.maximum(_pairwise_maximum(np.abs(v)), deviation[:, None] + deviation[None, :])

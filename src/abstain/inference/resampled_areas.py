@@ -1,19 +1,17 @@
 """Areas under risk-coverage curves of every resample, computed for many scores at once.
 
-Each score is sorted once. A resample changes the counts of samples but not their order. The areas
-are therefore computed from cumulative sums of the shared counts in the order of each score. Two
-facts save most of the work for 0/1 losses:
+Each score is sorted once, because a resample changes only how often a sample counts. The areas are
+computed from cumulative sums of these counts in the order of the score. Two facts save most of the
+work for 0/1 losses:
 
 - AUGRC and plug-in AURC depend only on the counts and ranks of the failures.
-- The trapezoid AURC has a vertex at every distinct confidence. Between two failures the risk is
-  F/x, where F failures and x samples are accepted. A success that is drawn k times is a trapezoid
-  of width k below this curve. The areas of k trapezoids of width 1 add up to a difference of two
-  harmonic numbers. The wide trapezoid is larger by
+- Between two failures, the selective risk is F/x for F accepted failures among x accepted samples.
+  A success that is drawn k times adds a trapezoid of width k to the trapezoid AURC. Trapezoids of
+  width 1 would add a difference of two harmonic numbers. The difference between the areas is
   F (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) + ...), where m is the center of the trapezoid.
 
-The kernels sum only the first term of this series, in single precision and for a few neighboring
-samples at a time. If the other terms are not negligible, the kernels evaluate every vertex exactly.
-They also evaluate every failure and every tie exactly.
+The kernels sum only the first term of this series, in single precision. Failures, ties and samples
+for which the other terms are not negligible are computed exactly.
 """
 
 import os
@@ -52,8 +50,7 @@ _DEFAULT_THREADS = 2
 #: Largest integer up to which all integers are exact in single precision.
 _MAX_EXACT_FLOAT32 = 1 << 24
 
-#: Minimum product of scores, resamples and samples for which the start of numba takes less time
-#: than it saves.
+#: Minimum product of the numbers of scores, resamples and samples for which numba saves time.
 MIN_WORK_FOR_NUMBA = 1 << 27
 
 T = TypeVar("T")
@@ -67,10 +64,10 @@ class Kernels(Protocol):
     """
 
     def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
-        """Write into `counts` how often each resample contains each unit.
+        """Write into `counts` how often each resample contains each sample or cluster.
 
-        `sampled_units` has shape (r, k): the k units of each of r resamples. The counts of the
-        first resample are written to the column `first_column`.
+        Row j of `sampled_units`, shape (r, k), contains the indices that resample j draws. The
+        counts of resample j are written to the column `first_column` + j.
         """
         ...
 
@@ -104,10 +101,10 @@ NUMPY_KERNELS = cast("Kernels", numpy_kernels)
 
 
 def select_kernels(work: float = float("inf")) -> Kernels:
-    """Return the compiled kernels if they are available and the work is large enough.
+    """Return the compiled kernels if numba is available and saves time.
 
-    The function returns NumPy kernels if numba is not installed or ABSTAIN_NO_NUMBA is 1. It also
-    returns NumPy kernels if the product `work` of scores, resamples and samples is small.
+    `work` is the product of the numbers of scores, resamples and samples. If ABSTAIN_NO_NUMBA is 1,
+    the function returns the NumPy kernels.
     """
     if work < MIN_WORK_FOR_NUMBA:
         return NUMPY_KERNELS
@@ -120,7 +117,7 @@ class ResampledAreas:
 
     #: Total weight of the samples.
     total: FloatArray
-    #: Mean loss. The mean loss and the areas are NaN if the total weight is 0.
+    #: Mean loss. If the total weight is 0, the mean loss and the areas are NaN.
     risk: FloatArray
     #: The requested areas.
     by_name: Mapping[str, FloatArray]
@@ -136,12 +133,12 @@ def resampled_areas(
 ) -> ResampledAreas:
     """Compute areas of every resample of every score.
 
-    The plug-in AURC requires samples without weights. Each of `n_threads` threads computes one
-    block of resamples at a time. The default is the number of available processors, but at most
-    two. The result does not depend on the number of threads. By default, `select_kernels` selects
-    the kernels.
+    The plug-in AURC requires samples without weights. By default, the function uses at most two
+    threads, and `select_kernels` selects the kernels. The result does not depend on the number of
+    threads.
     """
-    kernels = kernels or select_kernels(float(len(score_sets)) * draws.resamples * draws.n)
+    work = float(len(score_sets)) * draws.resamples * draws.n
+    kernels = kernels or select_kernels(work)
     rows = [i for i, name in enumerate(_ROWS) if i < _N_FIXED_ROWS or name in area_names]
     out = np.empty((len(rows), len(score_sets), draws.resamples))
     requested = RequestedAreas("aurc" in area_names, "aurc_plugin" in area_names)
@@ -150,10 +147,10 @@ def resampled_areas(
     def compute_block(block: int) -> None:
         counts = draws.counts(block, kernels)
         start = BLOCK_SIZE * block
-        columns = slice(start, start + counts.shape[1])
+        resamples = slice(start, start + counts.shape[1])
         areas = _areas_by_score(score_sets, counts, requested, kernels, clustered=clustered)
-        for i, values in enumerate(areas):
-            out[:, i, columns] = values[rows]
+        for score, areas_of_score in enumerate(areas):
+            out[:, score, resamples] = areas_of_score[rows]
 
     map_in_threads(compute_block, range(draws.n_blocks), n_threads)
     by_name = {_ROWS[row]: out[i] for i, row in enumerate(rows) if row >= _N_FIXED_ROWS}
@@ -164,16 +161,22 @@ def map_in_threads(
     function: Callable[[T], R], items: Sequence[T], n_threads: int | None
 ) -> list[R]:
     """Apply a function to each item in several threads, and raise the first exception."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    n_processors = len(affinity(0)) if affinity else os.cpu_count() or 1
     requested = _DEFAULT_THREADS
     if n_threads is not None:
         requested = checks.positive_int(n_threads, "threads")
-    n_workers = min(requested, n_processors, len(items))
+    n_workers = min(requested, _n_processors(), len(items))
     if n_workers <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(function, items))
+
+
+def _n_processors() -> int:
+    """Return the number of processors that this process may use."""
+    get_affinity = getattr(os, "sched_getaffinity", None)
+    if get_affinity is None:
+        return os.cpu_count() or 1
+    return len(get_affinity(0))
 
 
 def _areas_by_score(

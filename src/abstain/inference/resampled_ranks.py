@@ -93,13 +93,13 @@ def rank_summary(probabilities: AnyArray, *, level: float = 0.95) -> RankSummary
     probabilities : array of shape (k, k)
         Entry [i, r] is the probability that method i has rank r + 1. Rows sum to 1.
     level : float, default=0.95
-        Level of the range. The probability of ranks below the range is at most (1 - level)/2, and
-        so is the probability of ranks above the range.
+        Level of the range. The probability of a rank below the range is at most (1 - level)/2, as
+        is the probability of a rank above the range.
 
     Returns
     -------
     RankSummary
-        One entry for each method.
+        Mean ranks and ranges of all methods.
 
     Raises
     ------
@@ -137,13 +137,13 @@ class AggregatedRanking:
         The final ranks, where 1 is best. Equal methods have the mean of their ranks or their lowest
         rank.
     mean_ranks : ndarray of shape (k,)
-        Mean rank over resamples. If each block is ranked separately, the mean is also over blocks.
+        Mean rank over resamples, and over blocks if each block is ranked separately.
     rank_probabilities : ndarray of shape (k, k)
         Entry [i, r] is the share of the resamples in which method i has rank r + 1 in the ranking
         over all blocks. Equal methods share their ranks.
     frequencies : ndarray of shape (k, k)
-        Entry [i, r] is the share of the pairs of a block and a resample in which method i has rank
-        r + 1. Blob plots show these shares. If blocks are not ranked separately, the shares equal
+        Entry [i, r] is the share of all blocks and resamples in which method i has rank r + 1. Blob
+        plots show these shares. If blocks are not ranked separately, the shares equal
         `rank_probabilities`.
     low, high : ndarray of shape (k,)
         Central range of the ranks.
@@ -152,7 +152,7 @@ class AggregatedRanking:
     n_blocks, n_resamples : int
         Number of blocks and resamples without missing values.
     note : str
-        Numbers of dropped blocks and resamples with the reason, or empty.
+        Numbers of dropped blocks and resamples, with the reason, or empty.
     """
 
     ranks: FloatArray
@@ -218,13 +218,15 @@ def rank_then_aggregate(
     >>> result.mean_ranks.tolist(), result.ranks.tolist()
     ([1.25, 1.75], [1.0, 2.0])
     """
-    use_mean = checks.one_of(ties, "ties", TIES) == "mean"
+    checks.one_of(ties, "ties", TIES)
     table, note = _complete(replicates)
     n_blocks, k, n_resamples = table.shape
     pooled = np.moveaxis(table, 1, 0).reshape(k, -1)
     better, equal = count_better_and_equal(pooled, lower_is_better=lower_is_better)
     # Ranks are multiples of 0.5, so their sums are exact and ties of sums are detected exactly.
-    rank = 1.0 + better + (equal / 2 if use_mean else 0)
+    rank = 1.0 + better
+    if ties == "mean":
+        rank += equal / 2
     rank_sum = rank.reshape(k, n_blocks, n_resamples).sum(axis=1)
     probabilities = _rank_probabilities(rank_sum, lower_is_better=True)
     mean = rank_sum.sum(axis=1) / (n_blocks * n_resamples)
@@ -312,10 +314,15 @@ def aggregate_then_rank(
 
 
 def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
-    """Drop the blocks and resamples in which a method has no value, and return a note."""
+    """Return the blocks and resamples in which every method has a value, and a note.
+
+    A block is dropped if a method has no value on any of its resamples. The note states the numbers
+    of dropped blocks and resamples.
+    """
     table = check_array(replicates, "replicates", "blocks", "k", "B")
     is_missing = np.isnan(table)
-    keep_block = np.asarray(~np.any(np.all(is_missing, axis=2), axis=1))
+    has_no_value = np.asarray(is_missing.all(axis=2))
+    keep_block = np.asarray(~has_no_value.any(axis=1))
     keep_resample = np.asarray(~is_missing[keep_block].any(axis=(0, 1)))
     if not (keep_block.any() and keep_resample.any()):
         raise DomainError(
@@ -332,9 +339,9 @@ def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
     return table[keep_block][:, :, keep_resample], "; ".join(notes)
 
 
-#: Maximum number of entries in a table of pairs of methods and resamples.
+#: Maximum number of entries in an array of pairs of methods and resamples.
 _MAX_NUMBERS = 4_000_000
-#: Number of resamples whose pairs determine the range of tau. All resamples are exchangeable.
+#: Number of resamples whose pairs determine the range of tau.
 _MAX_RESAMPLES_FOR_RANGE = 1_000
 
 
@@ -345,12 +352,12 @@ class TauSummary:
     Attributes
     ----------
     mean, low, high : float
-        Mean and bounds of the central range. If they are undefined, all are NaN and `note` states
-        the reason.
+        Mean and bounds of the central range. If no tau is defined, the numbers are NaN and `note`
+        states the reason.
     level : float
         Level of the range.
     note : str
-        Number of dropped resamples, the reason for missing values, or empty.
+        Number of dropped resamples or reason for missing values; empty if there are none.
     """
 
     mean: float
@@ -433,16 +440,17 @@ def agreement(
     0.0
     """
     a, b = _check_same_shape(first, second, "k", "B")
-    step = _resamples_in_block(a.shape[0])
-    taus = []
-    for start in range(0, a.shape[1], step):
+    k, n_resamples = a.shape
+    step = _resamples_in_block(k)
+    tau = np.empty(n_resamples)
+    for start in range(0, n_resamples, step):
         block = slice(start, start + step)
-        taus.append(np.einsum("pb,pb->b", _pair_signs(a[:, block]), _pair_signs(b[:, block])))
-    tau = np.concatenate(taus)
-    defined = tau[~np.isnan(tau)] if a.shape[0] > 1 else np.empty(0)
+        a_signs, b_signs = _pair_signs(a[:, block]), _pair_signs(b[:, block])
+        tau[block] = np.einsum("pb,pb->b", a_signs, b_signs)
+    defined = tau[~np.isnan(tau)] if k > 1 else np.empty(0)
     if not same_direction:
         defined = -defined
-    note = _dropped_note(tau.size - defined.size, tau.size)
+    note = _dropped_note(n_resamples - defined.size, n_resamples)
     return _summarize(defined, note, check_level(level))
 
 
@@ -461,8 +469,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     Returns
     -------
     TauSummary
-        The mean is exact and over all pairs of resamples. The central range is over the pairs of
-        the first 1,000 resamples.
+        The mean over all pairs of resamples, and the central range over the pairs of the first
+        1,000 resamples.
 
     Raises
     ------
@@ -473,9 +481,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
 
     Notes
     -----
-    The result does not depend on the direction of the metric. The difference of two resamples of
-    the same data is similar to the difference of two samples. The result therefore measures the
-    stability of the ranking across samples. The cost is k^2 B.
+    Two resamples of the same data differ about as much as two samples from the population. The
+    result does not depend on the direction of the metric. The cost is k^2 B.
 
     Examples
     --------
@@ -487,7 +494,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     level = check_level(level)
     k, n_resamples = table.shape
     step = _resamples_in_block(k)
-    sign_sum, n_used = np.zeros(k * (k - 1) // 2), 0
+    sign_sum = np.zeros(k * (k - 1) // 2)
+    n_used = 0
     taus = np.empty(0)
     for start in range(0, n_resamples, step):
         signs = _pair_signs(table[:, start : start + step])
@@ -512,10 +520,10 @@ def _taus_of_pairs(signs: FloatArray) -> FloatArray:
 
 
 def _pair_signs(values: FloatArray) -> FloatArray:
-    """Return the sign of the difference of each pair of methods, shape (pairs, B).
+    """Return the sign of the difference of each pair of methods, scaled, shape (pairs, B).
 
-    Each column is scaled to length 1, so that the product of two columns is Kendall's tau-b. If all
-    methods of a column are tied, the column is NaN.
+    Each column has length 1, so the dot product of two columns is Kendall's tau-b. If all methods
+    are tied, the column is NaN.
     """
     i, j = np.triu_indices(values.shape[0], 1)
     signs = np.sign(values[i] - values[j])
@@ -526,7 +534,9 @@ def _pair_signs(values: FloatArray) -> FloatArray:
 
 
 def _resamples_in_block(k: int) -> int:
-    return max(2, _MAX_NUMBERS // max(1, k * (k - 1) // 2))
+    """Return the number of resamples of k methods that are processed at once."""
+    n_pairs = max(1, k * (k - 1) // 2)
+    return max(2, _MAX_NUMBERS // n_pairs)
 
 
 def _dropped_note(n_dropped: int, n_resamples: int) -> str:

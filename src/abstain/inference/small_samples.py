@@ -1,14 +1,13 @@
 """Degrees of freedom of standard errors, and warnings about small numbers of failures.
 
 For a 0/1 loss, the failures have nearly all of the influence. With few failures, the standard error
-is an estimate from few numbers, and a normal quantile is too small. The interval needs a t
-quantile. Satterthwaite's rule yields its degrees of freedom from the influences u:
+is an estimate from few numbers, so the interval needs a t quantile. Satterthwaite's rule computes
+the degrees of freedom from the influences u:
 
     2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n)
 
-The degrees of freedom are n - 1 if all contributions are equal. They are about twice the number of
-failures if only failures contribute and their contributions are equal. They are smaller if a few
-failures dominate the sum.
+The degrees of freedom are n - 1 if all influences have the same size. If only failures have
+influence, the degrees of freedom are at most about twice the number of failures.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -21,7 +20,7 @@ from abstain.typing import FloatArray
 #: A number or an array of numbers.
 Numbers = TypeVar("Numbers", float, FloatArray)
 
-#: Minimum number of failures for which nominal 95% intervals cover 93% to 97% in the simulations.
+#: Minimum number of failures for which nominal 95% intervals cover 93% to 97% in simulations.
 MIN_FAILURES: Final = 10
 
 #: The same minimum for the AURC and related metrics, in which the most confident failures have
@@ -33,7 +32,7 @@ MIN_CLUSTERS: Final = 20
 
 
 class FailureCount(NamedTuple):
-    """Number of failures, and the population in which they are counted ("" for all samples)."""
+    """Number of failures, and a text that names their population (empty for all samples)."""
 
     n_failures: int
     population: str = ""
@@ -49,8 +48,7 @@ class ModelVariance(NamedTuple):
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
     """Combine the variance and the degrees of freedom with those of a model.
 
-    If rare outliers dominate the variance, a sample without outliers underestimates the variance.
-    The model corrects for this bias. The combined variance is at least the variance of the sample.
+    The result is at least `variance`, because a sample without rare outliers underestimates it.
     """
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
@@ -58,30 +56,28 @@ def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> 
 
 
 def rounding_error(n_rows: Numbers, magnitude: Numbers) -> Numbers:
-    """Return the largest difference of two influences that rounding may cause.
-
-    Cumulative sums over n samples have errors up to about 0.02 eps n times the magnitude of the
-    numbers. The smallest true difference is 1/n of the magnitude, if two neighbors swap ranks.
-    """
+    """Return the largest difference of influences that rounding of cumulative sums can cause."""
     return float(np.finfo(np.float64).eps) * (64 + n_rows) * magnitude
 
 
 def degrees_of_freedom(contributions: FloatArray) -> float:
-    """Return Satterthwaite's degrees of freedom of a sum of squared contributions, at least 1.
+    """Return Satterthwaite's degrees of freedom, at least 1, of a standard error.
 
-    `contributions` contains the contributions of the independent units to the error, shape
-    (units,).
+    `contributions` contains the contribution of each independent unit to the error, shape (units,).
     """
     square = contributions * contributions
-    second, fourth = np.array(square.sum()), np.array(square @ square)
-    return float(satterthwaite_degrees(second, fourth, np.array(float(contributions.size))))
+    second = np.array(square.sum())
+    fourth = np.array(square @ square)
+    n_units = np.array(float(contributions.size))
+    return float(satterthwaite_degrees(second, fourth, n_units))
 
 
 def satterthwaite_degrees(
     second: FloatArray, fourth: FloatArray, n_units: FloatArray
 ) -> FloatArray:
     """Return degrees of freedom from the sums of second and fourth powers of contributions."""
-    excess, upper_limit = fourth - second * second / n_units, np.maximum(n_units - 1.0, 1.0)
+    excess = fourth - second * second / n_units
+    upper_limit = np.maximum(n_units - 1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = np.clip(2 * second * second / excess, 1.0, upper_limit)
     return np.asarray(np.where(excess <= 0, upper_limit, degrees))
@@ -95,11 +91,9 @@ def skewness(contributions: FloatArray) -> float:
 
 
 def correct_skewness(t: Numbers, skew: Numbers) -> Numbers:
-    """Apply Hall's (1992) cubic transformation to a t statistic to correct half of its skewness.
+    """Correct half of the skewness of a t statistic by Hall's (1992) cubic transformation.
 
-    The full correction rejects true null hypotheses too often, because the skewness is estimated
-    from few failures. Without a correction, the intervals of differences are too short on one side.
-    Half of the correction was best in simulations.
+    In simulations, half of the correction was more accurate than the full correction.
     """
     g = skew / 2
     return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
@@ -117,7 +111,7 @@ def invert_skewness_correction(
 
 
 def n_poisson_events(value: float, standard_error: float) -> float:
-    """Return the number of Poisson events whose count has this relative standard error."""
+    """Return the number of Poisson events with the same relative standard error as a number."""
     return (value / standard_error) ** 2
 
 
@@ -144,21 +138,23 @@ def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
 def few_failures_warning(
     failures: int | FailureCount | None, *, heavy_tailed: bool, n_clusters: int | None = None
 ) -> str:
-    """Return a warning about few failures or few clusters, or an empty string.
-
-    `n_clusters` is None without clusters.
-    """
+    """Return a warning about few failures or few clusters, or an empty string."""
     notes = []
     min_failures = MIN_FAILURES_HEAVY_TAILED if heavy_tailed else MIN_FAILURES
     observed = as_failure_count(failures)
     if observed is not None and observed.n_failures < min_failures:
-        count_text = {0: "no failures", 1: "only 1 failure"}.get(
-            observed.n_failures, f"only {observed.n_failures} failures"
-        )
+        count_text = f"only {observed.n_failures} failures"
+        if observed.n_failures == 0:
+            count_text = "no failures"
+        elif observed.n_failures == 1:
+            count_text = "only 1 failure"
         notes.append(
             f"{count_text}{observed.population}: below {min_failures} the interval is a rough guide"
         )
-    return "; ".join(filter(None, (*notes, few_clusters_warning(n_clusters))))
+    cluster_warning = few_clusters_warning(n_clusters)
+    if cluster_warning:
+        notes.append(cluster_warning)
+    return "; ".join(notes)
 
 
 def as_failure_count(failures: int | FailureCount | None) -> FailureCount | None:

@@ -1,4 +1,4 @@
-"""Bets on a mean, which lead to anytime-valid tests and confidence sequences."""
+"""Bets on a mean, from which anytime-valid tests and confidence sequences are computed."""
 
 import math
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from abstain.errors import DomainError
 from abstain.inference.intervals import Interval, check_level
 from abstain.typing import AnyArray, FloatArray
 
-#: Assumed deviations of the true odds from the claim, in log-odds. They correspond to factors of
-#: the odds from 1.2 to 30.
+#: Assumed deviations of the true odds from the claim, in log-odds. They are factors from 1.2 to 30
+#: of the odds.
 TILTS: Final = (0.2, 0.4, 0.7, 1.2, 2.0, 3.4)
 #: Upper limit of the money on a bet, which prevents an overflow.
 _MAX_MONEY: Final = 1e280
@@ -25,19 +25,18 @@ _MAX_MONEY: Final = 1e280
 class Wager:
     """Bets that the mean of a stream of values in [0, 1] leaves a claimed range.
 
-    If the claim is true for the conditional mean of each value, the capital is a nonnegative
-    supermartingale that starts at 1. By Ville's inequality, the probability that the capital *ever*
-    reaches 1/alpha is then at most alpha. This bound holds for any number of inspections. Each bet
-    multiplies its money by the likelihood ratio of a coin whose odds differ from the claim by a
-    factor. At each time, a part of the initial capital is added to the bets. The remaining part
-    decreases like 1/log2 of the number of values. The bets therefore detect a change after a long
-    time almost as fast as a change at the start.
+    The capital starts at 1. If the claim is true for the conditional mean of each value, the
+    capital is a nonnegative supermartingale. By Ville's inequality, the probability that the
+    capital *ever* reaches 1/alpha is then at most alpha. Each bet multiplies its money by the
+    likelihood ratio of a coin whose odds differ from the claim by a factor. A part of the initial
+    capital is added to the bets at each time, so that the bets detect a late change almost as fast
+    as an early change.
 
     Attributes
     ----------
     claims, stakes : ndarray of shape (bets,)
-        The claimed mean and the stake of each bet. A value x multiplies the money of the bet by
-        1 + stake (x - claim), which is never negative.
+        The claimed mean and the stake of each bet. A value x multiplies the money of the bet by the
+        nonnegative factor 1 + stake (x - claim).
     money : ndarray of shape (..., bets)
         The money on each bet. The leading axes are parallel streams.
     n_values : int
@@ -101,13 +100,13 @@ def wager(
     Parameters
     ----------
     low, high : float
-        The claimed range of the mean. A bound of 0 or 1 claims nothing on its side, so the wager
-        contains no bet against this bound.
+        The claimed range of the mean. There is no bet against a bound of 0 or 1, because every mean
+        satisfies it.
     streams : sequence of int
         Shape of the parallel streams. The shape () is a single stream.
     tilts : sequence of float
-        Assumed deviations of the true odds from the claim, in log-odds. The money is divided
-        equally among the deviations.
+        Assumed deviations of the true odds from the claim, in log-odds, with equal shares of the
+        money.
 
     Returns
     -------
@@ -122,10 +121,8 @@ def wager(
 
     Notes
     -----
-    The bets are those of [1]_ with stakes that are fixed in advance. The wager is a mixture over
-    stakes and starting times. If the mean is below a claimed upper bound, the capital decreases. A
-    value between 0 and 1 counts as a fraction of a failure. The cost is one multiplication for each
-    value and bet.
+    The bets are those of [1]_, mixed over fixed stakes and starting times. A value between 0 and 1
+    counts as a fraction of a failure. The cost is one multiplication for each value and bet.
 
     References
     ----------
@@ -151,8 +148,9 @@ def wager(
             "the claim allows every mean: `high` or `low` must be above 0 and below 1; got "
             f"{low!r} to {high!r}"
         )
-    claims = np.array([claim for claim, _ in sides for _ in tilts])
-    log_odds_shift = np.array([sign * tilt for _, sign in sides for tilt in tilts])
+    tilt_sizes = np.asarray(tilts, np.float64)
+    claims = np.concatenate([np.full(tilt_sizes.shape, claim) for claim, _ in sides])
+    log_odds_shift = np.concatenate([sign * tilt_sizes for _, sign in sides])
     odds = claims / (1 - claims) * np.exp(log_odds_shift)
     assumed_mean = odds / (1 + odds)
     stakes = (assumed_mean - claims) / (claims * (1 - claims))
@@ -163,7 +161,7 @@ def wager(
 def update_money(
     money: FloatArray, value: AnyArray, n_values: int, claims: FloatArray, stakes: FloatArray
 ) -> FloatArray:
-    """Return the money on each bet after `value`, which is value number `n_values` of a stream."""
+    """Return the money on each bet after a value, which is number `n_values` of its stream."""
     newly_allocated = (unallocated_share(n_values - 1) - unallocated_share(n_values)) / claims.size
     factor = 1 + stakes * (np.asarray(value)[..., None] - claims)
     return np.minimum((money + newly_allocated) * factor, _MAX_MONEY)
@@ -205,7 +203,7 @@ def unallocated_share(n_values: int) -> float:
     return 1 / math.log2(n_values + 2)
 
 
-#: Number of bisection steps between a bound and the mean, which determine even the last bit.
+#: Number of bisection steps between a bound and the mean, which determine all bits of the result.
 _BISECTION_STEPS: Final = 64
 
 
@@ -232,7 +230,7 @@ def anytime_interval(
     -------
     Interval
         The interval, which lies in [0, 1] and equals [0, 1] without data. At 1,000 values, the
-        interval is about 1.5 times as long as an interval that is inspected only once.
+        interval is about 1.5 times as long as one that is valid for a single inspection.
 
     Raises
     ------
@@ -241,12 +239,11 @@ def anytime_interval(
 
     Notes
     -----
-    The interval contains all means that a mixture of bets does not refute. For each mean m,
-    consider the likelihood ratio of a mixture of coins with a beta prior to the coin m. This ratio
-    is a martingale [1]_ with a closed form. For values between 0 and 1, the likelihood ratio is
-    smaller than the capital of the same bets, because the logarithm is concave. The interval is
-    then valid but longer than necessary [2]_. The interval depends only on the sum of the values
-    and not on their order.
+    The interval contains all means m that a mixture of bets does not refute. The capital of the
+    bets is the likelihood ratio of a mixture of coins, with a beta prior, to the coin m. The
+    capital is a martingale with a closed form [1]_. For values strictly between 0 and 1, the
+    interval is valid but longer than necessary [2]_. The interval does not depend on the order of
+    the values.
 
     References
     ----------
@@ -271,7 +268,8 @@ def anytime_limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of `anytime_interval` for arrays of sums and numbers of values."""
     k, size = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
-    a, b = (checks.positive(x, "prior") for x in prior)
+    a = checks.positive(prior[0], "prior")
+    b = checks.positive(prior[1], "prior")
     is_invalid = ~((k >= 0) & (k <= size))
     if is_invalid.any():
         first_total, first_n = k[is_invalid].flat[0], size[is_invalid].flat[0]
@@ -280,19 +278,20 @@ def anytime_limits(
     max_log_ratio = -np.log(1 - check_level(level))
 
     def is_compatible(m: FloatArray) -> FloatArray:
-        """Return whether the bets do not refute the mean m."""
+        """Return a mask of the means that the bets do not refute."""
         log_likelihood = special.xlogy(k, m) + special.xlog1py(size - k, -m)
         return np.asarray(log_mixture_likelihood - log_likelihood < max_log_ratio)
 
-    mean = k / np.maximum(size, 1e-300)
-    bounds = []
-    for range_bound in (0.0, 1.0):
-        excluded, compatible = np.full(k.shape, range_bound), mean.copy()
+    def find_bound(range_bound: float) -> FloatArray:
+        """Find the compatible mean that is nearest to 0 or 1 by bisection."""
+        excluded = np.full(k.shape, range_bound)
+        compatible = k / np.maximum(size, 1e-300)
         for _ in range(_BISECTION_STEPS):
             middle = (excluded + compatible) / 2
             middle_is_compatible = is_compatible(middle)
             excluded = np.where(middle_is_compatible, excluded, middle)
             compatible = np.where(middle_is_compatible, middle, compatible)
         reaches_range_bound = is_compatible(np.full(k.shape, range_bound))
-        bounds.append(np.where(reaches_range_bound, range_bound, compatible))
-    return bounds[0], bounds[1]
+        return np.where(reaches_range_bound, range_bound, compatible)
+
+    return find_bound(0.0), find_bound(1.0)

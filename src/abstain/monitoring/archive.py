@@ -1,7 +1,6 @@
 """Convert a monitor to JSON values and arrays, for `abstain.tables.save` and `load`.
 
-The keys of files are those of released versions. Some attributes have other names, such as
-`MonitorPlan.risk_kind` for the key `kind`.
+The keys in files are those of released versions, so some of them differ from attribute names.
 """
 
 import json
@@ -44,7 +43,7 @@ from abstain.thresholds import DecisionRule
 from abstain.typing import Array, Scale
 
 KIND: Final = "monitor"
-#: Version of new archives, and all versions that can be read. Version 2 has no inodes or file
+#: Version of the format, and all versions that can be read. Version 2 has no inodes and file
 #: hashes.
 FORM: Final = 3
 _FORMS: Final = (2, FORM)
@@ -128,9 +127,8 @@ def check_fields(plain: Mapping[str, Any]) -> None:
         # Positions have three values in version 2 of the format.
         kind = _POSITION_FORM_2 if len(position) == 3 else _POSITION
         records.check_value(position, kind, f"read[{i}]")
-    for name, kinds in (("watches", _WATCH), ("alarms", _ALARM)):
-        for i, fields in enumerate(records.check_value(plain[name], list[Any], name)):
-            _check_mapping(fields, kinds, f"{name}[{i}].")
+    _check_list_of_mappings(plain, "watches", _WATCH)
+    _check_list_of_mappings(plain, "alarms", _ALARM)
 
 
 def check_arrays(arrays: Mapping[str, Array]) -> None:
@@ -138,7 +136,8 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
     _check_types_and_shapes(arrays)
     for name in ("sums", "edges", "breaks"):
         _check_values(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")
-    for name in (f"held_{watch}" for watch in WATCHES):
+    for watch in WATCHES:
+        name = f"held_{watch}"
         values = arrays.get(name, np.zeros(0))
         is_valid = values.dtype == "float64" and np.isfinite(values).all() and (values >= 0).all()
         _check_values(name, arrays, is_valid, "finite float64 numbers of at least 0")
@@ -146,6 +145,11 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
         _check_reference(arrays)
     _check_history(arrays)
     _check_values("early_loss", arrays, _is_loss_or_nan(arrays["early_loss"]), "in [0, 1], or NaN")
+    _check_items(arrays)
+
+
+def _check_items(arrays: Mapping[str, Array]) -> None:
+    """Validate the answers that await their labels, see `Requests.items`."""
     number, predicted, probability, is_requested, loss = arrays["items"].T
     is_valid = (
         (number >= 0)
@@ -168,14 +172,14 @@ def _check_types_and_shapes(arrays: Mapping[str, Array]) -> None:
         required |= _REFERENCE
         if "risk" in arrays:
             required["risk"] = ("float64", ("blocks",))
+    # The first array with a named axis determines the length of this axis.
     lengths: dict[str, int] = {}
     for name, (dtype, axes) in required.items():
         array = arrays[name]
         is_valid = array.dtype == dtype and array.ndim == len(axes)
         for axis, n in zip(axes, array.shape, strict=False):
-            # The first array with an axis of this name determines the length of the axis.
-            length = axis if isinstance(axis, int) else lengths.setdefault(axis, n)
-            is_valid = is_valid and n == length
+            required_length = axis if isinstance(axis, int) else lengths.setdefault(axis, n)
+            is_valid = is_valid and n == required_length
         if not is_valid:
             shape = ", ".join(str(lengths.get(str(axis), axis)) for axis in axes)
             raise_error(
@@ -189,20 +193,19 @@ def _is_loss_or_nan(values: Array) -> Array:
 
 
 def _check_history(arrays: Mapping[str, Array]) -> None:
-    """Validate the points of the history."""
+    """Validate the points of the history, whose last columns are the capitals of the watches."""
     history = arrays["history"]
-    sums, capitals = history[:, : -len(WATCHES)], history[:, -len(WATCHES) :]
+    sums = history[:, : -len(WATCHES)]
+    capitals = history[:, -len(WATCHES) :]
     is_increasing = (np.diff(history[:, 0]) > 0).all()
     is_valid = np.isfinite(sums).all() and (sums >= 0).all() and is_increasing
     _check_values("history", arrays, is_valid, "finite and at least 0, with increasing events")
     is_on = np.array([f"held_{watch}" in arrays for watch in WATCHES])
-    active_capitals, other_capitals = capitals[:, is_on], capitals[:, ~is_on]
-    is_valid = (active_capitals >= 0).all() and np.isfinite(active_capitals).all()
+    has_capital = np.isfinite(capitals) & (capitals >= 0)
     # The capital of an inactive watch is NaN.
-    is_valid = is_valid and np.isnan(other_capitals).all()
-    _check_values(
-        "history", arrays, is_valid, "a finite capital of at least 0 for each watch that is on"
-    )
+    is_valid = np.where(is_on, has_capital, np.isnan(capitals)).all()
+    rule = "a finite capital of at least 0 for each watch that is on"
+    _check_values("history", arrays, is_valid, rule)
 
 
 def _check_reference(arrays: Mapping[str, Array]) -> None:
@@ -215,6 +218,12 @@ def _check_reference(arrays: Mapping[str, Array]) -> None:
     if "risk" in arrays:
         risk = arrays["risk"]
         _check_values("risk", arrays, ((risk >= 0) & (risk <= 1)).all(), "in [0, 1]")
+
+
+def _check_list_of_mappings(plain: Mapping[str, Any], name: str, kinds: Mapping[str, Any]) -> None:
+    """Validate each JSON object in the list with this name."""
+    for i, fields in enumerate(records.check_value(plain[name], list[Any], name)):
+        _check_mapping(fields, kinds, f"{name}[{i}].")
 
 
 def _check_mapping(fields: Any, kinds: Mapping[str, Any], path: str) -> None:
@@ -238,8 +247,8 @@ def to_arrays(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the JSON values and arrays from which `from_arrays` restores a monitor.
 
-    At most `plan.remember` predictions are stored, so that the result does not depend on how the
-    stream was split into calls.
+    Only the last `plan.remember` predictions are stored, so that the result does not depend on how
+    the stream was split into calls.
     """
     ledger = state.ledger.last(plan.remember)
     plain = {
@@ -250,29 +259,11 @@ def to_arrays(
         "spread": None if plan.reference is None else _or_none(plan.reference.spread),
         "first": ledger.first,
         "settled": [state.requests.n, state.requests.labeled, state.requests.missing],
-        "watches": [
-            {
-                "n": watch.tally.n,
-                "total": watch.tally.total,
-                "recent": watch.tally.recent_mean,
-                "alarmed": watch.has_alarm,
-                "since": watch.since,
-                "steps": 0 if watch.wager is None else watch.wager.n_values,
-            }
-            for watch in state.watches
-        ],
+        "watches": [_watch_to_plain(watch) for watch in state.watches],
         "counts": asdict(state.counts),
         "events": state.events,
         "stride": state.stride,
-        "alarms": [
-            {
-                "watch": alarm.watch,
-                "at": alarm.n_predictions,
-                "reason": alarm.reason,
-                "acknowledged": alarm.acknowledged,
-            }
-            for alarm in state.alarms
-        ],
+        "alarms": [_alarm_to_plain(alarm) for alarm in state.alarms],
         "read": [list(position) for position in read_positions],
     }
     names = json.dumps(state.requests.names).encode()
@@ -288,12 +279,39 @@ def to_arrays(
         "early_label": np.array([label for _, (_, label) in state.early], np.uint64),
         "history": np.array(state.history, np.float64).reshape(len(state.history), COLUMNS),
     }
-    arrays |= {f"held_{w.name}": w.wager.money for w in state.watches if w.wager is not None}
+    for watch in state.watches:
+        if watch.wager is not None:
+            arrays[f"held_{watch.name}"] = watch.wager.money
     if plan.reference is not None and state.urn is not None:
-        blocks, risk = plan.reference.blocks, plan.reference.risk
-        arrays |= {"edges": blocks.edges, "breaks": blocks.tie_breakers, "gaps": blocks.n_gaps}
-        arrays |= {"urn": state.urn} | ({} if risk is None else {"risk": risk})
+        arrays["edges"] = plan.reference.blocks.edges
+        arrays["breaks"] = plan.reference.blocks.tie_breakers
+        arrays["gaps"] = plan.reference.blocks.n_gaps
+        arrays["urn"] = state.urn
+        if plan.reference.risk is not None:
+            arrays["risk"] = plan.reference.risk
     return plain, arrays
+
+
+def _watch_to_plain(watch: Watch) -> dict[str, Any]:
+    """Return the counts of a watch as JSON values."""
+    return {
+        "n": watch.tally.n,
+        "total": watch.tally.total,
+        "recent": watch.tally.recent_mean,
+        "alarmed": watch.has_alarm,
+        "since": watch.since,
+        "steps": 0 if watch.wager is None else watch.wager.n_values,
+    }
+
+
+def _alarm_to_plain(alarm: Alarm) -> dict[str, Any]:
+    """Return an alarm as JSON values."""
+    return {
+        "watch": alarm.watch,
+        "at": alarm.n_predictions,
+        "reason": alarm.reason,
+        "acknowledged": alarm.acknowledged,
+    }
 
 
 def from_arrays(
@@ -323,27 +341,22 @@ def _build_monitor(
 ) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
     """Build the plan, the state and the read positions from validated values and arrays."""
     plan = _build_plan(plain, arrays)
-    watches = zip(plan.initial_watches(), plain["watches"], strict=True)
-    owners, losses, labels = (arrays[f"early_{name}"] for name in ("keys", "loss", "label"))
-    early = zip(owners.tolist(), zip(losses.tolist(), labels.tolist(), strict=True), strict=True)
-    keys, flags, answers = (read_only(arrays[name]) for name in ("keys", "flags", "answers"))
-    ledger = Ledger(keys, flags, answers, int(plain["first"]))
-    names = tuple(records.check_value(json.loads(arrays["names"].tobytes()), list[str], "names"))
-    if len(names) != len(arrays["items"]):
-        raise FileFormatError(
-            f"`names` must be one for each of {len(arrays['items'])} items; got {len(names)}"
-        )
-    requests = Requests(
-        read_only(arrays["items"]), names, read_only(arrays["sums"]), *map(int, plain["settled"])
+    ledger = Ledger(
+        keys=read_only(arrays["keys"]),
+        flags=read_only(arrays["flags"]),
+        answers=read_only(arrays["answers"]),
+        first=int(plain["first"]),
     )
+    early_labels = zip(arrays["early_loss"].tolist(), arrays["early_label"].tolist(), strict=True)
+    watches = zip(plan.initial_watches(), plain["watches"], strict=True)
     state = MonitorState(
         ledger=ledger,
-        requests=requests,
+        requests=_build_requests(plain, arrays),
         watches=tuple(_restore_watch(watch, fields, arrays) for watch, fields in watches),
         counts=Counts(**plain["counts"]),
         urn=read_only(arrays["urn"]) if "urn" in arrays else None,
-        early=tuple(early),
-        history=tuple(map(tuple, arrays["history"].tolist())),
+        early=tuple(zip(arrays["early_keys"].tolist(), early_labels, strict=True)),
+        history=tuple(tuple(point) for point in arrays["history"].tolist()),
         events=plain["events"],
         stride=plain["stride"],
         alarms=tuple(
@@ -354,6 +367,19 @@ def _build_monitor(
     return plan, state, tuple(FilePosition(*position) for position in plain["read"])
 
 
+def _build_requests(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Requests:
+    """Build the label requests from validated values and arrays."""
+    items = read_only(arrays["items"])
+    names = records.check_value(json.loads(arrays["names"].tobytes()), list[str], "names")
+    if len(names) != len(items):
+        raise FileFormatError(
+            f"`names` must be one for each of {len(items)} items; got {len(names)}"
+        )
+    n, labeled, missing = plain["settled"]
+    sums = read_only(arrays["sums"])
+    return Requests(items, tuple(names), sums, int(n), int(labeled), int(missing))
+
+
 def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
     """Build the plan from validated values and arrays."""
     options = {_PLAN_ATTRIBUTES.get(key, key): value for key, value in plain["plan"].items()}
@@ -361,7 +387,11 @@ def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Monito
         options["coverage"] = tuple(options["coverage"])
     reference = None
     if "edges" in arrays:
-        blocks = RankBlocks(*(read_only(arrays[name]) for name in ("edges", "breaks", "gaps")))
+        blocks = RankBlocks(
+            edges=read_only(arrays["edges"]),
+            tie_breakers=read_only(arrays["breaks"]),
+            n_gaps=read_only(arrays["gaps"]),
+        )
         spread = float("nan") if plain["spread"] is None else plain["spread"]
         risk = read_only(arrays["risk"]) if "risk" in arrays else None
         reference = Reference(blocks, risk, spread)

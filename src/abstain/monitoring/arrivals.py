@@ -1,4 +1,4 @@
-"""Prepare the predictions and labels of a batch, with all values computed for the whole batch."""
+"""Prepare the predictions and labels of a batch, whose values are computed together."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ class ArrivedLabel(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A prediction with the random numbers and quantities that were computed for it."""
+    """A prediction with its random numbers and the quantities that the plan computes for it."""
 
     name: str
     #: Hash of the id, see `hash_names`.
@@ -63,22 +63,22 @@ def build_predictions(
     if plan.scale == "probability":
         checks.unit_interval(values, "confidence")
     numbers = hash_names(ids, plan.seed)
-    tie_breaks, draws = to_uniform(numbers[:, 2]), to_uniform(numbers[:, 3])
     blocks = plan.calibration_blocks(values, to_uniform(numbers[:, 1]))
     predicted = plan.predicted(values, blocks)
+    # The columns have the order of the fields of `Prediction`.
     columns = (
-        numbers[:, 0], tie_breaks, draws, plan.answered(values), blocks, predicted,
-        plan.label_probabilities(predicted), _hashes(classes, n, plan.seed),
-    )  # fmt: skip
-    return [
-        Prediction._make(row)
-        for row in zip(
-            map(str, ids),
-            *(column.tolist() for column in columns),
-            [None] * n if labels is None else labels,
-            strict=True,
-        )
-    ]
+        [str(name) for name in ids],
+        numbers[:, 0].tolist(),
+        to_uniform(numbers[:, 2]).tolist(),
+        to_uniform(numbers[:, 3]).tolist(),
+        plan.answered(values).tolist(),
+        blocks.tolist(),
+        predicted.tolist(),
+        plan.label_probabilities(predicted).tolist(),
+        _hashes(classes, n, plan.seed).tolist(),
+        [None] * n if labels is None else labels,
+    )
+    return [Prediction._make(row) for row in zip(*columns, strict=True)]
 
 
 def build_labels(
@@ -87,11 +87,13 @@ def build_labels(
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
 ) -> list[ArrivedLabel]:
-    """Return the labels of a batch. A label has a NaN loss or the class None."""
+    """Return the labels of a batch. Each label has either a loss, or a class and the loss NaN."""
+    names = [str(name) for name in ids]
     keys = hash_names(ids, plan.seed)[:, 0].tolist()
-    hashes = _hashes(classes, len(ids), plan.seed).tolist()
     losses = np.asarray(loss, np.float64).tolist()
-    return list(map(ArrivedLabel._make, zip(map(str, ids), keys, losses, hashes, strict=True)))
+    hashes = _hashes(classes, len(ids), plan.seed).tolist()
+    rows = zip(names, keys, losses, hashes, strict=True)
+    return [ArrivedLabel._make(row) for row in rows]
 
 
 def build_arrivals(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
@@ -100,23 +102,27 @@ def build_arrivals(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction 
     labels = build_labels(
         plan,
         [lines[i].id for i in labeled],
-        [_NAN if (loss := lines[i].loss) is None else loss for i in labeled],
+        [_loss_or_nan(lines[i]) for i in labeled],
         [lines[i].label for i in labeled],
     )
-    by_row = dict(zip(labeled, labels, strict=True))
-    rows = [i for i, line in enumerate(lines) if line.confidence is not None]
+    label_of_line = dict(zip(labeled, labels, strict=True))
+    predicted = [i for i, line in enumerate(lines) if line.confidence is not None]
     predictions = build_predictions(
         plan,
-        [lines[i].id for i in rows],
-        np.array([lines[i].confidence for i in rows], np.float64),
-        [lines[i].prediction for i in rows],
-        [by_row.get(i) for i in rows],
+        [lines[i].id for i in predicted],
+        np.array([lines[i].confidence for i in predicted], np.float64),
+        [lines[i].prediction for i in predicted],
+        [label_of_line.get(i) for i in predicted],
     )
-    arrivals: dict[int, Prediction | ArrivedLabel] = {
-        **by_row,
-        **dict(zip(rows, predictions, strict=True)),
-    }
+    arrivals: dict[int, Prediction | ArrivedLabel] = {}
+    arrivals.update(label_of_line)
+    # A line with a prediction and a label is a prediction, which contains the label.
+    arrivals.update(zip(predicted, predictions, strict=True))
     return [arrivals[i] for i in range(len(lines))]
+
+
+def _loss_or_nan(line: Line) -> float:
+    return _NAN if line.loss is None else line.loss
 
 
 def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
@@ -126,7 +132,7 @@ def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
         return hashes
     if len(classes) != n:
         raise ShapeError(f"classes must have one entry for each of {n} ids; got {len(classes)}")
-    rows = [i for i, name in enumerate(classes) if name is not None]
-    if rows:
-        hashes[rows] = hash_names([classes[i] for i in rows], seed)[:, 0]
+    present = [i for i, name in enumerate(classes) if name is not None]
+    if present:
+        hashes[present] = hash_names([classes[i] for i in present], seed)[:, 0]
     return hashes

@@ -20,11 +20,12 @@ class FilePosition(NamedTuple):
     Attributes
     ----------
     name : str
-        Name of the file in its folder when it was last read.
+        Name of the file when it was last read.
     size, lines : int
         Numbers of bytes and lines that were read.
     inode : int
-        Number of the file in the file system, which renaming does not change. It is 0 if unknown.
+        Number of the file in the file system, which renaming does not change, or 0 if it is
+        unknown.
     digest : str
         Hash of the bytes that were read, or an empty text in states of earlier versions.
     """
@@ -36,11 +37,11 @@ class FilePosition(NamedTuple):
     digest: str = ""
 
 
-#: The position in each file of a watched folder.
+#: The position in each file of a folder.
 ReadPositions: TypeAlias = tuple[FilePosition, ...]
 
 
-#: Number of bytes that are read in one step: the longest line and its line break.
+#: Maximum number of bytes of a read, which is the longest line with its line break.
 BLOCK: Final = MAX_LINE + 1
 #: Number of first bytes and of last bytes that are compared before reading continues.
 _WINDOW: Final = 1 << 12
@@ -49,20 +50,25 @@ _WINDOW: Final = 1 << 12
 class FollowedFile:
     """A file whose lines are read as they are added.
 
-    The position of an earlier run is validated by the hash of all bytes that were read. During a
-    run, only the first and last bytes are compared.
+    A position of an earlier run is validated by the hash of all bytes that were read. Later, only
+    the first and the last of these bytes are compared.
     """
 
     def __init__(self, position: FilePosition) -> None:
         self._saved = position
-        self.name, self.inode = position.name, position.inode
-        self._size, self._n_lines = position.size, position.lines
+        self.name = position.name
+        self.inode = position.inode
+        self._size = position.size
+        self._n_lines = position.lines
         self._is_checked = position.size == 0
         self._hash = hashlib.blake2b(digest_size=16)
-        self._head = self._tail = b""
+        #: First and last bytes that were read.
+        self._head = b""
+        self._tail = b""
         #: Inode, size and modification time of the file when it was last read to its end.
         self._last_status: tuple[int, int, int] | None = None
-        #: Position up to which the end of an overlong line was searched, or 0 without such a line.
+        #: Position up to which the end of an overlong line was searched, or 0 without an open
+        #: search.
         self._searched = 0
 
     @property
@@ -78,7 +84,7 @@ class FollowedFile:
         return self._last_status == _identity(status)
 
     def has_more(self, status: os.stat_result) -> bool:
-        """Return whether the file contains unread bytes, which are a line without its end."""
+        """Return whether the file contains unread bytes, which are an incomplete line."""
         return status.st_size > self._size
 
     def matches(self, path: Path) -> bool:
@@ -86,32 +92,40 @@ class FollowedFile:
         with open_regular_file(path) as file:
             if os.fstat(file.fileno()).st_size < self._size:
                 return False
-            return self._matches_windows(file) if self._is_checked else self._matches_hash(file)
+            if self._is_checked:
+                return self._matches_windows(file)
+            return self._matches_hash(file)
 
     def _matches_windows(self, file: BinaryIO) -> bool:
+        """Compare the first and the last bytes that were read with those of a file."""
         if file.read(len(self._head)) != self._head:
             return False
         file.seek(self._size - len(self._tail))
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare a file with the saved position, and restore the hash if they match."""
+        """Compare the hash of a file with the saved hash, and continue it if they are equal."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
-        while copy._size < self._size and (block := file.read(min(BLOCK, self._size - copy._size))):
+        while copy._size < self._size:
+            block = file.read(min(BLOCK, self._size - copy._size))
+            if not block:
+                return False
             copy._advance(block, 0)
-        if copy._size != self._size or not copy._tail.endswith(b"\n"):
+        if not copy._tail.endswith(b"\n"):
             return False
         if self._saved.digest and copy._hash.hexdigest() != self._saved.digest:
             return False
-        self._hash, self._head, self._tail = copy._hash, copy._head, copy._tail
+        self._hash = copy._hash
+        self._head = copy._head
+        self._tail = copy._tail
         self._is_checked = True
         return True
 
     def batches(self, path: Path, inode: int) -> Iterator[LineBatch]:
-        """Yield the complete lines after the lines that were read.
+        """Yield the complete lines that were added after the current position.
 
-        The position advances when a batch is accepted. No line is yielded if the inode at `path`
-        has changed, or if the file was emptied, since the file was identified.
+        The position advances when the caller accepts a batch. If the file at `path` was replaced or
+        emptied after it was identified, the method yields nothing.
         """
         with open_regular_file(path) as file:
             status = os.fstat(file.fileno())
@@ -122,13 +136,15 @@ class FollowedFile:
             self._last_status = _identity(status)
 
     def _complete_lines(self, file: BinaryIO) -> Iterator[LineBatch]:
-        """Yield batches of complete lines, and an empty text for each overlong line."""
-        while block := self._read_at(file, self._size, BLOCK):
+        """Yield batches of complete lines, and a batch with the beginning of each overlong line."""
+        while True:
+            block = self._read_at(file, self._size, BLOCK)
             end = block.rfind(b"\n") + 1
-            if end:
+            if end > 0:
                 yield self._batch(block[:end])
                 continue
-            if len(block) < BLOCK:
+            is_overlong = len(block) == BLOCK
+            if not is_overlong:
                 return
             if not self._searched:
                 yield LineBatch.from_bytes([block], self._n_lines, self.name)
@@ -136,6 +152,7 @@ class FollowedFile:
                 return
 
     def _batch(self, block: bytes) -> LineBatch:
+        """Return the lines of a block, which advance the position when they are accepted."""
         lines = block[:-1].split(b"\n")
 
         def accept(count: int) -> None:
@@ -146,23 +163,31 @@ class FollowedFile:
 
     def _skip_long_line(self, file: BinaryIO) -> bool:
         """Skip an overlong line. Return False if its end has not been written yet."""
-        position = max(self._searched, self._size)
-        while block := self._read_at(file, position, BLOCK):
-            length = block.find(b"\n") + 1
-            position += length or len(block)
-            if length:
-                break
-        else:
-            self._searched = position
+        end = self._find_line_end(file)
+        if end is None:
             return False
-        self._searched = 0
-        while self._size < position:
-            block = self._read_at(file, self._size, min(BLOCK, position - self._size))
+        while self._size < end:
+            block = self._read_at(file, self._size, min(BLOCK, end - self._size))
             self._advance(block, 0)
         self._n_lines += 1
         return True
 
+    def _find_line_end(self, file: BinaryIO) -> int | None:
+        """Return the position after the next line break, or None if there is no line break."""
+        position = max(self._searched, self._size)
+        while True:
+            block = self._read_at(file, position, BLOCK)
+            if not block:
+                self._searched = position
+                return None
+            index = block.find(b"\n")
+            if index >= 0:
+                self._searched = 0
+                return position + index + 1
+            position += len(block)
+
     def _advance(self, data: bytes, n_lines: int) -> None:
+        """Move the position after `data`, which contains `n_lines` lines."""
         self._hash.update(data)
         self._size += len(data)
         self._n_lines += n_lines
@@ -185,7 +210,7 @@ PATTERN: Final = "*.jsonl"
 #: Pattern for names of rotated files, to which rotation added ".1" or "-20261123".
 _ROTATED: Final = re.compile(r"(?P<name>.*\.jsonl)[.-][0-9][0-9T:._-]*")
 
-#: Maximum number of times that a folder is listed again because files were renamed meanwhile.
+#: Maximum number of times that a folder is listed if files are renamed meanwhile.
 _MAX_LISTINGS: Final = 5
 
 #: Status of each file in a folder, by name.
@@ -193,7 +218,7 @@ Listing: TypeAlias = dict[str, os.stat_result]
 
 
 class Folder:
-    """The `*.jsonl` files of a folder, which are followed even if they are renamed.
+    """The `*.jsonl` files of a folder, which are read further even if they are renamed.
 
     Parameters
     ----------
@@ -202,7 +227,7 @@ class Folder:
     read : tuple of FilePosition
         Positions up to which an earlier run has read.
     warn : callable
-        Function that receives a sentence about each file that was replaced or changed.
+        Function that receives a message about each file that was replaced or changed.
     """
 
     def __init__(self, folder: Path, read: ReadPositions, warn: Callable[[str], None]) -> None:
@@ -226,6 +251,7 @@ class Folder:
                 yield from self._added_to(name, listing[name].st_ino)
 
     def _added_to(self, name: str, inode: int) -> Iterator[LineBatch]:
+        """Yield the complete lines that were added to a file, unless it no longer exists."""
         path = self._folder / name
         try:
             yield from self._files[name].batches(path, inode)
@@ -263,17 +289,7 @@ class Folder:
 
     def _follow(self) -> Listing:
         """Find the current name of each known file, add new files, and return the listing."""
-        for n_left in reversed(range(_MAX_LISTINGS)):
-            listing = self._list()
-            try:
-                files = self._find_all(listing)
-            except InputError:
-                if not n_left or self._is_current(listing):
-                    raise
-                continue
-            # A file may have been renamed while other files were compared.
-            if self._is_current(listing):
-                break
+        listing, files = self._identify()
         identified = set(files.values())
         for name, file in self._files.items():
             if file not in identified and name in listing:
@@ -288,6 +304,23 @@ class Folder:
         self._files = files
         return listing
 
+    def _identify(self) -> tuple[Listing, dict[str, FollowedFile]]:
+        """List the folder, and return the known files by their current names.
+
+        If files are renamed while they are compared, the folder is listed again.
+        """
+        for n_left in reversed(range(_MAX_LISTINGS)):
+            listing = self._list()
+            try:
+                files = self._find_all(listing)
+            except InputError:
+                if not n_left or self._is_current(listing):
+                    raise
+                continue
+            if self._is_current(listing):
+                break
+        return listing, files
+
     def _find_all(self, listing: Listing) -> dict[str, FollowedFile]:
         """Return the known files that still exist, by their current names."""
         files: dict[str, FollowedFile] = {}
@@ -300,19 +333,20 @@ class Folder:
 
     def _is_current(self, listing: Listing) -> bool:
         """Return whether no file was renamed, replaced or emptied since the folder was listed."""
-        now = self._list()
-        return all(
-            name in now
-            and now[name].st_ino == status.st_ino
-            and now[name].st_size >= status.st_size
-            for name, status in listing.items()
-            if name in self._files or _is_followed(name)
-        )
+        current = self._list()
+        for name, status in listing.items():
+            if name not in self._files and not _is_followed(name):
+                continue
+            if name not in current:
+                return False
+            if current[name].st_ino != status.st_ino or current[name].st_size < status.st_size:
+                return False
+        return True
 
     def _find(
         self, file: FollowedFile, listing: Listing, identified: dict[str, FollowedFile]
     ) -> str | None:
-        """Return the current name of a file, or None if no file begins with its read bytes."""
+        """Return the current name of a known file, or None if it no longer exists."""
         same_inode = [name for name, status in listing.items() if status.st_ino == file.inode]
         # Rotation may also copy a file and then empty the original file.
         copies = [name for name in listing if _rotated_from(name) == file.name]
@@ -325,6 +359,7 @@ class Folder:
 
 
 def _is_followed(name: str) -> bool:
+    """Return whether a file with this name is read, which excludes rotated and hidden files."""
     return fnmatchcase(name, PATTERN) and not name.startswith(".")
 
 
@@ -337,21 +372,25 @@ def _rotated_from(name: str) -> str | None:
 def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
     """Return the rotated files that were created since the folder was last read.
 
-    Such files have a rotated name and are newer than the newest rotated file that was read.
+    A missed file has a rotated name and is newer than the newest rotated file that was read.
     """
-    newest: dict[str, int] = {}
+    newest_times: dict[str, int] = {}
     for name in files:
         original = _rotated_from(name)
         if original is not None:
-            newest[original] = max(newest.get(original, 0), listing[name].st_mtime_ns)
-    return {
-        name
-        for name, status in listing.items()
-        if (original := _rotated_from(name)) in newest and status.st_mtime_ns > newest[original]
-    }
+            modified = listing[name].st_mtime_ns
+            newest_times[original] = max(newest_times.get(original, 0), modified)
+    missed = set()
+    for name, status in listing.items():
+        original = _rotated_from(name)
+        if original in newest_times and status.st_mtime_ns > newest_times[original]:
+            missed.add(name)
+    return missed
 
 
 def _reading_order(name: str, listing: Listing) -> tuple[int, int, str]:
+    """Return a sort key: rotated files first, by age, and then the other files, by name."""
     if _is_followed(name):
         return 1, 0, name
-    return 0, listing[name].st_mtime_ns if name in listing else 0, name
+    modified = listing[name].st_mtime_ns if name in listing else 0
+    return 0, modified, name

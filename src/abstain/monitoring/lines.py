@@ -18,7 +18,7 @@ MAX_LINE: Final = 1 << 20
 
 
 def _ignore(_: int) -> None:
-    """Do nothing, because a pipe cannot be read again."""
+    """Ignore the number of processed lines, because a pipe has no position to store."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class LineBatch:
     lines : list of (location, text)
         Location and text of each line. The text of a line longer than `MAX_LINE` is None.
     accept : callable
-        Function to call with the number of processed lines. After a restart, reading continues
-        after these lines.
+        Function that stores the number of processed lines, after which reading continues in the
+        next run.
     """
 
     lines: list[tuple[str, str | None]]
@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines that follow `n_before` other lines of the file, and add their locations."""
+        """Decode lines and add their locations, which count from `n_before` + 1."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -62,7 +62,7 @@ def _decode(line: bytes) -> str | None:
 OUTCOME_FIELDS: Final = ("correct", "loss", "label")
 
 
-#: Function from the index of an invalid line and the error to whether parsing continues.
+#: Function of the index of an invalid line and of its error, which returns whether to continue.
 OnBadLine: TypeAlias = Callable[[int, FileFormatError], bool]
 
 
@@ -112,8 +112,8 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     ----------
     text : str or None
         A JSON object with an `id`. A prediction has the field `confidence`. A label has one of the
-        fields `correct`, `loss` and `label`. A line may contain both, and other fields. None stands
-        for a line longer than `MAX_LINE`.
+        fields `correct`, `loss` and `label`. A line may contain a prediction and a label, and other
+        fields. None stands for a line longer than `MAX_LINE`.
     location : str
         Location of the line for error messages.
     scale : str
@@ -147,23 +147,23 @@ def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line
     if "confidence" not in fields and not outcomes:
         msg = "a line has `confidence` (a prediction), or `correct`, `loss` or `label` (a label)"
         raise InputError(f"{msg}; got {', '.join(map(repr, fields)) or 'nothing'}")
-    loss = None
+    loss = confidence = prediction = label = None
     if outcomes and outcomes[0] != "label":
         loss = _parse_loss(fields, outcomes[0])
-    return Line(
-        location,
-        _parse_name(fields, "id"),
-        _parse_confidence(fields, scale) if "confidence" in fields else None,
-        _parse_name(fields, "prediction") if "prediction" in fields else None,
-        loss,
-        _parse_name(fields, "label") if "label" in fields else None,
-    )
+    name = _parse_name(fields, "id")
+    if "confidence" in fields:
+        confidence = _parse_confidence(fields, scale)
+    if "prediction" in fields:
+        prediction = _parse_name(fields, "prediction")
+    if "label" in fields:
+        label = _parse_name(fields, "label")
+    return Line(location, name, confidence, prediction, loss, label)
 
 
 def parse_lines(
     texts: Sequence[tuple[str, str | None]], scale: str, on_bad_line: OnBadLine
 ) -> tuple[list[Line], list[int]]:
-    """Parse lines, except empty lines. Return the valid lines and their indices."""
+    """Parse the lines that are not empty, and return the valid lines and their indices."""
     lines: list[Line] = []
     indices: list[int] = []
     for i, (location, text) in enumerate(texts):
@@ -172,15 +172,16 @@ def parse_lines(
         try:
             line = parse_line(text, location, scale=scale)
         except FileFormatError as error:
-            if on_bad_line(i, error):
-                continue
-            break
-        lines.append(line)
-        indices.append(i)
+            if not on_bad_line(i, error):
+                break
+        else:
+            lines.append(line)
+            indices.append(i)
     return lines, indices
 
 
 def _parse_name(fields: dict[str, Any], field: str) -> str:
+    """Return an id or a class, which must be a nonempty text or an integer, as text."""
     value = fields.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         description = short_repr(value) if field in fields else "none"
@@ -191,7 +192,7 @@ def _parse_name(fields: dict[str, Any], field: str) -> str:
 
 
 def _parse_confidence(fields: dict[str, Any], scale: str) -> float:
-    """Return the confidence of a line, which must be valid on the scale."""
+    """Return the confidence of a line after checking that it is valid on the scale."""
     value = fields["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise InputError(f"`confidence` must be a finite number; got {short_repr(value)}")
@@ -203,9 +204,10 @@ def _parse_confidence(fields: dict[str, Any], scale: str) -> float:
 
 
 def _parse_loss(fields: dict[str, Any], field: str) -> float:
-    """Return the loss from the field `correct` or `loss`."""
+    """Return the loss of a line from its field `correct` or `loss`."""
     value = fields[field]
-    if not isinstance(value, bool | int | float) or not (_finite(value) and 0 <= value <= 1):
+    is_number = isinstance(value, bool | int | float)
+    if not is_number or not _finite(value) or not 0 <= value <= 1:
         rule = "true, false or in [0, 1]" if field == "correct" else "a number in [0, 1]"
         raise InputError(f"`{field}` must be {rule}; got {short_repr(value)}")
     return 1.0 - float(value) if field == "correct" else float(value)
@@ -218,16 +220,15 @@ def _finite(value: float) -> bool:
         return False
 
 
-#: Maximum number of bytes in a block, and of blocks that are read in advance. Blocks that were read
-#: are processed even after a request to stop.
+#: Maximum number of bytes in a block, and of blocks that are read in advance.
 BLOCK: Final = 1 << 18
 _N_BLOCKS: Final = 2
-#: Time in seconds without a block after which a pipe counts as empty, after a request to stop.
+#: Seconds without a block after which a pipe counts as empty, once reading was stopped.
 _EMPTY_AFTER: Final = 0.2
 
 
 class LineSplitter:
-    """Split blocks of bytes into lines. Time and memory do not depend on the length of a line."""
+    """Split blocks of bytes into lines, with limited memory for overlong lines."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -235,7 +236,7 @@ class LineSplitter:
         self._is_dropping = False
 
     def add(self, block: bytes) -> list[bytes]:
-        """Return the lines that this block completes, and a line that became too long."""
+        """Return the lines that a block completes, or the start of a line that is too long."""
         if self._is_dropping:
             _, newline, block = block.partition(b"\n")
             if not newline:
@@ -261,28 +262,31 @@ class LineSplitter:
 
 
 class Pipe:
-    """Standard input, which a thread reads, so that waiting for input can end at any time.
+    """Standard input, which a separate thread reads, so that waiting for input can be stopped.
 
     Parameters
     ----------
     descriptor : int
         Descriptor of the open file.
     events : SimpleQueue
-        Queue to which the thread adds blocks. Another thread may add None to end reading. Blocks
-        that have arrived by then are still read.
+        Queue to which the thread adds blocks. Another thread may add None to stop reading. Blocks
+        that have already arrived are still processed.
     """
 
     def __init__(self, descriptor: int, events: "SimpleQueue[bytes | OSError | None]") -> None:
         # The descriptor is duplicated, because the caller may close it while the thread waits.
-        self._descriptor, self._events = os.dup(descriptor), events
+        self._descriptor = os.dup(descriptor)
+        self._events = events
         self._free_blocks = Semaphore(_N_BLOCKS)
-        #: Whether the input ended in the middle of a line, which was not read.
-        self.is_cut = self._is_at_end = False
+        #: Whether reading was stopped in the middle of a line, which was not processed.
+        self.is_cut = False
+        self._is_at_end = False
 
     def batches(self, timeout: float) -> Iterator[LineBatch]:
         """Yield lines as they arrive, and an empty batch after `timeout` seconds without input."""
         Thread(target=self._read, name="abstain-pipe", daemon=True).start()
-        splitter, n_lines = LineSplitter(), 0
+        splitter = LineSplitter()
+        n_lines = 0
         for block in self._blocks(timeout):
             lines = splitter.add(block)
             if lines or not block:
@@ -312,11 +316,7 @@ class Pipe:
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield the blocks that have already arrived, up to about `MAX_LINE` bytes.
-
-        A last line without a line break may be incomplete, because its writer may have been
-        stopped.
-        """
+        """Yield the blocks that have already arrived, up to about `MAX_LINE` bytes."""
         n_bytes = 0
         while n_bytes <= MAX_LINE:
             try:
@@ -332,13 +332,13 @@ class Pipe:
             self._free_blocks.release()
 
     def _is_block(self, event: bytes | OSError) -> TypeGuard[bytes]:
-        """Return whether the event is a block of bytes, not the end of the input."""
+        """Return whether an event is a nonempty block. An empty block is the end of the input."""
         if isinstance(event, OSError):
             raise InputError(f"standard input cannot be read: {event.strerror or event}") from event
         return bool(event)
 
     def _read(self) -> None:
-        """Read blocks of standard input, and put them into the queue."""
+        """Read standard input in the thread, and put the blocks into the queue."""
         event: bytes | OSError = b"first"
         with os.fdopen(self._descriptor, "rb", buffering=0) as file:
             while event and not isinstance(event, OSError):
@@ -352,6 +352,8 @@ class Pipe:
 
 def _next_block(file: FileIO) -> bytes:
     """Wait for bytes and return them, even if another program made the pipe non-blocking."""
-    while (block := file.read(BLOCK)) is None:
+    block = file.read(BLOCK)
+    while block is None:
         select([file], [], [])
+        block = file.read(BLOCK)
     return block

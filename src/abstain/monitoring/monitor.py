@@ -1,4 +1,4 @@
-"""`Monitor`, the monitor of a decision rule in use."""
+"""The monitor of a decision rule in use."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -67,8 +67,7 @@ class Monitor(NotebookDisplay):
         Parameters
         ----------
         ids : sequence of length n
-            Id of each prediction, which labels refer to. A prediction with a known id is not
-            counted again.
+            Id of each prediction. A prediction whose id has already arrived is not counted again.
         confidence : array of shape (n,)
             Finite confidences on the scale that was passed to `start`.
         prediction : sequence of length n, optional
@@ -77,7 +76,7 @@ class Monitor(NotebookDisplay):
         Returns
         -------
         Monitor
-            A new monitor. It does not depend on how the predictions are split into calls.
+            The updated monitor, which does not depend on how the predictions are split into calls.
 
         Raises
         ------
@@ -89,6 +88,7 @@ class Monitor(NotebookDisplay):
         return self._add(build_predictions(self.plan, ids, confidence, prediction))
 
     def _add(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
+        """Return the monitor after predictions and labels, in their order."""
         running = RunningMonitor(self.plan, self.state)
         running.take(arrivals)
         return replace(self, state=running.done())
@@ -110,7 +110,7 @@ class Monitor(NotebookDisplay):
         Returns
         -------
         Monitor
-            A new monitor. A second label of the same prediction is counted but not used.
+            The updated monitor. A second label of the same prediction is counted but not used.
 
         Raises
         ------
@@ -134,30 +134,33 @@ class Monitor(NotebookDisplay):
     def reset(self, *names: WatchName) -> "Monitor":
         """Return the monitor with acknowledged alarms and restarted watches.
 
-        By default, all watches with an active alarm are reset. Each restarted watch has a new
-        probability of a false alarm.
+        By default, all watches with an active alarm are restarted. Each restarted watch may raise
+        another false alarm with its original probability.
         """
-        reset_names = names or tuple(w.name for w in self.watches if w.has_alarm)
+        reset_names = names or tuple(watch.name for watch in self.watches if watch.has_alarm)
         for name in reset_names:
             checks.one_of(name, "name", WATCHES)
         watches = tuple(
-            Watch(w.name, self.plan.wager(w.name), w.alarm_capital, since=self.predictions)
-            if w.name in reset_names
-            else w
-            for w in self.watches
+            self._restarted(watch) if watch.name in reset_names else watch for watch in self.watches
         )
         alarms = tuple(
-            replace(a, acknowledged=True) if a.watch in reset_names else a for a in self.alarms
+            replace(alarm, acknowledged=True) if alarm.watch in reset_names else alarm
+            for alarm in self.alarms
         )
         urn = self.plan.urn if "confidence" in reset_names else self.state.urn
         return replace(self, state=replace(self.state, watches=watches, alarms=alarms, urn=urn))
 
-    def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
-        """Return the monitor after lines of `abstain.monitoring.lines`, in their order.
+    def _restarted(self, watch: Watch) -> Watch:
+        """Return a watch without observations."""
+        wager = self.plan.wager(watch.name)
+        return Watch(watch.name, wager, watch.alarm_capital, since=self.predictions)
 
-        A line can be invalid because of earlier lines, such as a class as the label of a prediction
-        without a class. Such a line raises an error with its location. If `skipped` is a list, the
-        message is appended to the list instead.
+    def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
+        """Return the monitor after parsed lines, in their order.
+
+        A line may contradict earlier lines, for example if its label is a class and the prediction
+        has no class. A contradiction raises an error with the location of the line. If `skipped` is
+        a list, the message of the error is appended to the list instead.
         """
 
         def on_bad_line(_: int, error: FileFormatError) -> bool:
@@ -171,7 +174,7 @@ class Monitor(NotebookDisplay):
         return replace(self, state=running.done())
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the monitor as JSON values and arrays, for `abstain.save`."""
+        """Return the JSON values and arrays from which `from_arrays` restores the monitor."""
         return to_arrays(self.plan, self.state, self.read_positions)
 
     @classmethod
@@ -180,7 +183,7 @@ class Monitor(NotebookDisplay):
         return cls(*from_arrays(plain, arrays))
 
     def with_read_positions(self, read: ReadPositions) -> "Monitor":
-        """Return the monitor with other read positions of the files of a folder."""
+        """Return the monitor with new read positions in the files of a folder."""
         return replace(self, read_positions=read)
 
     def save(self, path: str | Path) -> "Monitor":
@@ -228,9 +231,8 @@ class Monitor(NotebookDisplay):
     def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
         """Estimate the risk from the requested labels, with and without predictions.
 
-        The result is None if no labels are requested or if no answer is settled. If some labels
-        never arrive, the estimates use the labels that arrived. Both estimates are then biased if
-        the missing labels differ from the others.
+        The result is None if no labels are requested or no answer has been counted yet. Labels that
+        never arrive are ignored, which leads to a bias if they differ from the other labels.
         """
         requests = self.state.requests
         has_only_missing = requests.missing and not requests.labeled
@@ -249,23 +251,26 @@ class Monitor(NotebookDisplay):
         all_points = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
         history = [point for point in all_points if point[0] > 0]
         rows = [self.plan.history_row(point) for point in history]
-        # Columns of `RunningMonitor.point`.
-        n_answers, answered, n_losses, total_loss = ([p[i] for p in history] for i in range(2, 6))
-        coverage = _window_means(n_answers, answered)
-        risk = _window_means(n_losses, total_loss)
-        for row, recent_coverage, recent_loss in zip(rows, coverage, risk, strict=True):
-            row["coverage_recent"] = recent_coverage
-            row["risk_recent"] = recent_loss / self.plan.min_label_probability
+        # The columns of `RunningMonitor.point`.
+        recent_coverage = _window_means([p[2] for p in history], [p[3] for p in history])
+        recent_loss = _window_means([p[4] for p in history], [p[5] for p in history])
+        for i, row in enumerate(rows):
+            row["coverage_recent"] = recent_coverage[i]
+            row["risk_recent"] = recent_loss[i] / self.plan.min_label_probability
         return rows
 
     def alarm_positions(self) -> list[float]:
-        """Return the number of events at each alarm, to the precision of the history."""
+        """Return the number of events at each alarm, to the precision of the history.
+
+        An event is a counted prediction or label.
+        """
         points = self.points()
         positions = []
         for alarm in self.alarms:
             later = [p for p in points if p["predictions"] >= alarm.n_predictions]
             with_evidence = [p for p in later if p[f"{alarm.watch}_evidence"] >= 1]
-            if candidates := with_evidence or later:
+            candidates = with_evidence or later
+            if candidates:
                 positions.append(candidates[0]["events"])
         return positions
 
@@ -278,18 +283,17 @@ class Monitor(NotebookDisplay):
         plan = self.plan
         has_limits = watch.name != "confidence"
         low, high = plan.limits(watch) if has_limits else (_NAN, _NAN)
-        allowed_low, allowed_high = {
-            "coverage": plan.coverage or (_NAN, _NAN),
-            "confidence": (0.5, 0.5) if plan.reference is not None else (_NAN, _NAN),
-            "risk": (_NAN, _NAN if plan.max_risk is None else plan.max_risk),
-        }[watch.name]
-        counts_requests = watch.name == "risk" and plan.label_share is not None
-        recent, evidence = plan.recent_mean(watch), _NAN
+        allowed_low, allowed_high = plan.allowed_range(watch.name)
+        recent = plan.recent_mean(watch)
+        n_values = watch.tally.n
+        if watch.name == "risk" and plan.label_share is not None:
+            n_values = self.state.requests.labeled
+        evidence = _NAN
         if watch.capital > 0:
             evidence = math.log(watch.capital) / math.log(watch.alarm_capital)
         return {
             "watch": watch.name,
-            "n": self.state.requests.labeled if counts_requests else watch.tally.n,
+            "n": n_values,
             "value": plan.mean(watch),
             "low": low,
             "high": high,
@@ -312,15 +316,23 @@ class Monitor(NotebookDisplay):
 
 
 def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
-    """Return the mean of the values in a window before each point, or since a reset."""
+    """Return the mean of about the last 200 values before each point of the history.
+
+    `n` and `total` are the cumulative count and sum of the values at each point.
+    """
     means = []
-    # The window begins after the point `start`; before the first point there are no values.
-    counts, totals, start = [0.0, *n], [0.0, *total], 0
+    # There are no values before the first point.
+    counts = [0.0, *n]
+    totals = [0.0, *total]
+    # The window contains the values after the point `start`.
+    start = 0
     for i in range(1, len(counts)):
         if counts[i] < counts[i - 1]:
             # The watch was reset, so its counts began again at 0.
-            counts[i - 1], totals[i - 1], start = 0.0, 0.0, i - 1
-        while counts[i] - counts[start + 1] >= RECENT and start + 1 < i:
+            start = i - 1
+            counts[start] = 0.0
+            totals[start] = 0.0
+        while start + 1 < i and counts[i] - counts[start + 1] >= RECENT:
             start += 1
         n_values = counts[i] - counts[start]
         means.append((totals[i] - totals[start]) / n_values if n_values else _NAN)

@@ -66,8 +66,8 @@ def build_reference(
     confidence : array of shape (n,)
         Finite confidences on the scale of the stream.
     loss : array of shape (n,), optional
-        Losses in [0, 1]. With losses, labels are requested where failures are likely, whatever the
-        scale of the confidences.
+        Losses in [0, 1], from which the probability of a failure is predicted. Labels are requested
+        where failures are likely.
     threshold : float
         Threshold on the scale of the stream.
     predicted : array of shape (n,), optional
@@ -92,28 +92,34 @@ def build_reference(
         raise ShapeError(
             f"`calibration` must have a sample that reaches the threshold {threshold:g}"
         )
-    if loss is None:
-        if predicted is None:
-            return Reference(blocks, None, float("nan"))
+    if loss is not None:
+        losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
+        block = blocks.find_blocks(values, np.full(values.size, 0.5))
+        risk = _decreasing_risk(block, losses.astype(np.float64), blocks.n_gaps.size)
+        spread = float(spread_of(risk[block[answered]]).mean())
+        return Reference(blocks, read_only(risk), spread)
+    if predicted is not None:
         predicted_risk = np.asarray(predicted, np.float64)
-        return Reference(blocks, None, float(spread_of(predicted_risk[answered]).mean()))
-    losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
-    block = blocks.find_blocks(values, np.full(values.size, 0.5))
-    risk = _decreasing_risk(block, losses.astype(np.float64), blocks.n_gaps.size)
-    return Reference(blocks, read_only(risk), float(spread_of(risk[block[answered]]).mean()))
+        spread = float(spread_of(predicted_risk[answered]).mean())
+        return Reference(blocks, None, spread)
+    return Reference(blocks, None, float("nan"))
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
-    """Return the standard deviation of 0/1 losses with these risks, shape (n,)."""
+    """Return the standard deviation of a 0/1 loss with each risk, shape (n,)."""
     return np.sqrt(np.maximum(risk * (1 - risk), 0.0))
 
 
 def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
-    """Return the isotonic risk of each block, smoothed by an additional sample of mean risk."""
+    """Return the risk of each block, which decreases with the confidence, by isotonic regression.
+
+    Each block contains an additional sample with the mean loss, which smooths the risk.
+    """
     count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
     total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
-    # The risk decreases with the confidence, so it increases in reversed order.
-    count, total = count[::-1].copy(), total[::-1].copy()
+    # The isotonic risk increases in reversed order.
+    count = count[::-1].copy()
+    total = total[::-1].copy()
     ends = isotonic_block_ends(total, count)
     starts = np.concatenate([[0], ends[:-1] + 1])
     pooled_risk = np.add.reduceat(total, starts) / np.add.reduceat(count, starts)
@@ -125,8 +131,8 @@ def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatA
 RiskKind = Literal["selective risk", "generalized risk"]
 RISKS: Final[tuple[RiskKind, ...]] = get_args(RiskKind)
 
-#: Share of the label requests that is spread uniformly over the answers. Each request probability
-#: is at least this share of the mean probability, so that no single label dominates an estimate.
+#: Share of the label requests that is spread uniformly over the answers, so that no single label
+#: dominates an estimate.
 UNIFORM_SHARE: Final = 0.5
 
 
@@ -145,8 +151,8 @@ class MonitorPlan:
     coverage : tuple of float or None
         Allowed range of the coverage, or None if it is unknown.
     is_coverage_estimated : bool
-        Whether the range of the coverage was estimated from the calibration data. The estimate uses
-        half of the share of `delta` that belongs to this watch.
+        Whether the range of the coverage was estimated from the calibration data. In this case,
+        half of the probability of a false alarm is reserved for the estimation error.
     max_risk : float or None
         Maximum allowed risk, or None without a target.
     risk_kind : {"selective risk", "generalized risk"}
@@ -197,8 +203,10 @@ class MonitorPlan:
 
     def false_alarm_probability(self, name: WatchName) -> float:
         """Return the probability that the bets of a watch ever raise a false alarm."""
-        share = self.delta / max(len(self.watched), 1)
-        return share / 2 if name == "coverage" and self.is_coverage_estimated else share
+        probability = self.delta / max(len(self.watched), 1)
+        if name == "coverage" and self.is_coverage_estimated:
+            probability /= 2
+        return probability
 
     def initial_watches(self) -> tuple[Watch, ...]:
         """Return the watches without observations."""
@@ -215,8 +223,16 @@ class MonitorPlan:
             return wager(*self.coverage)
         if name == "risk" and self.max_risk is not None:
             return wager(high=self.max_risk * self.min_label_probability)
-        # There are two streams of bets: the p-value of the rank, and its distance from 0.5.
+        # The bets are on two streams: the p-value of the rank, and its distance from 0.5.
         return wager(0.5, 0.5, streams=(2,))
+
+    def allowed_range(self, name: WatchName) -> tuple[float, float]:
+        """Return the bounds outside which a watch raises an alarm, or NaN without a bound."""
+        if name == "coverage":
+            return self.coverage or (math.nan, math.nan)
+        if name == "risk":
+            return math.nan, math.nan if self.max_risk is None else self.max_risk
+        return (math.nan, math.nan) if self.reference is None else (0.5, 0.5)
 
     @property
     def urn(self) -> IntArray | None:
@@ -248,7 +264,9 @@ class MonitorPlan:
         risk = risk_from_confidence(confidence, self.scale)
         if risk is not None:
             return risk
-        constant_risk = self.rule.risk if self.rule.risk is not None else self.max_risk or 0.0
+        constant_risk = self.rule.risk
+        if constant_risk is None:
+            constant_risk = self.max_risk or 0.0
         return np.full(confidence.size, min(constant_risk, 1.0))
 
     def label_probabilities(self, predicted: FloatArray) -> FloatArray:
@@ -274,28 +292,30 @@ class MonitorPlan:
 
     # ------------------------------------------------------------------------ results of a watch
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
-        """Return confidence limits of the coverage or the risk that hold at all times.
+        """Return confidence limits of the coverage or the risk, which are valid at all times.
 
-        The probability that the limits ever fail is at most the false-alarm probability of the
-        watch. `tally` replaces the counts of the watch. The watch of the confidences has no limits.
+        The confidence level is 1 minus the false-alarm probability of the watch. If `tally` is
+        passed, it replaces the counts of the watch.
         """
         counts = tally or watch.tally
-        scale = self.min_label_probability if watch.name == "risk" else 1.0
         level = 1 - self.false_alarm_probability(watch.name)
         low, high = anytime_limits(min(counts.total, counts.n), counts.n, level=level)
-        return float(np.minimum(low / scale, 1.0)), float(np.minimum(high / scale, 1.0))
+        unit = self._unit(watch.name)
+        return float(np.minimum(low / unit, 1.0)), float(np.minimum(high / unit, 1.0))
 
     def mean(self, watch: Watch) -> float:
         """Return the coverage, the mean p-value or the risk since the start, or NaN."""
-        return watch.tally.mean / (self.min_label_probability if watch.name == "risk" else 1.0)
+        return watch.tally.mean / self._unit(watch.name)
 
     def recent_mean(self, watch: Watch) -> float:
         """Return the weighted mean of about the last 200 values, or NaN."""
         if not watch.tally.n:
             return math.nan
-        return watch.tally.recent_mean / (
-            self.min_label_probability if watch.name == "risk" else 1.0
-        )
+        return watch.tally.recent_mean / self._unit(watch.name)
+
+    def _unit(self, name: WatchName) -> float:
+        """Return the factor by which the values of a watch are scaled to lie in [0, 1]."""
+        return self.min_label_probability if name == "risk" else 1.0
 
     def alarm_reason(self, watch: Watch, n_labels: int) -> str:
         """Return a sentence that explains an alarm with its numbers."""
@@ -327,25 +347,27 @@ class MonitorPlan:
     def history_row(self, point: Sequence[float]) -> dict[str, float]:
         """Return a point of the history with its confidence limits, as a row of a table.
 
-        `evidence` is the logarithm of the capital divided by the logarithm of the alarm capital, so
-        0 at the start and 1 at the alarm.
+        The evidence of a watch is the logarithm of its capital divided by that of the alarm
+        capital. The evidence is 0 at the start and 1 at the alarm.
         """
         events, n_predictions, n_answers, answered, n_losses, total_loss, *capitals = point
-        watches = dict(zip(WATCHES, self.initial_watches(), strict=True))
+        watches = self.initial_watches()
+        coverage_watch, _, risk_watch = watches
         row = {"events": events, "predictions": n_predictions}
-        for name, n, total in (
-            ("coverage", n_answers, answered),
-            ("risk", n_losses, total_loss),
-        ):
-            watch, tally = watches[name], WatchTally(int(n), total)
-            scale = self.min_label_probability if name == "risk" else 1.0
-            low, high = self.limits(watch, tally) if n else (math.nan, math.nan)
-            row |= {name: tally.mean / scale, f"{name}_low": low, f"{name}_high": high}
-        for name, capital in zip(WATCHES, capitals, strict=True):
-            log_alarm_capital = np.log(watches[name].alarm_capital)
-            evidence = float(np.log(capital) / log_alarm_capital) if capital > 0 else math.nan
-            row[f"{name}_evidence"] = evidence
+        row |= self._mean_with_limits(coverage_watch, WatchTally(int(n_answers), answered))
+        row |= self._mean_with_limits(risk_watch, WatchTally(int(n_losses), total_loss))
+        for watch, capital in zip(watches, capitals, strict=True):
+            evidence = math.nan
+            if capital > 0:
+                evidence = float(np.log(capital) / np.log(watch.alarm_capital))
+            row[f"{watch.name}_evidence"] = evidence
         return row
+
+    def _mean_with_limits(self, watch: Watch, tally: WatchTally) -> dict[str, float]:
+        """Return the mean of a watch and its confidence limits, as columns of a table."""
+        low, high = self.limits(watch, tally) if tally.n else (math.nan, math.nan)
+        name = watch.name
+        return {name: tally.mean / self._unit(name), f"{name}_low": low, f"{name}_high": high}
 
 
 def risk_from_confidence(confidence: FloatArray, scale: str) -> FloatArray | None:

@@ -32,24 +32,28 @@ from abstain.monitoring.state import (
 )
 from abstain.typing import Array
 
-#: Maximum number of points in the history. If there are more, every second point is removed.
+#: Maximum number of points in the history, above which every second point is removed.
 POINTS: Final = 400
-#: Number of values of a point: events, predictions, the count and the sum of the coverage and of
-#: the risk, and the capital of each watch.
+#: Number of values in a point of the history, see `RunningMonitor.point`.
 COLUMNS: Final = 9
 
 
 class RunningWatch:
-    """A mutable watch, which counts values and bets on them."""
+    """A watch that counts values and updates its bets in place."""
 
     def __init__(self, watch: Watch) -> None:
-        self.watch, self.alarmed = watch, watch.has_alarm
-        self._n, self._total = watch.tally.n, watch.tally.total
+        self.watch = watch
+        self.alarmed = watch.has_alarm
+        self._n = watch.tally.n
+        self._total = watch.tally.total
         self._recent = watch.tally.recent_mean
         self._wager = None if watch.wager is None else RunningWager(watch.wager)
 
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
-        """Count a value and bet on it or on `bet_on`. Return whether this raises an alarm."""
+        """Count a value, and return whether it raises an alarm.
+
+        The bets are updated with `bet_on`, or with the value by default.
+        """
         self._n += 1
         self._total += value
         self._recent += (value - self._recent) / min(self._n, RECENT)
@@ -82,7 +86,7 @@ class RunningWatch:
 
 
 class RunningMonitor:
-    """A mutable monitor, whose cost per line does not depend on the number of earlier lines."""
+    """A monitor that is updated in place. The cost of a line does not depend on earlier lines."""
 
     def __init__(self, plan: MonitorPlan, state: MonitorState) -> None:
         """Copy the state of a monitor into mutable objects."""
@@ -111,19 +115,24 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ batches
     def take_lines(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Process lines in their order, until `on_bad_line` returns that processing should stop.
+        """Process lines in their order.
 
-        A line that contradicts earlier lines is also invalid, and it changes nothing.
+        For an invalid line, the method calls `on_bad_line`, and stops if it returns False. A line
+        that contradicts earlier lines is also invalid. Invalid lines do not change the monitor.
         """
+
+        def on_error(i: int, error: InputError) -> bool:
+            return on_bad_line(i, _at_line(lines[i], error))
+
         try:
             arrivals = build_arrivals(self.plan, lines)
         except InputError as error:
             if len(lines) == 1:
-                on_bad_line(0, _at_line(lines[0], error))
+                on_error(0, error)
             else:
                 self._take_one_by_one(lines, on_bad_line)
             return
-        self._take(arrivals, lambda i, error: on_bad_line(i, _at_line(lines[i], error)))
+        self._take(arrivals, on_error)
 
     def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
         """Process each line as a separate batch, to find the invalid lines."""
@@ -147,7 +156,7 @@ class RunningMonitor:
         arrivals: Sequence[Prediction | ArrivedLabel],
         on_error: Callable[[int, InputError], bool],
     ) -> None:
-        """Process predictions and labels in their order. `on_error` returns whether to continue."""
+        """Process predictions and labels in their order, until `on_error` returns False."""
         keys = np.array([arrival.key for arrival in arrivals], np.uint64)
         indexed = self.ledger.find_indexed(keys)
         for i, (arrival, number) in enumerate(zip(arrivals, indexed, strict=True)):
@@ -164,45 +173,51 @@ class RunningMonitor:
     def _find(self, key: int, indexed: int) -> int | None:
         """Return the number of a prediction, counted from 0, or None if it is not remembered."""
         number = self.ledger.find(key, indexed)
-        is_remembered = number >= max(self.n_predictions - self.plan.remember, 0)
-        return number if is_remembered else None
+        first_remembered = max(self.n_predictions - self.plan.remember, 0)
+        return number if number >= first_remembered else None
 
     # ------------------------------------------------------------------------ predictions
     def _predict(self, arrival: Prediction, indexed: int) -> None:
-        """Process a prediction if it is new. Otherwise, count the repetition."""
+        """Process a prediction, or only count it if it arrived before."""
         key = arrival.key
         if self._find(key, indexed) is not None:
             self.counts["replayed"] += 1
             if arrival.label is not None:
                 self._label(arrival.label, indexed)
             return
-        early = self.early.get(key)
-        label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
-        # The loss is computed before the state changes, because a class may be invalid.
+        label = arrival.label
+        if key in self.early:
+            label = ArrivedLabel(arrival.name, key, *self.early[key])
+        # The loss is computed before the state changes, because an invalid class raises an error.
         loss = None if label is None else self._loss(label, arrival.answer)
         number = self.n_predictions
-        flags = ANSWERED * arrival.is_answered + LABELED * (loss is not None)
+        flags = ANSWERED if arrival.is_answered else 0
+        if loss is not None:
+            flags |= LABELED
         self.ledger.append(key, flags, arrival.answer)
         self._watch(arrival, number)
         if loss is not None:
             self.early.pop(key, None)
             self._count_loss(number, loss, is_answered=arrival.is_answered)
-        self._note()
+        self._record_event()
 
     def _watch(self, arrival: Prediction, number: int) -> None:
-        """Update the watches of coverage and confidences, and request the label if it is drawn."""
-        is_answered = arrival.is_answered
-        if self.coverage.add(float(is_answered)):
+        """Update the watches of coverage and confidences, and request the label at random."""
+        if self.coverage.add(float(arrival.is_answered)):
             self._alarm(self.coverage)
         if self.ranks is not None:
-            p = self.ranks.add(arrival.block, arrival.tie_break)
-            bets = self._rank_bets
-            bets[0, 0], bets[1, 0] = p, abs(2 * p - 1)
-            if self.confidence.add(p, bets):
+            p_value = self.ranks.add(arrival.block, arrival.tie_break)
+            self._rank_bets[0, 0] = p_value
+            self._rank_bets[1, 0] = abs(2 * p_value - 1)
+            if self.confidence.add(p_value, self._rank_bets):
                 self._alarm(self.confidence)
-        if self.plan.label_share is None:
-            return
-        if is_answered:
+        if self.plan.label_share is not None:
+            self._request_label(arrival, number)
+            self._settle()
+
+    def _request_label(self, arrival: Prediction, number: int) -> None:
+        """Request the label of an answer with its probability, and add the answer to the items."""
+        if arrival.is_answered:
             is_requested = arrival.draw < arrival.label_probability
             name = arrival.name if is_requested else ""
             item = RequestItem(
@@ -214,10 +229,9 @@ class RunningMonitor:
         elif self.plan.risk_kind == "generalized risk":
             # A rejected sample has loss 0, so its label is not needed.
             self.items.append(RequestItem(number, 0.0, 1.0, is_requested=False, loss=math.nan))
-        self._settle()
 
-    def _note(self) -> None:
-        """Count an event, and add a point to the history after every `stride` events."""
+    def _record_event(self) -> None:
+        """Count a prediction or label, and add a point to the history after `stride` of them."""
         self.events += 1
         if self.events % self.stride:
             return
@@ -227,18 +241,30 @@ class RunningMonitor:
             self.history = [row for row in self.history if row[0] % self.stride == 0]
 
     def point(self) -> tuple[float, ...]:
-        """Return the current point of the history."""
-        tallies = (counter.tally for counter in (self.coverage, self.risk))
-        sums = (float(x) for tally in tallies for x in (tally.n, tally.total))
-        capitals = (c.capital for c in (self.coverage, self.confidence, self.risk))
-        return (float(self.events), float(self.n_predictions), *sums, *capitals)
+        """Return the current point of the history.
+
+        The values are the numbers of events and predictions, the count and the sum of the coverage
+        and of the risk, and the capital of each watch.
+        """
+        coverage, risk = self.coverage.tally, self.risk.tally
+        return (
+            float(self.events),
+            float(self.n_predictions),
+            float(coverage.n),
+            float(coverage.total),
+            float(risk.n),
+            float(risk.total),
+            self.coverage.capital,
+            self.confidence.capital,
+            self.risk.capital,
+        )
 
     # ------------------------------------------------------------------------ labels
     def _label(self, label: ArrivedLabel, indexed: int) -> None:
-        """Process the label of a prediction, or store it until its prediction arrives."""
+        """Process a label, or store it until its prediction arrives."""
         number = self._find(label.key, indexed)
         if number is None:
-            self._keep(label)
+            self._store_early_label(label)
             return
         flags, answer = self.ledger.flags_and_answer(number)
         if flags & LABELED:
@@ -247,19 +273,20 @@ class RunningMonitor:
         loss = self._loss(label, answer)
         self.ledger.mark_labeled(number)
         self._count_loss(number, loss, is_answered=bool(flags & ANSWERED))
-        self._note()
+        self._record_event()
 
-    def _keep(self, label: ArrivedLabel) -> None:
-        """Store a label whose prediction has not arrived."""
+    def _store_early_label(self, label: ArrivedLabel) -> None:
+        """Store a label until its prediction arrives, and drop the oldest if there are too many."""
         if label.key in self.early:
             self.counts["repeated"] += 1
             return
         self.early[label.key] = (label.loss, label.class_hash)
         if len(self.early) > self.plan.remember:
-            del self.early[next(iter(self.early))]
+            oldest = next(iter(self.early))
+            del self.early[oldest]
 
     def _loss(self, label: ArrivedLabel, answer: int) -> float:
-        """Return the loss that a label implies, given the hash of the predicted class."""
+        """Return the loss of a label, where `answer` is the hash of the predicted class, or 0."""
         if not math.isnan(label.loss):
             return label.loss
         if not answer:
@@ -285,31 +312,39 @@ class RunningMonitor:
             self.counts["abstained"] += 1
 
     def _settle(self) -> None:
-        """Count the answers, in their order, whose labels arrived or count as missing."""
-        items, late = self.items, self.n_predictions - 1 - self.plan.patience
-        min_probability = self.plan.min_label_probability
-        while items and not (items[0].is_waiting and items[0].number > late):
-            item = items.popleft()
-            is_missing = item.is_waiting
-            has_label = item.is_requested and not is_missing
-            mass = item.loss / item.probability if has_label else 0.0
-            predicted_mass = item.predicted / item.probability if has_label else 0.0
-            if is_missing:
-                self.awaited.pop(item.number, None)
-                self.n_missing += 1
-            else:
-                self.n_settled += 1
-                self.n_labeled += item.is_requested
-            terms = sum_terms(item.predicted, mass - predicted_mass, mass)
-            self.sums = [x + term for x, term in zip(self.sums, terms, strict=True)]
-            # A missing label counts as a correct answer, which causes no false alarm.
-            if self.risk.add(mass * min_probability):
-                self._alarm(self.risk)
+        """Count the answers in order, up to the first answer that still awaits its label."""
+        last_late_number = self.n_predictions - 1 - self.plan.patience
+        while self.items:
+            item = self.items[0]
+            if item.is_waiting and item.number > last_late_number:
+                return
+            self.items.popleft()
+            self._settle_item(item)
+
+    def _settle_item(self, item: RequestItem) -> None:
+        """Count one answer for the estimates and for the watch of the risk."""
+        if item.is_waiting:
+            self.awaited.pop(item.number, None)
+            self.n_missing += 1
+        else:
+            self.n_settled += 1
+            self.n_labeled += item.is_requested
+        # A missing label counts as a correct answer, which causes no false alarm.
+        weighted_loss = 0.0
+        weighted_prediction = 0.0
+        if item.is_requested and not item.is_waiting:
+            weighted_loss = item.loss / item.probability
+            weighted_prediction = item.predicted / item.probability
+        terms = sum_terms(item.predicted, weighted_loss - weighted_prediction, weighted_loss)
+        self.sums = [total + term for total, term in zip(self.sums, terms, strict=True)]
+        if self.risk.add(weighted_loss * self.plan.min_label_probability):
+            self._alarm(self.risk)
 
     # ------------------------------------------------------------------------ results
-    def _alarm(self, counter: RunningWatch) -> None:
-        watch = counter.watch
-        reason = self.plan.alarm_reason(replace(watch, tally=counter.tally), self.labeled)
+    def _alarm(self, running: RunningWatch) -> None:
+        """Add an alarm of a watch, with its reason."""
+        watch = replace(running.watch, tally=running.tally)
+        reason = self.plan.alarm_reason(watch, self.labeled)
         self.alarms.append(Alarm(watch.name, self.n_predictions, reason))
 
     @property
@@ -320,14 +355,23 @@ class RunningMonitor:
     def done(self) -> MonitorState:
         """Return the state of the monitor as an immutable record."""
         items, names = items_to_array([*self.items])
-        sums = read_only(np.array(self.sums, np.float64))
-        settled = self.n_settled, self.n_labeled, self.n_missing
+        requests = Requests(
+            items=read_only(items),
+            names=names,
+            sums=read_only(np.array(self.sums, np.float64)),
+            n=self.n_settled,
+            labeled=self.n_labeled,
+            missing=self.n_missing,
+        )
+        urn = None
+        if self.ranks is not None:
+            urn = read_only(np.array(self.ranks.counts, np.int64))
         return MonitorState(
             ledger=self.ledger.freeze(),
-            requests=Requests(read_only(items), names, sums, *settled),
-            watches=tuple(c.done() for c in (self.coverage, self.confidence, self.risk)),
+            requests=requests,
+            watches=(self.coverage.done(), self.confidence.done(), self.risk.done()),
             counts=Counts(**self.counts),
-            urn=None if self.ranks is None else read_only(np.array(self.ranks.counts, np.int64)),
+            urn=urn,
             early=tuple(self.early.items()),
             history=tuple(self.history),
             events=self.events,
@@ -337,7 +381,7 @@ class RunningMonitor:
 
 
 def _at_line(line: Line, error: InputError) -> FileFormatError:
-    """Return the error with the location of the line."""
+    """Return an error whose message begins with the location of the line."""
     located = FileFormatError(f"{line.location}: {error}")
     located.__cause__ = error
     return located

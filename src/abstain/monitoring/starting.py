@@ -1,4 +1,4 @@
-"""`start`, which creates a monitor for a decision rule."""
+"""Create a monitor for a decision rule."""
 
 import math
 from typing import Final, get_args
@@ -55,24 +55,24 @@ def start(
     rule : DecisionRule
         Decision rule with one threshold.
     calibration : Predictions or array of shape (n,), optional
-        Calibration data of the rule, or their confidences. Without them, the distribution of the
+        Calibration data of the rule, or their confidences. By default, the distribution of the
         confidences is not watched, and labels are requested with equal probabilities.
     delta : float, default=0.05
-        Probability that *any* watch ever raises a false alarm. The watches share it evenly.
+        Probability that *any* watch ever raises a false alarm, divided equally among the watches.
     coverage : tuple of float, optional
         Allowed range of the coverage. The default is the range that is compatible with the
-        calibration data. This default uses half of the share of `delta` that belongs to the watch.
+        calibration data.
     max_risk : float, optional
         Maximum allowed risk. The default is the target of the rule.
     label_share : float, optional
-        Share of the answers whose labels are requested, with a higher probability if a failure is
-        likely. By default, no labels are requested, and all labels that arrive are treated as a
-        random sample of the answers.
+        Share of the answers whose labels are requested, more often if a failure is likely. By
+        default, no labels are requested, and the labels that arrive are treated as a random sample
+        of the answers.
     patience : int, default=10_000
         Number of later predictions after which a requested label counts as missing.
     remember : int, default=1_000_000
-        Number of predictions whose ids are remembered, with 17 bytes each. If labels are requested,
-        it must be at least `patience`. The label of an older prediction is not counted.
+        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested, the
+        number must be at least `patience`. The label of an older prediction is not counted.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of the confidences in the stream, which is required for a rule in log-odds.
     seed : int, default=0
@@ -81,7 +81,7 @@ def start(
     Returns
     -------
     Monitor
-        A monitor without observations, which `update` and `labels` add.
+        A monitor without observations.
 
     Raises
     ------
@@ -116,20 +116,22 @@ def start(
     _check_rule(rule)
     max_risk, risk_kind = resolve_max_risk(rule, max_risk)
     delta = _check_open_fraction(delta, "delta")
-    scale, seed = resolve_scale(rule, scale), _check_seed(seed)
+    scale = resolve_scale(rule, scale)
+    seed = _check_seed(seed)
     reference = None
     if calibration is not None:
         reference = calibration_reference(rule, calibration, scale, seed)
-    # The estimated range of the coverage depends on the number of watches that share `delta`.
+    # The watches share `delta`. Half of the share of the coverage is for its estimated range.
     has_coverage = coverage is not None or (rule.coverage is not None and rule.n > 0)
     n_watches = max(has_coverage + (reference is not None) + (max_risk is not None), 1)
+    coverage_range = coverage_limits(rule, coverage, delta / n_watches / 2)
     if label_share is not None:
         label_share = _check_open_fraction(label_share, "label_share")
     plan = MonitorPlan(
         rule=rule,
         delta=delta,
         scale=scale,
-        coverage=coverage_limits(rule, coverage, delta / n_watches / 2),
+        coverage=coverage_range,
         is_coverage_estimated=coverage is None,
         max_risk=max_risk,
         risk_kind=risk_kind,
@@ -140,9 +142,8 @@ def start(
         reference=reference,
     )
     _check_watches_and_memory(plan)
-    return Monitor(
-        plan, MonitorState(Ledger.empty(), Requests.empty(), plan.initial_watches(), urn=plan.urn)
-    )
+    state = MonitorState(Ledger.empty(), Requests.empty(), plan.initial_watches(), urn=plan.urn)
+    return Monitor(plan, state)
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
@@ -168,13 +169,16 @@ def coverage_limits(
 ) -> tuple[float, float] | None:
     """Return a range that contains the true coverage with probability 1 - share.
 
-    A range that the user passes as `coverage` is validated and returned. Otherwise, the range
-    follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. The inequality holds uniformly
-    over thresholds, which is required because the threshold was chosen on the same data.
+    If `coverage` is passed, it is validated and returned. Otherwise, the range follows from the
+    inequality of Dvoretzky, Kiefer and Wolfowitz, which holds for all thresholds simultaneously.
     """
     if coverage is not None:
-        low, high = (checks.fraction(x, "coverage") for x in coverage)
-        if not low <= high or not (low > 0 or high < 1) or low == 1 or high == 0:
+        low, high = coverage
+        low = checks.fraction(low, "coverage")
+        high = checks.fraction(high, "coverage")
+        is_range = low <= high and low < 1 and high > 0
+        excludes_values = low > 0 or high < 1
+        if not (is_range and excludes_values):
             raise DomainError(
                 "`coverage` must be a range within [0, 1], low and high, of which low is below 1, "
                 f"high is above 0 and one of them is no end; got {coverage!r}"
@@ -200,7 +204,7 @@ def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float 
     if max_risk is None:
         return None, kind
     value = checks.fraction(max_risk, "max_risk")
-    # Closer to 0 or 1, the stakes of the bets cannot be represented.
+    # The stakes of the bets cannot be represented closer to 0 or 1.
     if not _MIN_DISTANCE <= value <= 1 - _MIN_DISTANCE:
         raise DomainError(
             "`max_risk` must lie strictly between 0 and 1, and not closer to them than "
@@ -214,8 +218,7 @@ def check_matches_state(
 ) -> None:
     """Raise an InputError if a state belongs to another rule or was created with other options.
 
-    `options` contains options of `start` that were passed again. Options that were not passed again
-    stay unchanged.
+    `options` contains the options of `start` that were passed again.
     """
     plan = monitor.plan
     if rule != plan.rule:
@@ -240,10 +243,10 @@ def check_matches_state(
 
 
 def _have_same_blocks(first: Reference, second: Reference) -> bool:
-    # The edges are not sufficient, because with many ties other data can have the same edges.
-    return np.array_equal(first.blocks.edges, second.blocks.edges) and np.array_equal(
-        first.blocks.n_gaps, second.blocks.n_gaps
-    )
+    """Return whether two summaries of calibration data have the same blocks."""
+    # With many ties, other data may have the same edges, but not the same numbers of gaps.
+    have_same_edges = np.array_equal(first.blocks.edges, second.blocks.edges)
+    return have_same_edges and np.array_equal(first.blocks.n_gaps, second.blocks.n_gaps)
 
 
 def _check_watches_and_memory(plan: MonitorPlan) -> None:
@@ -251,7 +254,7 @@ def _check_watches_and_memory(plan: MonitorPlan) -> None:
     if not plan.watched:
         raise InputError(_NOTHING_TO_WATCH)
     if plan.label_share is not None and plan.remember < plan.patience:
-        # Otherwise, the prediction of an awaited label could be forgotten, so it would never count.
+        # Otherwise, the prediction of an awaited label could be dropped before the label arrives.
         raise DomainError(
             f"`remember` must be at least `patience` ({plan.patience:,}) if labels are requested; "
             f"got {plan.remember:,}: increase `remember`, or decrease `patience` "

@@ -13,14 +13,14 @@ from abstain.errors import DomainError
 from abstain.inference.wager import Wager
 from abstain.typing import Array, FloatArray, IntArray
 
-#: Bits of a flag, which mean that the prediction is answered and that its label arrived.
+#: Bits of the flags of a prediction: it is answered, and its label has arrived.
 ANSWERED: Final = 1
 LABELED: Final = 2
 
 #: Types that are rejected as names, although they can be converted to text.
 _NO_NAMES: Final = (bool, np.bool_, float, np.floating)
 
-#: Minimum number of new rows before the index is rebuilt, and minimum number of reserved rows.
+#: Minimum number of new predictions before the index is rebuilt, and minimum size of the reserve.
 _MAX_RECENT: Final = 4096
 _MIN_ROOM: Final = 1024
 
@@ -40,7 +40,7 @@ class Ledger:
     first : int
         Number of predictions that arrived before the first remembered prediction.
     index : SortedKeys or None
-        Sorted keys of the first rows. The index is derived from `keys`, and it is not saved.
+        Sorted keys of the older predictions. The index is computed from `keys` and is not saved.
 
     Examples
     --------
@@ -72,14 +72,18 @@ class Ledger:
         """Return a ledger that contains only the last `count` predictions."""
         if self.keys.size <= count:
             return self
-        cut = self.keys.size - count
-        keys, flags, answers = (x[cut:].copy() for x in (self.keys, self.flags, self.answers))
-        return Ledger(read_only(keys), read_only(flags), read_only(answers), self.first + cut)
+        n_dropped = self.keys.size - count
+        return Ledger(
+            read_only(self.keys[n_dropped:].copy()),
+            read_only(self.flags[n_dropped:].copy()),
+            read_only(self.answers[n_dropped:].copy()),
+            self.first + n_dropped,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class SortedKeys:
-    """Keys in ascending order, and the row of each key."""
+    """Keys in ascending order, and the row of each key in the ledger."""
 
     keys: Array
     rows: IntArray
@@ -100,17 +104,17 @@ class SortedKeys:
 
 
 class LedgerWriter:
-    """A ledger that grows in place, so that the cost per row does not depend on its length.
+    """A ledger that grows in place, at a constant cost per prediction.
 
-    Binary search finds rows in the sorted index, and a dictionary finds rows that were added later.
-    The index is rebuilt when a sixteenth of the rows are newer, so that its cost per row is
-    constant.
+    Older predictions are found in a sorted index, and newer predictions in a dictionary. The index
+    is rebuilt when a sixteenth of the predictions are newer.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._load(ledger)
 
     def _load(self, ledger: Ledger) -> None:
+        """Use the arrays of a ledger without copying them, and index its predictions."""
         self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
         #: Whether the arrays belong to a frozen ledger and must be copied before a change.
         self._is_shared = True
@@ -126,18 +130,20 @@ class LedgerWriter:
         return self._first + self._n_rows
 
     def find_indexed(self, keys: Array) -> list[int]:
-        """Return the number of each prediction in the sorted index, from 0, or -1 if absent."""
+        """Return the number of each prediction, counted from 0, or -1 if it is not indexed."""
         rows = self._index.find_rows(keys)
         numbers: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
         return numbers
 
     def find(self, key: int, indexed: int) -> int:
-        """Return the number of a prediction, from 0, or -1 if it is unknown.
+        """Return the number of a prediction, counted from 0, or -1 if it is unknown.
 
-        `indexed` is its number in the sorted index, see `find_indexed`.
+        `indexed` is the result of `find_indexed` for this prediction.
         """
         row = self._recent.get(key)
-        return indexed if row is None else row + self._first
+        if row is None:
+            return indexed
+        return row + self._first
 
     def append(self, key: int, flags: int, answer: int) -> None:
         """Add a prediction."""
@@ -161,7 +167,7 @@ class LedgerWriter:
         self._columns[1][number - self._first] |= LABELED
 
     def maintain(self, remember: int) -> None:
-        """If due, drop all but the last `remember` predictions, or rebuild the index."""
+        """Drop old predictions or rebuild the index, if enough predictions were added."""
         if self._n_rows > remember + remember // 4:
             self._load(self.freeze().last(remember))
         elif len(self._recent) > _MAX_RECENT + self._n_rows // 16:
@@ -170,26 +176,29 @@ class LedgerWriter:
 
     def freeze(self) -> Ledger:
         """Return an immutable ledger."""
-        keys, flags, answers = (column[: self._n_rows] for column in self._columns)
+        columns = [column[: self._n_rows] for column in self._columns]
         if not self._is_shared:
-            keys, flags, answers = (read_only(x.copy()) for x in (keys, flags, answers))
+            columns = [read_only(column.copy()) for column in columns]
+        keys, flags, answers = columns
         return Ledger(keys, flags, answers, self._first, self._index)
 
     def _reserve(self) -> None:
-        """Copy the rows into larger arrays."""
+        """Copy the predictions into larger arrays."""
         size = self._n_rows + max(self._n_rows // 8, _MIN_ROOM)
-        larger = tuple(np.zeros(size, column.dtype) for column in self._columns)
-        for column, copy in zip(self._columns, larger, strict=True):
-            copy[: self._n_rows] = column[: self._n_rows]
-        self._columns, self._is_shared = larger, False
+        larger_columns = []
+        for column in self._columns:
+            larger = np.zeros(size, column.dtype)
+            larger[: self._n_rows] = column[: self._n_rows]
+            larger_columns.append(larger)
+        self._columns = tuple(larger_columns)
+        self._is_shared = False
 
 
 def hash_names(names: Sequence[object], seed: int) -> Array:
-    """Return four 64-bit numbers for each name: a key, and three numbers for random draws.
+    """Return four 64-bit numbers for each name, which depend only on the name and the seed.
 
-    The numbers depend only on the name and the seed, so that a restart draws equal numbers. Floats
-    are rejected, because 1.0 and 1 would be different names, and NaN would be the class of all
-    unknown entries.
+    The first number is the key of the name, and the others are used as random numbers. Floats are
+    rejected, because 1.0 and 1 would be different names.
     """
     for i, name in enumerate(names):
         if isinstance(name, _NO_NAMES) or name is None or name == "":
@@ -198,9 +207,12 @@ def hash_names(names: Sequence[object], seed: int) -> Array:
                 f"is written in one way; got {name!r} at index {i}"
             )
     salt = seed.to_bytes(8, "little", signed=False)
-    encoded = (str(name).encode("utf-8", "surrogatepass") for name in names)
-    digests = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in encoded)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 4)
+    digests = []
+    for name in names:
+        encoded_name = str(name).encode("utf-8", "surrogatepass")
+        digests.append(hashlib.blake2b(encoded_name, digest_size=32, key=salt).digest())
+    numbers = np.frombuffer(b"".join(digests), dtype="<u8")
+    return numbers.astype(np.uint64).reshape(-1, 4)
 
 
 def to_uniform(numbers: Array) -> FloatArray:
@@ -293,8 +305,7 @@ class Watch:
     alarm_capital : float
         Capital at which an alarm is raised, the inverse of the probability of a false alarm.
     tally : WatchTally
-        Counts of the values, which are acceptance of predictions, p-values of confidences, or
-        losses.
+        Counts of the values that the watch tests: acceptances, p-values of confidences, or losses.
     has_alarm : bool
         Whether the watch has raised an alarm that was not acknowledged.
     since : int
@@ -351,10 +362,10 @@ class RequestItem:
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Answers from the first answer that awaits its label, and sums over all earlier answers.
+    """Answers from the first answer that awaits its label on, and sums over all earlier answers.
 
-    Answers are settled in the order of their predictions. The order in which labels arrive has no
-    effect, and the value of a label does not affect when an answer is settled.
+    Answers are counted in the order of their predictions, so the order in which labels arrive has
+    no effect. An answer is settled after its label has arrived or if no label was requested.
 
     Attributes
     ----------
@@ -364,7 +375,7 @@ class Requests:
     names : tuple of str
         Id of each answer, or an empty text if its label is not requested.
     sums : ndarray of shape (7,)
-        Sums of `sum_terms` over the earlier answers, which are settled or whose labels are missing.
+        Sums of `sum_terms` over all earlier answers.
     n, labeled, missing : int
         Number of settled answers, number of settled answers with a label, and number of answers
         with a missing label.
@@ -393,39 +404,45 @@ class Requests:
         return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
 
     def mean_sums(self) -> FloatArray:
-        """Return the arguments of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
+        """Return the sums for `estimates_from_sums` in `prediction_powered_mean`, shape (2, 2).
 
-        The sums include settled answers and answers with missing labels. If labels are missing, the
-        other labels are weighted by the inverse of their request probability times the share of
-        labels that arrived. The estimates are unbiased if the arrival of a label is independent of
-        its value.
+        If labels are missing, the weights of the other labels are divided by the share of labels
+        that arrived. The estimates are unbiased if the arrival of a label is independent of its
+        value.
         """
+        share = 1.0
+        if self.missing:
+            share = self.labeled / (self.labeled + self.missing)
+        # The names are those in `sum_terms`.
         p, pp, d, dd, pd, m, mm = self.sums.tolist()
-        share = self.labeled / (self.labeled + self.missing) if self.missing else 1.0
-        both = [p + d / share, pp + 2 * pd / share + dd / share**2]
-        return np.array([both, [m / share, mm / share**2]])
+        powered_sum = p + d / share
+        powered_squares = pp + 2 * pd / share + dd / share**2
+        return np.array([[powered_sum, powered_squares], [m / share, mm / share**2]])
 
 
-def sum_terms(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
+def sum_terms(predicted: float, correction: float, weighted_loss: float) -> tuple[float, ...]:
     """Return the terms of one answer in `Requests.sums`.
 
-    The first three terms are the predicted failure probability, its correction by the label, and
-    the inverse-probability-weighted loss. The other terms are their squares and the product of the
-    first two. The estimates follow from the sums of all terms for any share of labels that arrived.
+    The terms are products of the predicted failure probability p, its correction d by the label,
+    and the loss m weighted by the inverse request probability.
     """
-    p, d, m = predicted, correction, mass
+    p, d, m = predicted, correction, weighted_loss
     return p, p * p, d, d * d, p * d, m, m * m
 
 
 def items_to_array(items: "list[RequestItem]") -> tuple[FloatArray, tuple[str, ...]]:
     """Return the answers as an array, and their ids as a tuple."""
-    rows = [[i.number, i.predicted, i.probability, i.is_requested, i.loss] for i in items]
-    return np.array(rows, np.float64).reshape(-1, COLUMNS), tuple(i.name for i in items)
+    rows = [
+        [item.number, item.predicted, item.probability, item.is_requested, item.loss]
+        for item in items
+    ]
+    names = tuple(item.name for item in items)
+    return np.array(rows, np.float64).reshape(-1, COLUMNS), names
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of predictions and labels that do not affect the results.
+    """Counts of predictions and labels that have no effect on the results.
 
     Attributes
     ----------
@@ -434,7 +451,7 @@ class Counts:
     repeated : int
         Number of labels of predictions that already had a label.
     abstained : int
-        Number of labels of rejected predictions, which have no effect on a selective risk.
+        Number of labels of rejected predictions, which a selective risk ignores.
     unasked : int
         Number of labels that arrived but were not requested, if labels are requested.
     """
@@ -460,7 +477,7 @@ class MonitorState:
     counts : Counts
         Counts of predictions and labels that do not affect the results.
     urn : ndarray or None
-        Number of confidences in each block of the calibration data, including counted predictions.
+        Number of confidences in each block of the calibration data, including those of predictions.
     early : tuple
         Labels whose predictions have not arrived yet.
     history : tuple of tuple of float

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
     from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
     from abstain.plots.cascade import CascadeDisplay as CascadeDisplay
+    from abstain.plots.cascade import CascadePathDisplay as CascadePathDisplay
     from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
     from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
     from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
@@ -57,7 +58,7 @@ else:
         agreement=("AgreementDisplay", "Pair"),
         bands=("RiskCoverageBandDisplay",),
         calibration=("CalibrationDisplay",),
-        cascade=("CascadeDisplay",),
+        cascade=("CascadeDisplay", "CascadePathDisplay"),
         confusion=("SelectiveConfusionDisplay",),
         curves=(
             "AccuracyRejectionDisplay",

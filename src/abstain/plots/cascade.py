@@ -1,15 +1,16 @@
-"""Cost by risk of all candidate thresholds of a cascade."""
+"""Cost by risk of the candidate thresholds of a cascade, and the path of the samples."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from abstain.evaluation.cascade import CascadeChecks
+from abstain.evaluation.cascade import CascadeChecks, PathStage
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import check_result_type
-from abstain.plots.labels import add_legend_at_right, label_width
+from abstain.plots.labels import add_legend_at_right, add_legend_below, label_width
 from abstain.plots.style import (
+    GRID,
     INK,
     LIGHT,
     Style,
@@ -18,6 +19,7 @@ from abstain.plots.style import (
     reference_style,
     style_axes,
 )
+from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
 from abstain.typing import IntArray
 
@@ -29,6 +31,16 @@ if TYPE_CHECKING:
 _GRID_SIZE: Final = (90, 60)
 #: Maximum of the risk axis, relative to the target.
 _MAX_RELATIVE_RISK: Final = 4.0
+#: Number of samples of a path, and columns of its table.
+_N_PATH: Final = 1000
+_PATH_COLUMNS: Final = (
+    "n_reached",
+    "n_answered",
+    "n_wrong",
+    "cost_per_sample",
+    "cost",
+    "error_cost",
+)
 #: Gray that is lighter than the lines and darker than the grid.
 _LIGHT_GRAY: Final = "#c3cad1"
 
@@ -215,6 +227,123 @@ class CascadeDisplay(Titled):
         names = [f"{stage.name} and the {PERSON} alone" for stage in self.checks.cascade.stages]
         names += [c.name for c in self.checks.checks]
         return 6.6 + 0.8 * label_width([*names, "all samples to the person"]), 4.4
+
+
+@dataclass(eq=False)
+class CascadePathDisplay(Titled):
+    """Path of 1,000 samples through the stages of a cascade, with costs.
+
+    Each stage has a bar from top to bottom. The length of the bar is the number of samples that
+    reach the stage. The colored segment contains the samples with a correct answer, the dark
+    segment contains the samples with a wrong answer, and the light segment contains the samples
+    that the next stage receives. The text states the numbers of answers and the costs.
+
+    `plot` passes additional options to the ``Axes.barh`` of all segments (height, linewidth).
+
+    Attributes
+    ----------
+    checks : CascadeChecks
+        Result of `check_cascade`.
+    check : RuleCheck or None, default=None
+        Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
+        calibration data, whose errors are unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> from abstain.plots import CascadePathDisplay
+    >>> confidence = np.linspace(0, 1, 2000)
+    >>> is_failure = (np.arange(2000) % 3 == 0) & (confidence < 0.5)
+    >>> data = {"small": (confidence, is_failure)}
+    >>> checks = ab.check_cascade(ab.set_cascade(data, max_risk=0.1), {"later": data})
+    >>> display = CascadePathDisplay.from_checks(checks, checks.checks[0])
+    >>> display.frame().select("stage", "n_reached", "n_answered").rows()
+    [('small', 1000.0, 747.5), ('person', 252.5, 252.5)]
+    """
+
+    checks: CascadeChecks
+    check: RuleCheck | None = None
+
+    @classmethod
+    def from_checks(cls, checks: CascadeChecks, check: RuleCheck | None = None) -> Self:
+        """Create a display from the result of `check_cascade`.
+
+        Parameters
+        ----------
+        checks : CascadeChecks
+            Cascade and the data sets on which it was checked.
+        check : RuleCheck, optional
+            Data set of the path, an entry of ``checks.checks``. By default, the path is that of the
+            calibration data.
+
+        Returns
+        -------
+        CascadePathDisplay
+            Display of the data. The method `plot` draws the figure.
+        """
+        return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"), check)
+
+    @property
+    def title(self) -> str:
+        """Title of the figure."""
+        name = "the calibration data" if self.check is None else self.check.name
+        return f"Path of {_N_PATH:,} samples, {name}"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the numbers of samples and the costs as a Polars table with one row per stage."""
+        import polars as pl
+
+        rows = [
+            {"stage": stage.name, **{f: getattr(stage, f) for f in _PATH_COLUMNS}}
+            for stage in self._path()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _path(self) -> tuple[PathStage, ...]:
+        return self.checks.path(self.check, n=_N_PATH)
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw a bar and a text for each stage."""
+        path = self._path()
+        segments = (
+            ("correct answers" if self.check else "answers", LIGHT[0]),
+            ("wrong answers" if self.checks.is_binary else "loss of the answers", LIGHT[1]),
+            ("to the next stage", GRID),
+        )
+        drawn: dict[str, Any] = {}
+        for row, stage in enumerate(path):
+            n_wrong = 0.0 if np.isnan(stage.n_wrong) else stage.n_wrong
+            n_forwarded = stage.n_reached - stage.n_answered
+            left = 0.0
+            for (name, color), width in zip(
+                segments, (stage.n_answered - n_wrong, n_wrong, n_forwarded), strict=True
+            ):
+                style: Style = {"left": left, "color": color, "height": 0.42, **kwargs}
+                bars = axes.barh([row], [width], **style)
+                if width > 0:
+                    drawn.setdefault(name, bars)
+                left += width
+            axes.text(0, row - 0.32, _stage_text(stage), fontsize=9, color=INK, parse_math=False)
+        axes.set(xlim=(0, _N_PATH), ylim=(len(path) - 0.5, -0.75), xlabel="Samples")
+        style_axes(axes)
+        axes.grid(visible=False, axis="y")
+        axes.set_yticks([])
+        add_legend_below(axes, [(drawn[name], name) for name, _ in segments if name in drawn])
+
+    def _size(self) -> tuple[float, float]:
+        return 3.9, 1.2 + 0.62 * len(self.checks.cascade.names)
+
+
+def _stage_text(stage: PathStage) -> str:
+    """Return the name of a stage with the number of its answers and its costs."""
+    if stage.n_reached == 0:
+        return f"{stage.name}: not reached"
+    text = f"{stage.name}: {stage.n_answered:,.0f} of {stage.n_reached:,.0f} answered"
+    if stage.n_wrong > 0:
+        text += f", {stage.n_wrong:,.0f} wrong"
+    cost = stage.cost + stage.error_cost
+    return f"{text}, cost {cost:,.4g}" if cost else text
 
 
 def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict[str, Any]:

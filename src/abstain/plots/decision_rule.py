@@ -41,7 +41,7 @@ _MAX_VERTICES = 2000
 #: Maximum number of groups with a curve, and maximum number of vertices of a curve.
 _MAX_GROUP_CURVES, _MAX_GROUP_VERTICES = len(LIGHT), 400
 #: Width of a figure without other data, in inches.
-_COMPACT_WIDTH = 4.6
+_COMPACT_WIDTH = 3.9
 #: Risks at a lower coverage vary strongly and do not determine the limit of the axis.
 _MIN_COVERAGE_FOR_AXIS = 0.05
 #: A data set with a larger risk relative to the others is drawn as an arrow at the upper edge.
@@ -298,7 +298,7 @@ class DecisionRuleDisplay(Titled):
         if self.checks.group_curves or not self.shows_data:
             names = [name for name, _ in self._curves()]
             n_rows = math.ceil((len(names) + 1) / n_legend_columns(names, _COMPACT_WIDTH))
-            return _COMPACT_WIDTH, 3.3 + _LEGEND_ROW_HEIGHT * n_rows
+            return _COMPACT_WIDTH, 2.8 + _LEGEND_ROW_HEIGHT * n_rows
         names = [c.name for c in self.checks.checks]
         width = 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"])
         return width, max(4.2, 1.4 + _LEGEND_ROW_HEIGHT * len(names))

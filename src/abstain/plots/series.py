@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Size of a panel in a figure with several panels, and size of a single panel, in inches.
 _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
 #: Width of a compact figure, and height of its panel, in inches.
-_COMPACT_SIZE = (4.4, 2.9)
+_COMPACT_SIZE = (3.9, 2.6)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Distribution shift between calibration data and unlabeled data of the application.
 
 The package provides known and estimated density ratios, which the rules in `abstain.thresholds`
-accept as `ratio=`. It also estimates the risk without labels. These estimates have no guarantee.
+accept as `ratio=`. The package also estimates the risk without labels, but without a guarantee.
 """
 
 from abstain.shift.estimates import UnlabeledRisk, unlabeled_risk

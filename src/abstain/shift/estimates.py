@@ -1,4 +1,4 @@
-"""Estimates without a guarantee of the selective risk of unlabeled data."""
+"""Estimates of the selective risk of unlabeled data, without a guarantee."""
 
 from dataclasses import dataclass
 
@@ -22,17 +22,17 @@ class UnlabeledRisk:
     threshold : float or None
         Samples with at least this confidence are accepted. None accepts all samples.
     n, accepted : int
-        Number of unlabeled samples, and number of accepted unlabeled samples.
+        Number of unlabeled samples, and number of unlabeled samples that are accepted.
     coverage : float
         Share of the unlabeled samples that is accepted.
     calibration_risk : float
-        Mean loss of the accepted calibration samples, which estimates the risk without a shift.
+        Mean loss of the accepted calibration samples, an estimate of the risk without a shift.
     mean_confidence : float
         One minus the mean confidence of the accepted samples after isotonic calibration.
     thresholded_confidence : float
-        Average thresholded confidence (ATC), which is the share of the accepted samples below a
-        threshold. The threshold is selected so that this share of the calibration samples equals
-        their error rate.
+        Average thresholded confidence (ATC), the share of the accepted samples below a threshold.
+        The threshold is selected so that the same share of the calibration samples equals their
+        error rate.
     reweighted : float
         Mean loss of the accepted calibration samples, weighted by their density ratios. NaN without
         ratios.
@@ -92,9 +92,8 @@ def unlabeled_risk(
     Returns
     -------
     UnlabeledRisk
-        Three estimates of the selective risk. The estimates have no intervals, because their errors
-        are not random. The errors depend on how well the assumptions match the shift, and
-        `docs/shift.md` lists measured errors.
+        Three estimates of the selective risk. There are no intervals, because the errors depend on
+        how well the assumptions match the shift. The page `docs/shift.md` lists measured errors.
 
     Raises
     ------
@@ -104,12 +103,10 @@ def unlabeled_risk(
     Notes
     -----
     The estimate `mean_confidence` assumes that the calibration does not change. The estimate
-    `thresholded_confidence` is the average thresholded confidence [1]_ of the accepted samples. It
-    assumes that the share of samples below the threshold changes in the same way as the error rate.
-    The estimate `reweighted` has the assumptions of the ratios. No estimate detects errors with
-    high confidence that do not occur in the calibration data, such as samples of new classes. If
-    the threshold is in a tie group, both data sets use the same fraction of this group. The program
-    of the paper uses a threshold at a sample, which yields the same value without ties.
+    `thresholded_confidence` [1]_ assumes that the share of samples below the threshold changes like
+    the error rate. The estimate `reweighted` has the assumptions of the ratios. No estimate detects
+    confident errors that do not occur in the calibration data, such as errors on new classes. If
+    the threshold of ATC is in a tie group, both data sets use the same fraction of this group.
 
     The cost is two sorts.
 
@@ -129,28 +126,29 @@ def unlabeled_risk(
     >>> bool(abs(found.mean_confidence - truth) < 0.01), bool(found.calibration_risk < truth)
     (True, True)
     """
-    s = validate_samples_on_host(confidence, loss)
-    checks.binary_loss(s.loss, required_by="unlabeled_risk")
+    samples = validate_samples_on_host(confidence, loss)
+    checks.binary_loss(samples.loss, required_by="unlabeled_risk")
     deployed_confidence = checks.confidence(deployed, "deployed")
-    threshold_value = None if threshold is None else checks.number(threshold, "threshold")
-    float_loss = s.loss.astype(np.float64)
-    is_accepted = _accepted_mask(s.confidence, threshold_value)
-    is_deployed_accepted = _accepted_mask(deployed_confidence, threshold_value)
+    if threshold is not None:
+        threshold = checks.number(threshold, "threshold")
+    losses = samples.loss.astype(np.float64)
+    is_accepted = _accepted_mask(samples.confidence, threshold)
+    is_deployed_accepted = _accepted_mask(deployed_confidence, threshold)
     weights = None
     if ratio is not None:
-        weights = as_density_ratios(ratio, float_loss.size).values[is_accepted]
-    accepted_loss = float_loss[is_accepted]
+        weights = as_density_ratios(ratio, losses.size).values[is_accepted]
+    accepted_loss = losses[is_accepted]
     deployed_accepted = deployed_confidence[is_deployed_accepted]
     calibration_risk = float(accepted_loss.mean()) if is_accepted.any() else _NAN
     mean_confidence = thresholded_confidence = reweighted = _NAN
     if is_accepted.any() and is_deployed_accepted.any():
-        mean_confidence = _risk_from_mean_confidence(s.confidence, float_loss, deployed_accepted)
+        mean_confidence = _risk_from_mean_confidence(samples.confidence, losses, deployed_accepted)
         thresholded_confidence = _risk_from_thresholded_confidence(
-            s.confidence[is_accepted], calibration_risk, deployed_accepted
+            samples.confidence[is_accepted], calibration_risk, deployed_accepted
         )
         reweighted = _reweighted_risk(accepted_loss, weights)
     return UnlabeledRisk(
-        threshold=threshold_value,
+        threshold=threshold,
         n=int(deployed_confidence.size),
         accepted=int(is_deployed_accepted.sum()),
         coverage=float(is_deployed_accepted.mean()),
@@ -161,37 +159,39 @@ def unlabeled_risk(
     )
 
 
-def _accepted_mask(x: Array, threshold: float | None) -> Array:
+def _accepted_mask(confidence: Array, threshold: float | None) -> Array:
+    """Return a mask of the samples whose confidence is at least the threshold, if there is one."""
     if threshold is None:
-        return np.ones(x.size, dtype=np.bool_)
+        return np.ones(confidence.size, dtype=np.bool_)
     with np.errstate(over="ignore"):
-        mask: Array = x >= np.asarray(threshold).astype(x.dtype)
+        mask: Array = confidence >= np.asarray(threshold).astype(confidence.dtype)
     return mask
 
 
 def _risk_from_mean_confidence(confidence: Array, loss: FloatArray, deployed: Array) -> float:
-    """Return one minus the mean calibrated confidence of the deployed samples.
-
-    If all calibration losses are equal, the function fits no calibration and returns this loss.
-    """
+    """Return one minus the mean confidence of the deployed samples after isotonic calibration."""
     if loss.min() == loss.max():
         return float(loss[0])
-    return 1.0 - float(np.mean(fit_isotonic(confidence, loss).apply(deployed)))
+    calibrator = fit_isotonic(confidence, loss)
+    return 1.0 - float(np.mean(calibrator.apply(deployed)))
 
 
 def _risk_from_thresholded_confidence(confidence: Array, risk: float, deployed: Array) -> float:
-    """Return the share of samples below the `risk` quantile of the calibration confidences."""
+    """Return the share of deployed samples below the `risk` quantile of the calibration samples."""
     ordered = np.sort(confidence.astype(np.float64))
     n_failures = risk * ordered.size
     atc_threshold = ordered[min(int(n_failures), ordered.size - 1)]
     n_below = np.searchsorted(ordered, atc_threshold, side="left")
     n_through = np.searchsorted(ordered, atc_threshold, side="right")
     tie_fraction = (n_failures - n_below) / (n_through - n_below)
-    x = deployed.astype(np.float64)
-    return float((x < atc_threshold).mean() + tie_fraction * (x == atc_threshold).mean())
+    deployed_confidence = deployed.astype(np.float64)
+    share_below = (deployed_confidence < atc_threshold).mean()
+    share_tied = (deployed_confidence == atc_threshold).mean()
+    return float(share_below + tie_fraction * share_tied)
 
 
 def _reweighted_risk(loss: FloatArray, weights: FloatArray | None) -> float:
+    """Return the weighted mean loss, or NaN without a positive weight."""
     if weights is None or not weights.any():
         return _NAN
     return float(weights @ loss / weights.sum())

@@ -16,8 +16,8 @@ from abstain.errors import DomainError, InputError
 from abstain.shift.ratios import DensityRatios
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
-#: Quantile of the random changes of the confusion matrix. If the smallest singular value is below
-#: this quantile, the matrix counts as singular.
+#: Quantile of the changes of the confusion matrix over resamples. If the smallest singular value is
+#: below it, the matrix counts as singular.
 _NOISE_QUANTILE: Final = 0.95
 #: Joint significance level of the tests for a negative ratio of any class.
 _DOUBT_LEVEL: Final = 0.05
@@ -36,12 +36,12 @@ class LabelShift:
     standard_error : ndarray of shape (K,)
         Standard error of each ratio, computed from resamples of both data sets.
     raw, raw_error : ndarray of shape (K,)
-        Solution before negative ratios are replaced by 0, and its standard error.
+        Ratios before negative values are replaced by 0, and their standard errors.
     least_singular : float
-        Smallest singular value of the confusion matrix. The smaller this value is, the less
-        accurate are the ratios.
+        Smallest singular value of the confusion matrix. A small value means that the ratios are
+        inaccurate.
     noise : float
-        95% quantile, over resamples, of the change of the confusion matrix in the spectral norm.
+        95% quantile of the change of the confusion matrix over resamples, in the spectral norm.
 
     Examples
     --------
@@ -64,9 +64,9 @@ class LabelShift:
         """Classes whose ratio is significantly negative, which contradicts a label shift."""
         # The level is corrected for the number of classes, because an absent class has a negative
         # raw ratio with probability 1/2.
-        is_far_below = self.raw < special.ndtri(_DOUBT_LEVEL / len(self.classes)) * self.raw_error
-        pairs = zip(self.classes, is_far_below, strict=True)
-        return tuple(name for name, is_doubtful in pairs if is_doubtful)
+        quantile = special.ndtri(_DOUBT_LEVEL / len(self.classes))
+        is_doubtful = self.raw < quantile * self.raw_error
+        return tuple(self.classes[i] for i in np.flatnonzero(is_doubtful))
 
     def ratios(self, labels: AnyArray) -> DensityRatios:
         """Return the density ratio of each calibration sample, which is the ratio of its class.
@@ -93,11 +93,14 @@ class LabelShift:
         >>> found.ratios([1, 0, 1]).values.round(3).tolist()
         [1.5, 0.5, 1.5]
         """
-        codes = _class_codes(labels, "labels", {name: i for i, name in enumerate(self.classes)})
-        error = float(self.standard_error.max())
-        values = read_only(self.ratio[codes])
+        code = {name: i for i, name in enumerate(self.classes)}
+        codes = _class_codes(labels, "labels", code)
         return DensityRatios(
-            values, float(self.ratio.max()), "labels", bounded=True, standard_error=error
+            read_only(self.ratio[codes]),
+            float(self.ratio.max()),
+            "labels",
+            bounded=True,
+            standard_error=float(self.standard_error.max()),
         )
 
 
@@ -120,16 +123,16 @@ def label_shift(
     deployed : array of shape (m,)
         Predicted classes of the unlabeled samples.
     resamples : int, default=200
-        Number of resamples of both data sets, at least 2. The standard errors and the test of the
-        confusion matrix use the resamples.
+        Number of resamples of both data sets, at least 2, for the standard errors and the test of
+        the confusion matrix.
     rng : int, Generator or None, default=0
         Random number generator of the resamples.
 
     Returns
     -------
     LabelShift
-        The ratio of each class with its standard error. Its method `ratios` returns ratios of
-        samples for the rules.
+        The ratio of each class with its standard error. The method `ratios` returns the density
+        ratios of samples for the rules.
 
     Raises
     ------
@@ -141,16 +144,15 @@ def label_shift(
 
     Notes
     -----
-    The method solves C w = mu [1]_. C contains the shares of (predicted class, true class) among
-    the calibration samples, and mu the shares of the predicted classes among the unlabeled samples.
-    The method is valid for a label shift, in which only the class frequencies change and the
-    distribution within each class is constant. For a covariate shift, use `fit_ratios`. The
-    function replaces negative ratios by 0.
+    The method solves C w = mu for the ratios w [1]_. C contains the shares of (predicted class,
+    true class) among the calibration samples, and mu the shares of the predicted classes among the
+    unlabeled samples. Negative ratios are replaced by 0. The method is valid for a label shift, in
+    which the distribution within each class does not change. For a covariate shift, use
+    `fit_ratios`.
 
-    By Weyl's inequality, a singular value changes at most by the spectral norm of the change of the
-    matrix. The function therefore raises a DomainError if the smallest singular value of C is not
-    above the change by resampling. The paper bounds the error by the inverse of the smallest
-    singular value and does not test this value.
+    The function raises a DomainError if the smallest singular value of C is not above the change of
+    C by resampling, in the spectral norm. By Weyl's inequality, a singular value changes at most by
+    this norm. The paper does not contain this test.
 
     The cost is one pass over the samples, and K^3 for each resample.
 
@@ -169,7 +171,8 @@ def label_shift(
     >>> found.classes, found.ratio.round(3).tolist()
     (('cat', 'dog'), [0.5, 1.5])
     """
-    classes = tuple(_encode_classes(labels, "labels")[0])
+    class_names, _ = _encode_classes(labels, "labels")
+    classes = tuple(class_names)
     code = {name: i for i, name in enumerate(classes)}
     y = _class_codes(labels, "labels", code)
     predicted = _class_codes(prediction, "prediction", code)
@@ -185,8 +188,8 @@ def label_shift(
     if n_resamples < 2:
         raise InputError("`resamples` must be at least 2 for a standard error")
     for _ in range(n_resamples):
-        rows = random.integers(y.size, size=y.size)
-        resampled_matrix = _confusion_matrix(predicted[rows], y[rows], n_classes)
+        sampled = random.integers(y.size, size=y.size)
+        resampled_matrix = _confusion_matrix(predicted[sampled], y[sampled], n_classes)
         matrix_changes.append(float(np.linalg.norm(resampled_matrix - matrix, 2)))
         resampled_shares = random.multinomial(deployed_codes.size, shares) / deployed_codes.size
         solutions.append(np.linalg.lstsq(resampled_matrix, resampled_shares, rcond=None)[0])
@@ -205,9 +208,10 @@ def label_shift(
     )
 
 
-def _confusion_matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:
-    counts = np.bincount(prediction * size + labels, minlength=size * size)
-    matrix: FloatArray = counts.reshape(size, size) / labels.size
+def _confusion_matrix(prediction: IntArray, labels: IntArray, n_classes: int) -> FloatArray:
+    """Return the share of the samples with each predicted class (row) and true class (column)."""
+    counts = np.bincount(prediction * n_classes + labels, minlength=n_classes * n_classes)
+    matrix: FloatArray = counts.reshape(n_classes, n_classes) / labels.size
     return matrix
 
 
@@ -226,6 +230,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
+    """Return the code of the class of each sample. An unknown class raises a DomainError."""
     classes, class_index = _encode_classes(x, name)
     for class_name in classes:
         if class_name not in code:
@@ -236,7 +241,7 @@ def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
 
 
 def _reject_unknown_class(value: Hashable, name: str, code: dict[Hashable, int]) -> None:
-    """Raise DomainError for the first value that is not a class."""
+    """Raise a DomainError for a value that is not a class."""
     rule = f"`{name}` must hold classes that have a calibration sample; got {value!r}"
     same_text = [class_name for class_name in code if str(class_name) == str(value)]
     if same_text:
@@ -256,6 +261,7 @@ def _reject_singular_matrix(
     """Raise a DomainError if the confusion matrix may be singular."""
     if smallest > noise:
         return
+    # The ratios are uncertain in the direction of the last right singular vector.
     direction = np.abs(np.linalg.svd(matrix)[2][-1])
     uncertain_classes = [names[i] for i in np.argsort(-direction)[:2]]
     class_list = " and ".join(map(repr, uncertain_classes))

@@ -11,7 +11,7 @@ from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
-#: Origin of the ratios. The phrases of descriptions follow.
+#: Origin of the ratios, and its description in texts.
 Origin = Literal["given", "classifier", "labels"]
 _ORIGIN_PHRASES: Final = {
     "given": "by the density ratios given",
@@ -19,7 +19,7 @@ _ORIGIN_PHRASES: Final = {
     "labels": "by class ratios estimated from predicted classes",
 }
 
-#: Share of the samples, with the largest ratios, whose share of the weight is reported.
+#: Share of the samples with the largest ratios, for `DensityRatios.top_share`.
 _TOP_SHARE: Final = 0.01
 
 
@@ -28,19 +28,18 @@ class DensityRatios:
     """Density ratios (importance weights) of the calibration samples.
 
     The ratio of a sample is dQ/dP, where P is the distribution of the calibration data and Q the
-    distribution of the deployed data. Ratios are not frequency weights, so a sample with ratio 3
-    counts as one sample and not as three.
+    distribution of the deployed data. Ratios are not frequency weights: a sample with ratio 3
+    counts as one sample.
 
     Attributes
     ----------
     values : ndarray of shape (n,)
-        Finite, non-negative ratios, of which at least one is positive. Only their proportions
-        matter.
+        Finite, non-negative ratios, of which at least one is positive, up to a constant factor.
     largest : float
         Upper bound of all ratios, including ratios of unobserved samples.
     origin : {"given", "classifier", "labels"}
-        Origin of the ratios. "given" ratios are known, a "classifier" between the two data sets
-        estimates ratios, and "labels" ratios are estimated from predicted classes.
+        Origin of the ratios: known ("given"), estimated by a classifier between the two data sets
+        ("classifier"), or estimated from predicted classes ("labels").
     bounded : bool
         Whether `largest` is a known bound. If False, `largest` is the largest observed ratio.
     cut : float
@@ -95,9 +94,10 @@ class DensityRatios:
 
     @property
     def top_share(self) -> float:
-        """Share of the weight of the 1% of the samples, at least one, with the largest ratios."""
+        """Share of the total weight of the 1% of the samples with the largest ratios."""
         count = max(1, int(_TOP_SHARE * self.n))
-        return float(np.sort(self.values)[-count:].sum() / self.values.sum())
+        largest_ratios = np.sort(self.values)[-count:]
+        return float(largest_ratios.sum() / self.values.sum())
 
     @property
     def heaviest(self) -> int:
@@ -117,8 +117,8 @@ class DensityRatios:
         Returns
         -------
         ndarray of shape (n,)
-            Mask of the retained samples. They are independent draws from Q if the ratios are exact
-            and no ratio exceeds `largest`.
+            Mask of the retained samples. If the ratios are exact and at most `largest`, the
+            retained samples are independent draws from the deployed distribution.
 
         Examples
         --------
@@ -126,7 +126,7 @@ class DensityRatios:
         >>> density_ratios([1.0, 0.0, 1.0], largest=1.0).draw(0).tolist()
         [True, False, True]
         """
-        # A named stream is independent of data that were generated with the same seed.
+        # A named stream is independent of data that were simulated with the same seed.
         generator = named_generator(as_seed(rng), "density ratios")
         is_accepted: BoolArray = generator.random(self.n) * self.largest < self.values
         return is_accepted
@@ -159,7 +159,8 @@ class DensityRatios:
 
     def __str__(self) -> str:
         """Describe the effective size and the largest ratios."""
-        mean, heaviest = float(self.values.mean()), self.heaviest
+        mean = float(self.values.mean())
+        heaviest = self.heaviest
         text = (
             f"{self.n} samples have an effective size of {self.effective_size:.0f} "
             f"{_ORIGIN_PHRASES[self.origin]}. The largest ratio, of sample {heaviest}, is "
@@ -172,15 +173,17 @@ class DensityRatios:
             text += "the upper bound is the largest observed ratio"
         if self.standard_error is not None:
             text += f"; their standard errors are at most {self.standard_error:.2g}"
-        return text + (
-            f"; clipping removed {100 * self.cut:.2g}% of the weight" if self.cut else ""
-        )
+        if self.cut:
+            text += f"; clipping removed {100 * self.cut:.2g}% of the weight"
+        return text
 
     @property
     def target(self) -> str:
         """Description of the population to which a guarantee with these ratios refers."""
         text = f"data like the calibration data reweighted {_ORIGIN_PHRASES[self.origin]}"
-        return text + (", except for clipped ratios" if self.cut else "")
+        if self.cut:
+            text += ", except for clipped ratios"
+        return text
 
 
 def density_ratios(
@@ -198,15 +201,15 @@ def density_ratios(
     ----------
     ratio : array of shape (n,)
         Density of the deployed data divided by the density of the calibration data at each
-        calibration sample, up to a constant factor. Ratios must not be negative, and at least one
-        ratio must be positive.
+        calibration sample, up to a constant factor. No ratio may be negative, and at least one must
+        be positive.
     largest : float, optional
-        Upper bound of all ratios in the same unit, which a guarantee requires. The default is the
-        largest entry of `ratio`, which is only an estimate.
+        Upper bound of all possible ratios, which a guarantee requires. The default is the largest
+        entry of `ratio`, which is only an estimate.
     clip : float, optional
-        Multiple of the mean ratio at which ratios are clipped. With clipping, the guarantee refers
-        to another distribution. The generalized risk on the deployed data can be larger by the
-        share of the weight that clipping removes, which `cut` estimates.
+        Multiple of the mean ratio at which ratios are clipped. The guarantee then refers to another
+        distribution. On the deployed data, the generalized risk can be larger by the share of the
+        weight that clipping removes (estimated by `cut`).
     origin : {"given", "classifier", "labels"}, default="given"
         Origin of the ratios, which the description of the guarantee states.
 
@@ -218,16 +221,15 @@ def density_ratios(
     Raises
     ------
     InputError, ShapeError, DomainError
-        If `ratio` is not a finite vector, a ratio is negative or all ratios are zero. Also if
-        `largest` is below the largest ratio, `clip` is not above 1, or `largest` and `clip` are
-        both passed.
+        If `ratio` is not a finite vector, a ratio is negative or all ratios are zero. The error is
+        also raised if `largest` is below the largest ratio, `clip` is not above 1, or `largest` and
+        `clip` are both passed.
 
     Notes
     -----
     Rejection sampling retains a sample with probability ratio / largest, and the retained samples
-    have the deployed distribution [1]_. With a largest ratio of 100 and a mean ratio of 1,
-    rejection sampling removes 99% of the samples. The attribute `expected_draws` is the expected
-    number of retained samples.
+    have the deployed distribution [1]_. With a largest ratio of 100 and a mean ratio of 1, only 1%
+    of the samples are retained.
 
     References
     ----------
@@ -253,6 +255,7 @@ def density_ratios(
 
 
 def _reject_above(values: FloatArray, bound: float) -> None:
+    """Raise a DomainError that names the largest ratio, which is above the bound."""
     index = int(np.argmax(values))
     raise DomainError(
         f"`largest` must be at least every ratio; got {bound!r}, and {values[index]:g} at index "
@@ -261,6 +264,7 @@ def _reject_above(values: FloatArray, bound: float) -> None:
 
 
 def _check_ratio(ratio: AnyArray) -> FloatArray:
+    """Validate finite, non-negative ratios with a positive sum."""
     values = checks.finite(checks.vector(ratio, "ratio"), "ratio").astype(np.float64)
     checks.reject_entries("ratio", "must not be negative", values, values < 0)
     checks.finite_sum(values, "ratio")
@@ -270,7 +274,7 @@ def _check_ratio(ratio: AnyArray) -> FloatArray:
 
 
 def _clip_ratios(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
-    """Clip ratios at a multiple of their mean."""
+    """Clip ratios at a multiple of their mean, and return them with the share that was removed."""
     multiple = checks.number(clip, "clip")
     if multiple <= 1:
         raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {multiple!r}")
@@ -283,7 +287,7 @@ def _clip_ratios(values: FloatArray, clip: float, origin: Origin) -> DensityRati
 
 
 def as_density_ratios(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
-    """Return the density ratios of n samples, and validate arrays."""
+    """Convert an array to density ratios, and check that there are n of them."""
     attribute = getattr(ratio, "ratios", None)
     if isinstance(attribute, DensityRatios):
         raise InputError(
@@ -297,8 +301,7 @@ def as_density_ratios(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatio
 
 #: Minimum distance of probabilities from 0 and 1, so that no ratio is infinite.
 _MIN_PROBABILITY: Final = 1e-9
-#: Number of knots of a spline. Values from 4 to 6 were most accurate for mixtures of two normal or
-#: beta distributions with n = 500 and 4000.
+#: Number of knots of a spline. In simulations, 4 to 6 knots were most accurate.
 _KNOTS: Final = 5
 #: Maximum number of columns for which the classifier uses splines.
 _MAX_SPLINE_COLUMNS: Final = 50
@@ -359,8 +362,8 @@ def fit_ratios(
         A classifier with `predict_proba`. The default is logistic regression on splines of the
         ranks of each column, or on standardized columns if the number of columns is above 50.
     folds : int, default=5
-        Number of folds. A classifier that was fitted on the other folds predicts the probability of
-        each sample.
+        Number of folds. The ratio of each sample is predicted by a classifier that is fitted on the
+        other folds.
     rng : int, Generator or None, default=0
         Random number generator of the folds.
 
@@ -379,16 +382,14 @@ def fit_ratios(
     Notes
     -----
     The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed sample.
-    A guarantee with these ratios refers to the calibration distribution reweighted by the ratios.
-    The guarantee holds for the deployed data under two conditions. The ratios must be correct, and
-    samples with equal features must have the same error rate in both data sets. The function does
-    not test the second condition. The features must not contain the loss. The largest ratio of the
-    distribution is unknown, so the largest observed ratio is used instead.
+    A guarantee with these ratios holds for the deployed data under two conditions. The ratios must
+    be correct, and samples with equal features must have the same error rate in both data sets. The
+    features must not contain the loss. The largest ratio of the distribution is unknown, so the
+    largest observed ratio is used instead.
 
-    The proofs of guarantees require ratios that are independent of the calibration data. The
-    function instead computes the ratio of a sample from the other folds, without labels. The
-    guarantee held in simulations (`docs/shift.md`) but is not proven. For a proven guarantee, fit
-    the classifier on separate data and pass the ratios as an array.
+    The proofs of guarantees require ratios that are independent of the calibration data. With
+    cross-fitting, the guarantee held in simulations (`docs/shift.md`) but is not proven. For a
+    proven guarantee, fit the classifier on separate data and pass the ratios as an array.
 
     The cost is that of fitting the classifier `folds` times.
 
@@ -427,6 +428,7 @@ def fit_ratios(
 
 
 def _check_features(x: AnyArray, name: str) -> FloatArray:
+    """Validate finite features, and return them with shape (n, d)."""
     values = to_numpy(x, name)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0:
@@ -453,6 +455,7 @@ def _check_folds(folds: int, n_smaller: int) -> int:
 
 
 def _check_classifier(classifier: Any, shape: tuple[int, ...]) -> Any:
+    """Return the classifier of the user, or the default classifier for features of this shape."""
     if classifier is None:
         return _default_classifier(*shape)
     if not callable(getattr(classifier, "predict_proba", None)):
@@ -463,8 +466,8 @@ def _check_classifier(classifier: Any, shape: tuple[int, ...]) -> Any:
 def _default_classifier(n: int, columns: int) -> Any:
     """Return logistic regression on splines of the ranks of each column.
 
-    Splines are used because a log-ratio is rarely linear. Ranks limit the influence of the tails.
-    The splines are constant outside the range of the samples.
+    Splines are used because a log-ratio is rarely linear, and ranks limit the influence of
+    outliers.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -480,7 +483,7 @@ def _default_classifier(n: int, columns: int) -> Any:
 def _cross_fitted_probability(
     x: FloatArray, is_deployed: BoolArray, model: Any, folds: int, rng: Rng
 ) -> FloatArray:
-    """Return the cross-fitted probability that each row is a deployed sample."""
+    """Return the cross-validated probability that each sample is a deployed sample."""
     from sklearn.base import clone
 
     random = named_generator(as_seed(rng), "folds")
@@ -496,8 +499,8 @@ def _cross_fitted_probability(
 
 
 def _auroc(score: FloatArray, positive: BoolArray) -> float:
-    """Compute the probability that a positive has a higher score, where a tie counts half."""
-    ordered = np.sort(score[~positive])
-    n_below = np.searchsorted(ordered, score[positive], side="left")
-    n_through = np.searchsorted(ordered, score[positive], side="right")
-    return float((n_below + n_through).mean() / (2 * ordered.size))
+    """Compute the area under the ROC curve of a score, where a tie counts half."""
+    negative_scores = np.sort(score[~positive])
+    n_below = np.searchsorted(negative_scores, score[positive], side="left")
+    n_through = np.searchsorted(negative_scores, score[positive], side="right")
+    return float((n_below + n_through).mean() / (2 * negative_scores.size))

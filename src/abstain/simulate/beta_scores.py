@@ -1,4 +1,4 @@
-"""Beta-distributed probabilities that are calibrated, overconfident or underconfident."""
+"""Populations of beta-distributed probabilities with known calibration."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +13,7 @@ from abstain.simulate.population import Population, PopulationEntry, Sample, dra
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
-#: Lower limit of coverages. Far below it, the inverse of the beta distribution fails for some
-#: parameters.
+#: Lower limit of coverages, below which SciPy cannot invert the beta distribution.
 _MIN_COVERAGE = 1e-60
 
 
@@ -39,10 +38,11 @@ class BetaScores(Population):
         return RiskCurve(self._loss_at, self._loss_above)
 
     def _complement_at(self, coverage: FloatArray) -> FloatArray:
-        """Return 1 - confidence at a coverage, which is more precise than a confidence near 1."""
+        """Return 1 - confidence at each coverage, which is precise for confidences near 1."""
         return _quantile(self.b, self.a, coverage)
 
     def _failure_probability(self, complement: FloatArray) -> FloatArray:
+        """Return the failure probability for values of 1 - confidence."""
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
@@ -50,21 +50,19 @@ class BetaScores(Population):
         """Return the failure probability of the sample at each coverage."""
         # Near confidence 0, the confidence itself is more precise than 1 - confidence.
         rank = np.minimum(1.0 - coverage, 0.5)
-        loss_at_low_confidence = 1.0 - _quantile(self.a, self.b, rank) ** self.power
-        return np.where(
-            coverage <= 0.5,
-            self._failure_probability(self._complement_at(coverage)),
-            loss_at_low_confidence,
-        )
+        confidence = _quantile(self.a, self.b, rank)
+        loss_at_low_confidence = 1.0 - confidence**self.power
+        loss_at_high_confidence = self._failure_probability(self._complement_at(coverage))
+        return np.where(coverage <= 0.5, loss_at_high_confidence, loss_at_low_confidence)
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        y = self._complement_at(coverage)
+        """Return the probability that a sample is accepted and wrong at each coverage."""
         # E[g^power; g > x] equals E[g^power] times the tail probability of Beta(a + power, b).
-        mean = float(
-            np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
-        )
-        correct = mean * special.betainc(self.b, self.a + self.power, y)
-        return np.asarray(np.maximum(coverage - correct, 0.0))
+        log_mean = special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b)
+        mean_accuracy = float(np.exp(log_mean))
+        complement = self._complement_at(coverage)
+        tail = special.betainc(self.b, self.a + self.power, complement)
+        return np.asarray(np.maximum(coverage - mean_accuracy * tail, 0.0))
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
@@ -81,8 +79,9 @@ class BetaScores(Population):
             return super()._area(area, low, high, ties)
         # With b = 1, the rank u equals confidence^a, so the risk at rank u is 1 - u^k.
         k = self.power / self.a
-        augrc, aurc = 0.5 - 1 / (k + 2), 1 - float(harmonic(k + 1)) / (k + 1)
-        return augrc if area == "augrc" else aurc
+        if area == "augrc":
+            return 0.5 - 1 / (k + 2)
+        return 1 - float(harmonic(k + 1)) / (k + 1)
 
 
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
@@ -90,14 +89,13 @@ def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
     p = np.maximum(share, _MIN_COVERAGE)
     quantile = special.betaincinv(a, b, p)
     # SciPy returns NaN near 0, where the first term of the series is exact.
-    first_term = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
+    log_first_term = (np.log(a * p) + special.betaln(a, b)) / a
+    first_term = np.exp(np.minimum(log_first_term, 0.0))
     return np.asarray(np.where(np.isnan(quantile), first_term, quantile))
 
 
 def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:
-    """Create a population of probabilities with known calibration.
-
-    The population has true values for calibrated, overconfident and underconfident probabilities.
+    """Create a population of calibrated, overconfident or underconfident probabilities.
 
     Parameters
     ----------
@@ -106,16 +104,15 @@ def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Popula
         confidence is uniform.
     power : float, default=1.0
         Power that defines the calibration. A sample with confidence c is correct with probability
-        c^power. The confidence is calibrated for power 1, overconfident for larger and
+        c^power. The confidence is calibrated for power 1, overconfident for larger powers and
         underconfident for smaller powers.
 
     Returns
     -------
     Population
-        A population with 0/1 loss, for which `probability` is True. The risk and the curves have
-        closed forms. For b = 1, the areas have closed forms as well. With k = power/a and the
-        harmonic numbers H, AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1). For
-        a = b = power = 1, AUGRC is 1/6 and AURC is 1/4.
+        A population with 0/1 loss. The risk and the curves have closed forms. For b = 1,
+        AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1), with k = power/a and the harmonic
+        numbers H.
 
     Raises
     ------
@@ -132,7 +129,9 @@ def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Popula
     0.19
     """
     return BetaScores(
-        checks.positive(a, "a"), checks.positive(b, "b"), checks.positive(power, "power")
+        a=checks.positive(a, "a"),
+        b=checks.positive(b, "b"),
+        power=checks.positive(power, "power"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Simulated models whose confidences are uniform on intervals with separate failure rates."""
+"""Populations whose confidence is uniform on intervals, each with its own failure probability."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class BlockScores(Population):
-    """Ascending confidence intervals, with the mass and the failure probability of each."""
+    """Confidences that are uniform on intervals, with the mass and failure probability of each."""
 
     low: FloatArray
     high: FloatArray
@@ -37,13 +37,15 @@ class BlockScores(Population):
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Share of samples above each interval, ascending from 0 to 1, shape (k + 1,)."""
+        """Coverages at the bounds of the intervals, from 0 to 1, shape (k + 1,)."""
         inner_edges = np.cumsum(self.mass[:0:-1])
         return np.concatenate(([0.0], np.minimum(inner_edges, 1.0), [1.0]))
 
     def _curve(self) -> RiskCurve:
-        # The risk curve depends only on the order of confidences, so each interval is a step.
-        steps = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
+        # The mean loss is a step function of the coverage, because the confidences in an interval
+        # have the same failure probability.
+        upper_coverages = tuple(self._edges[1:].tolist())
+        steps = StepScores(upper_coverages, tuple(self.risks[::-1].tolist()))
         return steps.curve
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
@@ -52,11 +54,13 @@ class BlockScores(Population):
         return np.asarray(np.interp(confidence, bounds, shares))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        index = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
-        width, mass = (self.high - self.low)[::-1], self.mass[::-1]
-        return np.asarray(
-            self.high[::-1][index] - width[index] * (coverage - self._edges[index]) / mass[index]
-        )
+        # The intervals are in descending order of confidence here.
+        high = self.high[::-1]
+        width = (self.high - self.low)[::-1]
+        mass = self.mass[::-1]
+        index = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, mass.size - 1)
+        coverage_in_interval = coverage - self._edges[index]
+        return np.asarray(high[index] - width[index] * coverage_in_interval / mass[index])
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         interval = rng.choice(self.mass.size, n, p=self.mass)
@@ -67,12 +71,12 @@ class BlockScores(Population):
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
     """Create a population whose confidences are uniform on intervals.
 
-    An example is a model with a high confidence on some samples and a low confidence on others.
+    Each interval has its own failure probability.
 
     Parameters
     ----------
     low, high : array of shape (k,)
-        Bounds of the intervals in any order. Intervals may touch but must not overlap.
+        Bounds of the intervals in any order. The intervals must not overlap.
     mass : array of shape (k,)
         Share of the samples in each interval. Shares are positive and sum to 1.
     risk : array of shape (k,)
@@ -81,8 +85,7 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     Returns
     -------
     Population
-        A population with 0/1 loss. Curves and `expected_cwsa` are exact. `probability` is True if
-        all intervals are in [0, 1].
+        A population with 0/1 loss, whose curves and `expected_cwsa` have closed forms.
 
     Raises
     ------
@@ -110,12 +113,19 @@ def _validated_blocks(
     ends = checks.vector(high, "high", length=starts.size, reference="low")
     ends = checks.finite(ends, "high").astype(np.float64)
     checks.reject_entries("high", "must lie above `low`", ends, ends <= starts)
-    shares, risks = check_masses_and_risks(mass, risk, length=starts.size, reference="low")
+    masses, risks = check_masses_and_risks(mass, risk, length=starts.size, reference="low")
     order = np.argsort(starts)
-    starts, ends = starts[order], ends[order]
+    starts = starts[order]
+    ends = ends[order]
     is_overlapping = np.append(False, starts[1:] < ends[:-1])
     checks.reject_entries("low", "must not lie within another interval", starts, is_overlapping)
-    return BlockScores(starts, ends, shares[order] / shares.sum(), risks[order], name)
+    return BlockScores(
+        low=starts,
+        high=ends,
+        mass=masses[order] / masses.sum(),
+        risks=risks[order],
+        name=name,
+    )
 
 
 #: Number of classes among which a simulated model guesses.
@@ -125,8 +135,7 @@ _CLASSES: Final = 3
 def confident_when_correct(informed_share: float = 0.9) -> Population:
     """Create the model that Shahnazari et al. call calibrated.
 
-    The model has a high confidence on samples that it knows, and a lower confidence on samples for
-    which it guesses.
+    The model has a high confidence if it knows the class, and a lower confidence if it guesses.
 
     Parameters
     ----------
@@ -157,16 +166,19 @@ def confident_when_correct(informed_share: float = 0.9) -> Population:
         raise DomainError(
             f"`informed_share` must lie between 0 and 1, both excluded; got {share!r}"
         )
-    intervals = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guess_risk(), 0.0))
-    return _validated_blocks(*intervals, name="cwsa-calibrated")
+    return _validated_blocks(
+        low=(0.5, 0.8),
+        high=(0.7, 1.0),
+        mass=(1 - share, share),
+        risk=(_guess_risk(), 0.0),
+        name="cwsa-calibrated",
+    )
 
 
 def uniform_confidence(
     low: float = 0.9, high: float = 1.0, *, informed_share: float = 0.7, classes: int = _CLASSES
 ) -> Population:
     """Create a model whose confidence is uniform on an interval and independent of the loss.
-
-    Correct and wrong predictions of this model have the same distribution of confidences.
 
     Parameters
     ----------
@@ -200,13 +212,12 @@ def uniform_confidence(
     guess_risk = _guess_risk(checks.positive_int(classes, "classes"))
     risk = (1 - checks.fraction(informed_share, "informed_share")) * guess_risk
     low = checks.fraction(low, "low", high=checks.fraction(high, "high"))
-    return _validated_blocks(
-        (low,), (high,), (1.0,), (risk,), name=_model_name(informed_share, risk, (low + high) / 2)
-    )
+    name = _model_name(informed_share, risk, mean_confidence=(low + high) / 2)
+    return _validated_blocks((low,), (high,), (1.0,), (risk,), name=name)
 
 
 def _model_name(informed_share: float, risk: float, mean_confidence: float) -> str:
-    """Return the name of the model from its accuracy and its mean confidence."""
+    """Return the name of a model in the catalogue from its risk and its mean confidence."""
     if risk == 0:
         return "cwsa-perfect"
     if informed_share == 0:

@@ -1,4 +1,4 @@
-"""Populations that are defined by the failure probability at each population rank."""
+"""Populations with a uniform confidence and a given failure probability at each confidence."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -32,12 +32,16 @@ class RankScores(UniformScores):
     name = "rank-scores"
 
     def _curve(self) -> RiskCurve:
-        coverages = tuple(sorted(1.0 - u for u in self.breaks))
-        return RiskCurve(lambda c: np.asarray(self.mean_loss_of(1.0 - c)), breaks=coverages)
+        break_coverages = tuple(sorted(1.0 - u for u in self.breaks))
+        return RiskCurve(self._loss_at, breaks=break_coverages)
+
+    def _loss_at(self, coverage: FloatArray) -> FloatArray:
+        return np.asarray(self.mean_loss_of(1.0 - coverage))
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
-        u = rng.random(n)
-        return Sample(u, draw_failures(np.asarray(self.mean_loss_of(u)), rng))
+        confidence = rng.random(n)
+        failure_probability = np.asarray(self.mean_loss_of(confidence))
+        return Sample(confidence, draw_failures(failure_probability, rng))
 
 
 def rank_scores(
@@ -51,7 +55,7 @@ def rank_scores(
         Function from population ranks u, an array in [0, 1], to failure probabilities of the same
         shape.
     breaks : iterable of float, optional
-        Ranks at which the function or its derivative jumps. Elsewhere, the function must be smooth.
+        Ranks at which the function or its derivative is not continuous.
 
     Returns
     -------
@@ -91,32 +95,38 @@ def rank_scores(
 
 @dataclass(frozen=True, eq=False)
 class StepScores(UniformScores):
-    """A uniform confidence in [0, 1] and a failure probability that is a step function."""
+    """A uniform confidence in [0, 1] and a failure probability that is a step function.
+
+    Step i has the failure probability risks[i] and ends at the coverage upper_coverages[i].
+    """
 
     upper_coverages: tuple[float, ...]
     risks: tuple[float, ...]
     name: str = "step-scores"
 
     def _curve(self) -> RiskCurve:
-        """Return the risk curve, in which the accepted loss is piecewise linear."""
-        upper_coverages, risks = np.array(self.upper_coverages), np.array(self.risks)
-        widths = np.diff(np.append(0.0, upper_coverages))
-        edges, loss = np.append(0.0, upper_coverages), np.append(0.0, np.cumsum(widths * risks))
+        return RiskCurve(self._loss_at, self._loss_above, breaks=self.upper_coverages[:-1])
 
-        def loss_at(coverage: FloatArray) -> FloatArray:
-            return risks[np.minimum(np.searchsorted(upper_coverages, coverage), risks.size - 1)]
+    def _loss_at(self, coverage: FloatArray) -> FloatArray:
+        """Return the failure probability of the sample at each coverage."""
+        risks = np.array(self.risks)
+        index = np.searchsorted(np.array(self.upper_coverages), coverage)
+        return np.asarray(risks[np.minimum(index, risks.size - 1)])
 
-        return RiskCurve(
-            loss_at, lambda c: np.interp(c, edges, loss), breaks=self.upper_coverages[:-1]
-        )
+    def _loss_above(self, coverage: FloatArray) -> FloatArray:
+        """Return the generalized risk at each coverage, which is piecewise linear."""
+        edges = np.append(0.0, self.upper_coverages)
+        loss_at_edges = np.append(0.0, np.cumsum(np.diff(edges) * np.array(self.risks)))
+        return np.asarray(np.interp(coverage, edges, loss_at_edges))
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
-        u = rng.random(n)
-        return Sample(u, draw_failures(self.curve.margin(1.0 - u), rng))
+        confidence = rng.random(n)
+        failure_probability = self.curve.margin(1.0 - confidence)
+        return Sample(confidence, draw_failures(failure_probability, rng))
 
 
 def random_order(risk: float = 0.1) -> Population:
-    """Create a population whose confidence is independent of the loss, a random order.
+    """Create a population whose confidence is independent of the loss.
 
     Parameters
     ----------
@@ -126,8 +136,8 @@ def random_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence that is uniform on [0, 1]. AURC is R and AUGRC
-        is R/2, so AURC = 2 SELE.
+        A population with 0/1 loss and a confidence that is uniform on [0, 1]. For the risk R, AURC
+        is R and AUGRC is R/2.
 
     Raises
     ------
@@ -147,8 +157,6 @@ def random_order(risk: float = 0.1) -> Population:
 def oracle_order(risk: float = 0.1) -> Population:
     """Create a population in which every failure has a lower confidence than every success.
 
-    The confidence of this population is perfect.
-
     Parameters
     ----------
     risk : float, default=0.1
@@ -157,8 +165,8 @@ def oracle_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        A population with 0/1 loss and a confidence that is uniform on [0, 1]. AURC is
-        R + (1 - R) ln(1 - R) and AUGRC is R²/2.
+        A population with 0/1 loss and a confidence that is uniform on [0, 1]. For the risk R, AURC
+        is R + (1 - R) ln(1 - R) and AUGRC is R²/2.
 
     Raises
     ------
@@ -181,17 +189,14 @@ def oracle_order(risk: float = 0.1) -> Population:
 def two_sele_counterexample(
     top: float = 0.1, *, inside: float = 0.5, outside: float = 0.0
 ) -> Population:
-    r"""Create a population whose AURC exceeds 2 x SELE.
-
-    The population shows that 2 x SELE is not an upper bound of the AURC for every score.
+    r"""Create a population whose AURC exceeds 2 x SELE, which is therefore not an upper bound.
 
     Parameters
     ----------
     top : float, default=0.1
         Share q of the most confident samples, strictly between 0 and 1.
     inside, outside : float, default=0.5, 0.0
-        Failure probabilities inside and outside this share, in [0, 1]. If `inside` is less than
-        `outside`, AURC is less than 2 x SELE.
+        Failure probabilities of the samples inside and outside this share, in [0, 1].
 
     Returns
     -------
@@ -206,22 +211,17 @@ def two_sele_counterexample(
 
     Notes
     -----
-    The proof starts from AURC = E[loss x -ln(1-u)] and SELE = E[loss x u]. With c = 1 - u, the gap
-    AURC - 2 SELE is the integral of w(c) m(c), where w(c) = -ln c - 2 (1 - c) and m is the mean
-    loss. Let W(q) = q (q - 1 - ln q) be the integral of w from 0 to q. W is positive on (0, 1),
-    because ln q < q - 1, and W(1) is 0. Therefore, the constant `outside` contributes 0, and the
-    gap is (inside - outside) W(q).
+    Let u be the population rank and c = 1 - u. AURC = E[loss x -ln(1-u)] and SELE = E[loss x u].
+    Therefore, AURC - 2 SELE is the integral of w(c) m(c), where w(c) = -ln c - 2 (1 - c) and m is
+    the mean loss. The integral of w from 0 to q is W(q) = q (q - 1 - ln q), and W(1) is 0. For this
+    population, the difference is (inside - outside) W(q).
 
-    The weight w is positive exactly for u above 0.7968 (= 1 + W_0(-2/e²)/2, where W_0 is Lambert's
-    function). Therefore, a failure with a higher confidence than 79.68% of all samples contributes
-    more to AURC than to 2 SELE. By integration by parts, the gap is minus the integral of W dm. The
-    gap is at most 0 if the risk never increases with the confidence, at least 0 if the risk never
-    decreases, and 0 for a random order. In general, 2 x SELE is an upper bound of the AURC only for
-    scores whose risk decreases with the confidence.
+    The weight w is positive for u above 0.7968. A failure with a higher confidence than 79.68% of
+    all samples therefore contributes more to AURC than to 2 SELE. In general, 2 x SELE is an upper
+    bound of the AURC only for scores whose risk decreases with the confidence.
 
-    This construction for populations is from abstain. For finite samples, [1]_ contains a
-    counterexample of five samples, of which only the most confident has a loss. Its plug-in weight
-    is H_5 = 2.28, above the factor 2 of 2 x SELE. Four samples are sufficient.
+    This construction for populations is from abstain. For finite samples, Zhou et al. [1]_ give a
+    counterexample of five samples.
 
     References
     ----------

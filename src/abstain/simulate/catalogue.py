@@ -1,4 +1,4 @@
-"""The catalogue of populations, which tests and studies iterate over."""
+"""Define the catalogue of populations, and create populations by name."""
 
 from typing import Any
 

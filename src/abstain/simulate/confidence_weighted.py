@@ -1,4 +1,4 @@
-"""Expected CWSA and CWSA+ of a population at a threshold."""
+"""Compute the true CWSA and CWSA+ of a population at a threshold."""
 
 from itertools import pairwise
 from typing import Any
@@ -37,12 +37,9 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
 
     Notes
     -----
-    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. For `block_scores`, it has a closed form. An
-    interval from a to b contributes its mass times (1 - 2 risk) times the mean ramp. Above the
-    threshold, the mean ramp is ``((b - tau)² - (a - tau)²)/(2 (b - a))``. For other populations,
-    the expectation is integrated numerically over coverages. Integration by parts shows that CWSA
-    is a mean over thresholds t from tau to 1. It is the mean share of samples that are accepted at
-    t and correct, minus the share of samples that are accepted and wrong.
+    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)`` for the confidence g and the threshold tau.
+    For populations of `block_scores`, the expectation has a closed form. For other populations, it
+    is integrated numerically.
 
     Examples
     --------
@@ -90,43 +87,45 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
 
 def _at_thresholds(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
     """Validate the population and the thresholds, and compute the metric at each threshold."""
-    if not (population.probability and population.binary):
+    if not population.probability or not population.binary:
         raise InputError(
             f"`population` must have probabilities and 0/1 loss; {population.name!r} has not"
         )
     thresholds = np.asarray(threshold, dtype=np.float64)
     flat = checks.finite(checks.vector(thresholds.ravel(), "threshold"), "threshold")
-    if not ((flat >= 0) & (flat < 1)).all():
-        raise DomainError(
-            f"`threshold` must lie in [0, 1); got {flat[(flat < 0) | (flat >= 1)][0]!r}"
-        )
+    is_invalid = (flat < 0) | (flat >= 1)
+    if is_invalid.any():
+        raise DomainError(f"`threshold` must lie in [0, 1); got {flat[is_invalid][0]!r}")
     values = np.array([_at_threshold(population, float(t), plus=plus) for t in flat])
     return float(values[0]) if thresholds.ndim == 0 else values.reshape(thresholds.shape)
 
 
 def _at_threshold(population: Population, threshold: float, *, plus: bool) -> float:
-    accepted = float(population.coverage(threshold))
-    if accepted <= 0:
+    """Compute CWSA or, if `plus` is True, CWSA+ at one threshold."""
+    coverage = float(population.coverage(threshold))
+    if coverage <= 0:
         return float("nan") if plus else 0.0
-    blocks = isinstance(population, BlockScores)
-    ramp = _ramp_means_of_blocks if blocks else _ramp_means_by_quadrature
-    correct, wrong = ramp(population, threshold)
-    return correct / (accepted * (1 - threshold)) if plus else (correct - wrong) / (1 - threshold)
+    if isinstance(population, BlockScores):
+        correct, wrong = _mean_excess_of_blocks(population, threshold)
+    else:
+        correct, wrong = _mean_excess_by_quadrature(population, threshold)
+    if plus:
+        return correct / (coverage * (1 - threshold))
+    return (correct - wrong) / (1 - threshold)
 
 
-def _ramp_means_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
+def _mean_excess_of_blocks(blocks: BlockScores, threshold: float) -> tuple[float, float]:
     """Return E[(g - tau)_+] of correct and of wrong predictions from its closed form."""
-    squared_excess = [np.maximum(end - threshold, 0.0) ** 2 for end in (blocks.low, blocks.high)]
-    ramp_means = (
-        blocks.mass * (squared_excess[1] - squared_excess[0]) / (2 * (blocks.high - blocks.low))
-    )
-    return float(ramp_means @ (1 - blocks.risks)), float(ramp_means @ blocks.risks)
+    squared_low = np.maximum(blocks.low - threshold, 0.0) ** 2
+    squared_high = np.maximum(blocks.high - threshold, 0.0) ** 2
+    width = blocks.high - blocks.low
+    mean_excess = blocks.mass * (squared_high - squared_low) / (2 * width)
+    return float(mean_excess @ (1 - blocks.risks)), float(mean_excess @ blocks.risks)
 
 
-def _ramp_means_by_quadrature(population: Any, threshold: float) -> tuple[float, float]:
+def _mean_excess_by_quadrature(population: Population, threshold: float) -> tuple[float, float]:
     """Return E[(g - tau)_+] of correct and of wrong predictions from numerical integration."""
-    curve, max_coverage = population.curve, float(population.coverage(threshold))
-    edges = {0.0, max_coverage, *curve.breaks, *(edge for tie in curve.ties for edge in tie)}
+    curve = population.curve
 
     def excess(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
         return np.maximum(np.asarray(population.threshold(coverage)) - threshold, 0.0)
@@ -134,9 +133,9 @@ def _ramp_means_by_quadrature(population: Any, threshold: float) -> tuple[float,
     def accuracy_at(coverage: FloatArray) -> FloatArray:
         return np.asarray(1.0 - curve.margin(coverage))
 
-    pieces = list(pairwise(sorted(edge for edge in edges if edge <= max_coverage)))
-    correct, wrong = (
-        sum(integrate_coverage(share, excess, low, high) for low, high in pieces)
-        for share in (accuracy_at, curve.margin)
-    )
-    return float(correct), float(wrong)
+    correct = 0.0
+    wrong = 0.0
+    for low, high in pairwise(curve.edges_between(0.0, float(population.coverage(threshold)))):
+        correct += integrate_coverage(accuracy_at, excess, low, high)
+        wrong += integrate_coverage(curve.margin, excess, low, high)
+    return correct, wrong

@@ -1,4 +1,4 @@
-"""Gamma or lognormal losses whose mean decreases as the confidence increases."""
+"""Populations of gamma or lognormal losses, whose mean decreases with the confidence."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
 
-#: Grid of log-odds of the coverage and its step, for loss distributions without a closed form.
+#: Step and grid of log-odds of the coverage, for loss distributions without a closed form.
 _STEP = 1 / 8
 _GRID = np.arange(-40.0, 40.0 + _STEP / 2, _STEP)
 
@@ -25,7 +25,10 @@ _MIN_POWER = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ContinuousLoss(UniformScores):
-    """Losses that are noise of mean 1 times mean (power + 1) (1 - u)^power, for uniform u."""
+    """Losses that are mean (power + 1) (1 - u)^power times noise, for a uniform confidence u.
+
+    The mean of the noise is 1.
+    """
 
     mean: float
     power: float
@@ -40,9 +43,13 @@ class ContinuousLoss(UniformScores):
         return self.mean * (self.power + 1)
 
     def _curve(self) -> RiskCurve:
-        return RiskCurve(
-            lambda c: self._scale * c**self.power, lambda c: self.mean * c ** (self.power + 1)
-        )
+        return RiskCurve(self._loss_at, self._loss_above)
+
+    def _loss_at(self, coverage: FloatArray) -> FloatArray:
+        return self._scale * coverage**self.power
+
+    def _loss_above(self, coverage: FloatArray) -> FloatArray:
+        return self.mean * coverage ** (self.power + 1)
 
     @property
     def _shape(self) -> float:
@@ -70,37 +77,36 @@ class ContinuousLoss(UniformScores):
     def _optima(self) -> tuple[float, float]:
         """AURC and AUGRC of the order by loss.
 
-        Let F be the distribution function of the loss and S = 1 - F. A loss l has the rank S(l), so
-        AURC = E[-loss ln F] and AUGRC = E[loss S]. Integration by parts yields the integrals of
-        S + F ln F and of S²/2.
+        Let F be the distribution function of the loss and S = 1 - F. AURC is the integral of
+        S + F ln F, and AUGRC is the integral of S²/2 over all losses.
         """
-        max_loss = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
-        log_range = (-45.0, float(np.log(max_loss)) + 10.0 * self._sigma + 3.0)
+        spread = self._sigma if self.noise == "lognormal" else self.variation
+        max_loss = 40.0 + 40.0 * spread
+        max_log_loss = float(np.log(max_loss)) + 10.0 * self._sigma + 3.0
 
-        def aurc(y: FloatArray) -> FloatArray:
-            s = self._exceedance(y)
-            return np.asarray(np.exp(y) * (s + special.xlog1py(1.0 - s, -s)))
+        def aurc_density(log_loss: FloatArray) -> FloatArray:
+            s = self._exceedance(log_loss)
+            return np.asarray(np.exp(log_loss) * (s + special.xlog1py(1.0 - s, -s)))
 
-        def augrc(y: FloatArray) -> FloatArray:
-            return np.asarray(np.exp(y) * self._exceedance(y) ** 2 / 2)
+        def augrc_density(log_loss: FloatArray) -> FloatArray:
+            return np.asarray(np.exp(log_loss) * self._exceedance(log_loss) ** 2 / 2)
 
-        optimal_aurc = self._scale * integrate_line(aurc, *log_range)
-        optimal_augrc = self._scale * integrate_line(augrc, *log_range)
+        optimal_aurc = self._scale * integrate_line(aurc_density, -45.0, max_log_loss)
+        optimal_augrc = self._scale * integrate_line(augrc_density, -45.0, max_log_loss)
         return optimal_aurc, optimal_augrc
 
     @property
     def _has_closed_form(self) -> bool:
-        """Whether the distribution of the loss has a closed form.
+        """Whether the distribution of the loss is computed from a closed form.
 
-        The closed form requires that a moment of 1/noise exists. Otherwise, the noise is so wide
-        that an average over a grid is exact.
+        The closed form requires that a moment of 1/noise exists.
         """
         if self.power < _MIN_POWER:
             return False
         return self.noise == "lognormal" or self._shape * self.power > 1.0
 
     def _exceedance(self, y: FloatArray) -> FloatArray:
-        """Return P(loss > scale x exp(y)), where the coverage exceeds (exp(y)/noise)^(1/power)."""
+        """Return P(loss > scale x exp(y))."""
         if not self._has_closed_form:
             return self._averaged_exceedance(y)
         a = 1.0 / self.power
@@ -111,15 +117,14 @@ class ContinuousLoss(UniformScores):
         return np.asarray(np.clip(exceedance, 0.0, 1.0))
 
     def _averaged_exceedance(self, y: FloatArray) -> FloatArray:
-        """Return the exceedance probability of the noise, averaged over a grid of coverages."""
-        share = special.expit(_GRID)
-        density = _STEP * share * special.expit(-_GRID)
-        log_noise = y[:, None] - self.power * np.log(share)
+        """Return P(loss > scale x exp(y)) as a mean over a grid of coverages."""
+        coverage = special.expit(_GRID)
+        density = _STEP * coverage * special.expit(-_GRID)
+        log_noise = y[:, None] - self.power * np.log(coverage)
         if self.noise == "gamma":
             with np.errstate(over="ignore"):
-                exceedance = special.gammaincc(
-                    self._shape, self._shape * np.exp(np.minimum(log_noise, 700.0))
-                )
+                noise = np.exp(np.minimum(log_noise, 700.0))
+                exceedance = special.gammaincc(self._shape, self._shape * noise)
         else:
             exceedance = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
         return np.asarray(np.clip(exceedance @ density, 0.0, 1.0))
@@ -128,8 +133,9 @@ class ContinuousLoss(UniformScores):
 def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
     """Return E[(x/N)^a; N > x] at x = exp(y), for gamma noise N of mean 1 and shape above a."""
     with np.errstate(over="ignore", divide="ignore"):
-        tail = np.log(special.gammaincc(shape - a, shape * np.exp(np.minimum(y, 700.0))))
-    return np.asarray(np.exp(a * y + _log_inverse_moment(shape, a) + tail))
+        noise = np.exp(np.minimum(y, 700.0))
+        log_tail = np.log(special.gammaincc(shape - a, shape * noise))
+    return np.asarray(np.exp(a * y + _log_inverse_moment(shape, a) + log_tail))
 
 
 def _log_inverse_moment(shape: float, a: float) -> float:
@@ -144,36 +150,34 @@ def _log_inverse_moment(shape: float, a: float) -> float:
 
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
     """Return E[(x/N)^a; N > x] at x = exp(y), for lognormal noise N of mean 1."""
-    moment = a * (1.0 + a) * sigma**2 / 2
-    return np.asarray(
-        np.exp(a * y + moment + special.log_ndtr(-(y / sigma + sigma / 2 + a * sigma)))
-    )
+    log_moment = a * (1.0 + a) * sigma**2 / 2
+    log_tail = special.log_ndtr(-(y / sigma + sigma / 2 + a * sigma))
+    return np.asarray(np.exp(a * y + log_moment + log_tail))
 
 
 def continuous_loss(
     mean: float = 0.5, *, power: float = 1.0, noise: str = "gamma", variation: float = 1.0
 ) -> Population:
-    """Create a population of graded losses, such as a cross-entropy with heavy tails.
+    """Create a population of non-negative losses, such as a cross-entropy with heavy tails.
 
     Parameters
     ----------
     mean : float, default=0.5
-        Mean loss, which is the full-coverage risk, above 0.
+        Mean loss of all samples, above 0.
     power : float, default=1.0
-        Power that relates the loss to the rank. The mean loss at rank u is
-        mean (power + 1) (1 - u)^power. With power 0, the order is random.
+        Power of the mean loss at confidence u, which is mean (power + 1) (1 - u)^power. With power
+        0, the loss is independent of the confidence.
     noise : {"gamma", "lognormal"}, default="gamma"
-        Distribution of the loss at each rank.
+        Distribution of the loss at each confidence.
     variation : float, default=1.0
-        Coefficient of variation of the noise, above 0. For 1, "gamma" is the exponential
+        Coefficient of variation of this distribution, above 0. For 1, "gamma" is the exponential
         distribution.
 
     Returns
     -------
     Population
         A population with a confidence that is uniform on [0, 1]. The selective risk at coverage c
-        is mean c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2). Only the areas of
-        the best order are integrated numerically.
+        is mean c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2).
 
     Raises
     ------
@@ -191,10 +195,10 @@ def continuous_loss(
     """
     checks.one_of(noise, "noise", _NOISES)
     return ContinuousLoss(
-        checks.positive(mean, "mean"),
-        checks.fraction(power, "power", high=np.inf),
-        noise,
-        checks.positive(variation, "variation"),
+        mean=checks.positive(mean, "mean"),
+        power=checks.fraction(power, "power", high=np.inf),
+        noise=noise,
+        variation=checks.positive(variation, "variation"),
     )
 
 

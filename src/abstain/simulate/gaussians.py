@@ -1,4 +1,4 @@
-"""Populations of normal scores: the binormal model, probit or logistic risk, and a softmax."""
+"""Populations of normally distributed scores and of a softmax of two Gaussian classes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,10 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class TwoGaussians(Population):
-    """Failures, a share `rate`, with N(0, 1) scores, and successes with N(separation, 1) scores."""
+    """Failures with N(0, 1) scores and successes with N(separation, 1) scores.
+
+    The share of failures is `rate`.
+    """
 
     rate: float
     separation: float
@@ -57,12 +60,14 @@ class TwoGaussians(Population):
         return np.asarray(mixture_cdf(-confidence, self.rate, self.separation))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # Each half of the coverages uses the tail of the mixture in which its share is precise.
-        upper = coverage <= 0.5
-        out = np.empty(np.shape(coverage))
-        out[upper] = -mixture_quantile(coverage[upper], self.rate, self.separation)
-        out[~upper] = mixture_quantile(1.0 - coverage[~upper], self.rate, -self.separation)
-        return out
+        # Both tails of the mixture are computed from their own share, which is precise.
+        is_upper_half = coverage <= 0.5
+        upper_share = coverage[is_upper_half]
+        lower_share = 1.0 - coverage[~is_upper_half]
+        confidence = np.empty(np.shape(coverage))
+        confidence[is_upper_half] = -mixture_quantile(upper_share, self.rate, self.separation)
+        confidence[~is_upper_half] = mixture_quantile(lower_share, self.rate, -self.separation)
+        return confidence
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         loss = rng.random(n) < self.rate
@@ -72,28 +77,23 @@ class TwoGaussians(Population):
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if area == "aurc" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        r, auroc = self.rate, float(special.ndtr(self.separation / np.sqrt(2)))
-        return (1 - auroc) * r * (1 - r) + r * r / 2
+        auroc = float(special.ndtr(self.separation / np.sqrt(2)))
+        return (1 - auroc) * self.rate * (1 - self.rate) + self.rate * self.rate / 2
 
 
 def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the distribution function at x of the mixture of N(0, 1) and N(-shift, 1).
-
-    The component N(0, 1) has the weight `rate`.
-    """
+    """Return the distribution function at x of rate N(0, 1) + (1 - rate) N(-shift, 1)."""
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the quantiles of the mixture for shares up to 1/2.
-
-    Newton's method solves for the logarithm of the share and is kept in a bracket.
-    """
-    start = special.ndtri(np.maximum(share, np.finfo(float).tiny))
-    low = np.minimum(start, start - shift)
-    high = np.maximum(start, start - shift)
+    """Return the quantiles of the mixture for shares up to 1/2, by Newton's method in a bracket."""
+    positive_share = np.maximum(share, np.finfo(float).tiny)
+    target = np.log(positive_share)
+    component_quantile = special.ndtri(positive_share)
+    low = np.minimum(component_quantile, component_quantile - shift)
+    high = np.maximum(component_quantile, component_quantile - shift)
     x = (low + high) / 2
-    target = np.log(np.maximum(share, np.finfo(float).tiny))
     for _ in range(_MAX_STEPS):
         value = mixture_cdf(x, rate, shift)
         error = np.log(value) - target
@@ -101,8 +101,9 @@ def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray
         high = np.where(error < 0, high, x)
         slope = (rate * _density(x) + (1 - rate) * _density(x + shift)) / value
         with np.errstate(divide="ignore", invalid="ignore"):
-            updated = x - error / slope
-        updated = np.where((updated >= low) & (updated <= high), updated, (low + high) / 2)
+            newton = x - error / slope
+        is_in_bracket = (newton >= low) & (newton <= high)
+        updated = np.where(is_in_bracket, newton, (low + high) / 2)
         if np.all(np.abs(updated - x) <= 1e-15 * (1 + np.abs(x))):
             return np.asarray(updated)
         x = updated
@@ -110,11 +111,12 @@ def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray
 
 
 def _density(x: FloatArray) -> FloatArray:
+    """Return the density of the standard normal distribution."""
     return np.asarray(np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
 
 
 def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
-    """Create a population of normal scores of failures and successes, the binormal model.
+    """Create a population of normal scores of failures and successes (binormal model).
 
     Parameters
     ----------
@@ -122,15 +124,15 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
         Share of failures, strictly between 0 and 1.
     separation : float, default=1.6
         Mean score of the successes minus mean score of the failures, in standard deviations. The
-        failure AUROC is Phi(separation/sqrt(2)), so 0.87 for 1.6. For 0, the order is random, and
-        for negative values it is worse than random.
+        failure AUROC is Phi(separation/sqrt(2)), which is 0.87 for 1.6. For 0, the scores are
+        random.
 
     Returns
     -------
     Population
-        A population with 0/1 loss. The failure probability is a logistic function of the score. The
-        curves at a threshold and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed forms. AURC is
-        integrated numerically. `cut` and `saturate` create ties.
+        A population with 0/1 loss. The curves and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed
+        forms, where R is the risk. AURC is integrated numerically. `cut` and `saturate` create
+        ties.
 
     Raises
     ------
@@ -185,35 +187,34 @@ class GaussianScores(Population):
         """Return the risk with this intercept minus `rate`."""
 
         def failure_density(score: FloatArray) -> FloatArray:
-            density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
-            return np.asarray(special.expit(intercept - self.slope * score) * density)
+            failure_probability = special.expit(intercept - self.slope * score)
+            return np.asarray(failure_probability * _density(score))
 
         return integrate_line(failure_density, -_MAX_SCORE, _MAX_SCORE) - self.rate
 
     def _curve(self) -> RiskCurve:
-        half_risk_coverage = (
-            float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
-        )
-        breaks = (half_risk_coverage,) if 0 < half_risk_coverage < 1 else ()
+        # The mean loss is steepest at the coverage where the failure probability is 1/2.
+        steepest = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
+        breaks = (steepest,) if 0 < steepest < 1 else ()
         loss_above = self._loss_above if self.link == "probit" else None
         return RiskCurve(self._loss_at, loss_above, breaks=breaks)
 
     def _failure_probability(self, score: FloatArray) -> FloatArray:
+        # A slope of 0 times an infinite score would be NaN.
         reduction = self.slope * score if self.slope else np.zeros_like(score)
         argument = self.intercept - reduction
-        return np.asarray(
-            special.ndtr(argument) if self.link == "probit" else special.expit(argument)
-        )
+        if self.link == "probit":
+            return np.asarray(special.ndtr(argument))
+        return np.asarray(special.expit(argument))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
         return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        """Return P(wrong, S > s) at each coverage, a bivariate normal probability."""
-        correlation = -self.slope / np.sqrt(1 + self.slope**2)
-        probability = _bivariate_normal_cdf(
-            float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
-        )
+        """Return the probability that a sample is accepted and wrong, for the probit link."""
+        correlation = float(-self.slope / np.sqrt(1 + self.slope**2))
+        rate_quantile = float(special.ndtri(self.rate))
+        probability = _bivariate_normal_cdf(rate_quantile, special.ndtri(coverage), correlation)
         return np.clip(probability, 0.0, np.minimum(coverage, self.rate))
 
     def _risk(self) -> float:
@@ -230,15 +231,11 @@ class GaussianScores(Population):
         return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area. AUGRC of the probit model has a closed form."""
+        """Compute an area, from its closed form for the AUGRC of the probit link."""
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        # The probability that a sample is wrong and another score is lower is a bivariate normal
-        # probability with correlation slope/sqrt(2 + 2 slope²).
-        b = self.slope
-        return self.rate / 2 - float(
-            special.owens_t(special.ndtri(self.rate), b / np.sqrt(2 + b * b))
-        )
+        ratio = self.slope / np.sqrt(2 + self.slope * self.slope)
+        return self.rate / 2 - float(special.owens_t(special.ndtri(self.rate), ratio))
 
 
 def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
@@ -250,24 +247,21 @@ def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatA
     with np.errstate(over="ignore"):
         t_h = special.owens_t(h, (k - correlation * h) / (h * residual_scale))
         t_k = special.owens_t(k, (h - correlation * k) / (k * residual_scale))
+    mean_probability = (special.ndtr(h) + special.ndtr(k)) / 2
     has_opposite_signs = (h > 0) != (k > 0)
-    return np.asarray(
-        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(has_opposite_signs, 0.5, 0.0)
-    )
+    return np.asarray(mean_probability - t_h - t_k - np.where(has_opposite_signs, 0.5, 0.0))
 
 
 def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probit") -> Population:
     """Create a population of normal scores with a probit or logistic failure probability.
-
-    The failure probability decreases smoothly with the score, but is never 0.
 
     Parameters
     ----------
     risk : float, default=0.1
         Share of failures, strictly between 0 and 1.
     slope : float, default=1.5
-        Slope of the failure probability. A sample with score s ~ N(0, 1) fails with probability
-        F(intercept - slope x s). With slope 0, the order is random.
+        Slope of the failure probability, which is F(intercept - slope x s) for a sample with score
+        s. With slope 0, the loss is independent of the score.
     link : {"probit", "logistic"}, default="probit"
         Distribution function F, which is normal ("probit") or logistic.
 
@@ -276,7 +270,7 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     Population
         A population with 0/1 loss. For "probit", the curves have closed forms, and
         AUGRC = risk/2 - T(z, slope/sqrt(2 + slope²)) with z = Phi^-1(risk) and Owen's function T.
-        AURC, and all values for "logistic", are integrated numerically.
+        All other values are integrated numerically.
 
     Raises
     ------
@@ -300,7 +294,10 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
 
 @dataclass(frozen=True, eq=False)
 class TwoClass(Population):
-    """Confidence expit(|z|/temperature) of log-odds z with N(±separation²/2, separation²)."""
+    """Confidences expit(|z|/temperature), where z are the log-odds of two Gaussian classes.
+
+    Given its class, z has the distribution N(±separation²/2, separation²).
+    """
 
     separation: float
     temperature: float
@@ -312,11 +309,7 @@ class TwoClass(Population):
         return RiskCurve(self._loss_at, self._loss_above)
 
     def _standardized_log_odds(self, coverage: FloatArray) -> FloatArray:
-        """Return |z| at a coverage, in standard deviations, plus separation/2.
-
-        The event |z| > t means z > t or z < -t. Its probability is twice the mean of two normal
-        tail probabilities.
-        """
+        """Return |z| at each coverage, in standard deviations, plus separation/2."""
         quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
         return np.maximum(-quantile, self.separation / 2)
 
@@ -331,8 +324,8 @@ class TwoClass(Population):
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         absolute_log_odds = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
-        standard = -(absolute_log_odds / self.separation + self.separation / 2)
-        return 2 * mixture_cdf(standard, 0.5, self.separation)
+        standardized = absolute_log_odds / self.separation + self.separation / 2
+        return 2 * mixture_cdf(-standardized, 0.5, self.separation)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(special.expit(self._absolute_log_odds(coverage) / self.temperature))
@@ -343,9 +336,7 @@ class TwoClass(Population):
 
 
 def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Population:
-    """Create a population of top probabilities of a classifier of two Gaussian classes.
-
-    The calibration of this two-class softmax is known.
+    """Create a population of the top probabilities of a classifier of two Gaussian classes.
 
     Parameters
     ----------
@@ -353,17 +344,16 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
         Distance of the class means, in standard deviations, above 0. The error rate is
         Phi(-separation/2).
     temperature : float, default=1.0
-        Divisor of the log-odds. The confidence is calibrated for 1, overconfident for smaller and
-        underconfident for larger temperatures. The temperature does not change the order, the risk
-        at a coverage or an area.
+        Divisor of the log-odds. The confidence is calibrated for 1, overconfident for smaller
+        temperatures and underconfident for larger temperatures. The temperature does not change the
+        order of the samples.
 
     Returns
     -------
     Population
-        A population with 0/1 loss and confidences in [0.5, 1]. All other scores of a two-class
-        softmax (entropy, margin, Gini index, l2 norm) have the same ranking. Curves at a threshold
-        have closed forms, and areas are integrated numerically. With a low temperature, sampled
-        confidences are rounded to 1.0. The true values are those of the unrounded log-odds.
+        A population with 0/1 loss and confidences in [0.5, 1]. Curves have closed forms, and areas
+        are integrated numerically. With a low temperature, sampled confidences are rounded to 1.0,
+        but true values refer to the unrounded log-odds.
 
     Raises
     ------
@@ -384,7 +374,8 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
     0.75
     """
     return TwoClass(
-        checks.positive(separation, "separation"), checks.positive(temperature, "temperature")
+        separation=checks.positive(separation, "separation"),
+        temperature=checks.positive(temperature, "temperature"),
     )
 
 

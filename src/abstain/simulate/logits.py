@@ -1,4 +1,4 @@
-"""Labeled logits of a classifier of Gaussian classes, for comparing confidence scores."""
+"""Populations of labeled logits, on which confidence scores can be compared."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Truth:
     Attributes
     ----------
     risk, aurc, augrc : float
-        Full-coverage risk, AURC with ties averaged, and AUGRC.
+        Mean loss of all samples, AURC with averaged ties, and AUGRC.
     risk_error, aurc_error, augrc_error : float
         Standard errors, computed from the standard deviation over blocks of samples.
     n : int
@@ -139,29 +139,30 @@ class LogitPopulation:
 
         Notes
         -----
-        Each sample contributes its known expected loss given the features instead of a random loss.
-        This choice reduces the standard error considerably.
+        The loss of a sample is its expected loss given the features, which reduces the standard
+        errors.
         """
         checks.one_of(loss, "loss", _LOSSES)
-        size, parts = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
-        if parts < 2 or size < 2 * parts:
+        n_samples = checks.positive_int(n, "n")
+        n_blocks = checks.positive_int(blocks, "blocks")
+        if n_blocks < 2 or n_samples < 2 * n_blocks:
             raise InputError(
                 f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
             )
-        features, _ = self._sample(size, as_generator(rng))
-        confidence = np.empty(size)
-        mean_loss = np.empty(size)
-        block_areas = []
-        for rows in np.array_split(np.arange(size), parts):
-            z = self._logits(features[rows])
-            confidence[rows] = checks.confidence(
-                to_numpy(score(z), "score"), "score", length=rows.size
-            )
-            mean_loss[rows] = self._mean_loss(features[rows], z, loss)
-            block_areas.append(_areas(confidence[rows], mean_loss[rows]))
-        errors = (np.std(block_areas, axis=0, ddof=1) / np.sqrt(parts)).tolist()
-        risk, aurc, augrc = _areas(confidence, mean_loss)
-        return Truth(risk, aurc, augrc, errors[0], errors[1], errors[2], size)
+        features, _ = self._sample(n_samples, as_generator(rng))
+        confidence = np.empty(n_samples)
+        mean_loss = np.empty(n_samples)
+        block_metrics = []
+        for block in np.array_split(np.arange(n_samples), n_blocks):
+            z = self._logits(features[block])
+            block_scores = to_numpy(score(z), "score")
+            confidence[block] = checks.confidence(block_scores, "score", length=block.size)
+            mean_loss[block] = self._mean_loss(features[block], z, loss)
+            block_metrics.append(_risk_and_areas(confidence[block], mean_loss[block]))
+        deviations = np.std(block_metrics, axis=0, ddof=1)
+        risk_error, aurc_error, augrc_error = (deviations / np.sqrt(n_blocks)).tolist()
+        risk, aurc, augrc = _risk_and_areas(confidence, mean_loss)
+        return Truth(risk, aurc, augrc, risk_error, aurc_error, augrc_error, n_samples)
 
     @property
     def _scale(self) -> float:
@@ -179,6 +180,7 @@ class LogitPopulation:
         return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
+        """Return the expected loss of the logits z given the features, shape (n,)."""
         posterior = np.exp(_log_softmax(features * self._scale))
         if loss == "cross-entropy":
             return np.asarray(-(posterior * _log_softmax(z)).sum(axis=1))
@@ -190,26 +192,24 @@ def _log_softmax(z: FloatArray) -> FloatArray:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, float]:
-    """Return risk, AURC and AUGRC of a large sample, as means over numbers of accepted samples.
-
-    Tied samples have the mean loss of their group, which is the expectation over random orders.
-    """
+def _risk_and_areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, float]:
+    """Return the risk, AURC and AUGRC of a large sample, in which ties are averaged."""
+    n = confidence.size
     _, group_index, count = np.unique(-confidence, return_inverse=True, return_counts=True)
     mean_loss = np.bincount(group_index, loss) / count
-    accepted = np.cumsum(np.repeat(mean_loss, count))
-    n = confidence.size
-    selective = accepted / np.arange(1, n + 1)
-    risk = float(accepted[-1] / n)
-    return risk, float(selective.mean()), float(accepted.mean() / n - risk / (2 * n))
+    accepted_loss = np.cumsum(np.repeat(mean_loss, count))
+    risk = float(accepted_loss[-1] / n)
+    aurc = float((accepted_loss / np.arange(1, n + 1)).mean())
+    augrc = float(accepted_loss.mean() / n - risk / (2 * n))
+    return risk, aurc, augrc
 
 
 def logits(
     classes: int = 5, *, separation: float = 3.0, temperature: float = 1.0, mismatch: float = 0.0
 ) -> LogitPopulation:
-    """Create a population of labeled logits, for which scores differ in their rankings.
+    """Create a population of labeled logits of a classifier of Gaussian classes.
 
-    The classifier can be calibrated, overconfident or misspecified.
+    Different confidence scores of these logits rank the samples differently.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def logits(
     separation : float, default=3.0
         Distance between any two class means, in standard deviations, above 0.
     temperature : float, default=1.0
-        Divisor of the logits, above 0. Without mismatch, the softmax is calibrated for 1 and
+        Divisor of the logits, above 0. If `mismatch` is 0, the softmax is calibrated for 1 and
         overconfident for smaller temperatures.
     mismatch : float, default=0.0
         Weight of the feature of class k - 1 in the logit of class k. If the weight is not 0, the
@@ -240,9 +240,9 @@ def logits(
 
     Notes
     -----
-    Features are x ~ N(m_y, I) in K dimensions with class means on the axes. The Bayes logits are
-    m_k . x. With two classes, all scores of the softmax have the same ranking, but the largest
-    logit has another ranking.
+    The features of class y are x ~ N(m_y, I) in K dimensions, where the class means m_k are on the
+    axes. The logits of the Bayes classifier are m_k . x. With two classes, all scores of the
+    softmax rank the samples in the same way.
 
     Examples
     --------
@@ -255,8 +255,8 @@ def logits(
     if checks.positive_int(classes, "classes") < 2:
         raise InputError(f"`classes` must be an integer of at least 2; got {classes!r}")
     return LogitPopulation(
-        int(classes),
-        checks.positive(separation, "separation"),
-        checks.positive(temperature, "temperature"),
-        checks.number(mismatch, "mismatch"),
+        classes=int(classes),
+        separation=checks.positive(separation, "separation"),
+        temperature=checks.positive(temperature, "temperature"),
+        mismatch=checks.number(mismatch, "mismatch"),
     )

@@ -1,4 +1,4 @@
-"""Base class of populations, distributions of confidence and loss with known true values."""
+"""Define the base class of populations, which are distributions of confidence and loss."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -17,9 +17,7 @@ from abstain.typing import AnyArray, FloatArray, Rng
 
 
 class Sample(NamedTuple):
-    """Confidences and losses of simulated samples.
-
-    The tuple is the input of a metric, as in ``ab.augrc(*population.sample(1000, rng=0))``.
+    """Confidences and losses of simulated samples, as a tuple for the arguments of a metric.
 
     Attributes
     ----------
@@ -36,8 +34,7 @@ class Sample(NamedTuple):
 class Population(ABC):
     """A joint distribution of confidence and loss with known risk, curves and areas.
 
-    Create a population with `two_gaussians`, `gaussian_scores`, `beta_scores`, `discrete_scores`,
-    `continuous_loss` or a similar function. Use `make` to create a population by name.
+    Functions such as `two_gaussians`, `beta_scores` and `discrete_scores` create populations.
 
     Attributes
     ----------
@@ -54,9 +51,8 @@ class Population(ABC):
 
     Notes
     -----
-    Values are computed from closed forms if these exist, and otherwise by numerical integration
-    with an error of at most 1e-10 (`TOLERANCE`). An integral is computed on first use and then
-    stored.
+    Values without a closed form are integrated numerically with an error of at most 1e-10
+    (`TOLERANCE`).
 
     Examples
     --------
@@ -87,11 +83,11 @@ class Population(ABC):
 
     @abstractmethod
     def _curve(self) -> RiskCurve:
-        """Return the risk at every coverage."""
+        """Return the risk as a function of coverage."""
 
     @abstractmethod
     def _share_above(self, confidence: FloatArray) -> FloatArray:
-        """Return P(g > confidence), where g is the confidence of a random sample."""
+        """Return the share of samples with a higher confidence."""
 
     @abstractmethod
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -102,7 +98,7 @@ class Population(ABC):
         """Simulate n samples."""
 
     def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        """Return P(g >= confidence), which differs from `_share_above` for tied confidences."""
+        """Return the share of samples with at least this confidence."""
         return self._share_above(confidence)
 
     # --------------------------------------------------------------------------- true values
@@ -115,31 +111,29 @@ class Population(ABC):
 
     @cached_property
     def curve(self) -> RiskCurve:
-        """The risk at every coverage."""
+        """The risk as a function of coverage."""
         return self._curve()
 
     @cached_property
     def risk(self) -> float:
-        """Full-coverage risk, which is the mean loss. For a 0/1 loss, it is the error rate R."""
+        """Mean loss of all samples. For a 0/1 loss, this is the error rate."""
         return self._risk()
 
     def aurc(self, *, ties: str = "averaged") -> float:
-        """Return the AURC, the mean selective risk over all coverages.
+        """Return the AURC, which is the mean selective risk over all coverages.
 
         Parameters
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
-            Definition for tied confidences. Without ties, all three are equal. "averaged" accepts a
-            random part of a tie group, so AURC is ``E[loss x -ln(1 - u)]`` with u uniform over the
-            ranks of the group. The plug-in, log and Monte Carlo estimators converge to this value.
-            "definition" is the expected selective risk at the threshold of a random sample.
-            "trapezoid" interpolates linearly between thresholds and is constant below the first
-            threshold, as in FD-Shifts and by default in `abstain.aurc`.
+            Definition for tied confidences. "averaged" accepts a random part of a tie group. The
+            plug-in, log and Monte Carlo estimators converge to this value. "definition" is the
+            expected selective risk at the threshold of a random sample. "trapezoid" interpolates
+            linearly between thresholds, as FD-Shifts and `abstain.aurc` do.
 
         Returns
         -------
         float
-            The AURC. A lower value is better. It equals `risk` for a random order.
+            The AURC; lower is better. For a random order, AURC equals `risk`.
 
         Raises
         ------
@@ -150,7 +144,7 @@ class Population(ABC):
 
     @property
     def augrc(self) -> float:
-        """AUGRC, the area under the generalized risk, ``E[loss x u]``; lower is better."""
+        """AUGRC, which is the area under the generalized risk; lower is better."""
         return self.partial_augrc(0.0, 1.0)
 
     @property
@@ -160,17 +154,17 @@ class Population(ABC):
 
     @property
     def two_sele(self) -> float:
-        """Limit of 2 x SELE, at least AURC if the risk never increases with the confidence."""
+        """Limit of 2 x SELE for large samples, which equals 2 x AUGRC."""
         return 2.0 * self.augrc
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of the order by loss, the minimum. It is R + (1 - R) ln(1 - R) for a 0/1 loss."""
+        """AURC of the order by ascending loss, which is the minimum over all confidences."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of the order by loss, the minimum. It is R²/2 for a 0/1 loss."""
+        """AUGRC of the order by ascending loss, which is the minimum over all confidences."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
@@ -184,28 +178,28 @@ class Population(ABC):
         return self._cached_area("augrc", *_check_range(low, high))
 
     def selective_risk(self, coverage: AnyArray) -> Any:
-        """Return the mean loss of the most confident samples with this coverage.
+        """Return the mean loss of the accepted samples at a coverage.
 
-        At coverage 0, the result is the limit. If the coverage divides a tie group, a random part
-        of the group is accepted. The result is a float for a number and an array for an array.
+        If the threshold is in a tie group, a random part of the group is accepted. The result is a
+        float for a number and an array for an array.
         """
-        return _as_input_kind(coverage, self.curve.selective(_check_coverage(coverage)))
+        risk = self.curve.selective(_check_coverage(coverage))
+        return _as_input_kind(coverage, risk)
 
     def generalized_risk(self, coverage: AnyArray) -> Any:
-        """Return coverage x selective risk, the probability of an accepted failure for 0/1 loss."""
-        return _as_input_kind(coverage, self.curve.generalized(_check_coverage(coverage)))
+        """Return the selective risk times the coverage."""
+        risk = self.curve.generalized(_check_coverage(coverage))
+        return _as_input_kind(coverage, risk)
 
     def rank(self, confidence: AnyArray) -> Any:
-        """Return the population rank u = P(g <= confidence), the highest rank in a tie group."""
-        return _as_input_kind(
-            confidence, 1.0 - self._share_above(_check_not_nan(confidence, "confidence"))
-        )
+        """Return the population rank, the share of samples with at most this confidence."""
+        share_above = self._share_above(_check_not_nan(confidence, "confidence"))
+        return _as_input_kind(confidence, 1.0 - share_above)
 
     def coverage(self, threshold: AnyArray) -> Any:
-        """Return the share of samples that a threshold accepts, P(g >= threshold)."""
-        return _as_input_kind(
-            threshold, self._coverage_at_threshold(_check_not_nan(threshold, "threshold"))
-        )
+        """Return the share of samples that a threshold accepts."""
+        share = self._coverage_at_threshold(_check_not_nan(threshold, "threshold"))
+        return _as_input_kind(threshold, share)
 
     def threshold(self, coverage: AnyArray) -> Any:
         """Return the highest threshold with at least this coverage, which must be positive."""
@@ -214,21 +208,17 @@ class Population(ABC):
 
     def mean_loss(self, confidence: AnyArray) -> Any:
         """Return the mean loss of samples with this confidence."""
-        # A tie group includes its largest coverage, but not its smallest.
-        return _as_input_kind(
-            confidence,
-            self.curve.margin(
-                self._coverage_at_threshold(_check_not_nan(confidence, "confidence"))
-            ),
-        )
+        coverage = self._coverage_at_threshold(_check_not_nan(confidence, "confidence"))
+        return _as_input_kind(confidence, self.curve.margin(coverage))
 
     def mean_loss_at(self, rank: AnyArray) -> Any:
-        """Return the mean loss at a population rank u in [0, 1], which `rank` computes."""
+        """Return the mean loss of samples with this population rank, in [0, 1]."""
         u = _check_fractions(rank, "rank")
         coverage = 1.0 - u
         if self.curve.ties:
             # A tie group contains the rank of its upper bound, but rounding can change 1 - u.
-            coverage = np.where(u < 1, np.minimum(coverage + np.finfo(float).eps, 1.0), coverage)
+            next_coverage = np.minimum(coverage + np.finfo(float).eps, 1.0)
+            coverage = np.where(u < 1, next_coverage, coverage)
         return _as_input_kind(rank, self.curve.margin(coverage))
 
     def sample(self, n: int, *, rng: Rng = None) -> Sample:
@@ -253,7 +243,7 @@ class Population(ABC):
         return float(self.curve.generalized(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area numerically. Populations with closed forms override this method."""
+        """Integrate the risk over coverages. Populations with closed forms override this method."""
         if area == "aurc":
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
@@ -270,9 +260,11 @@ class Population(ABC):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of the best order, for a 0/1 loss."""
+        """AURC and AUGRC of the order by ascending loss, for a 0/1 loss."""
         r = self.risk
-        aurc = r + (1.0 - r) * float(np.log1p(-r)) if r < 1 else 1.0
+        aurc = 1.0
+        if r < 1:
+            aurc = r + (1.0 - r) * float(np.log1p(-r))
         return aurc, r * r / 2
 
 
@@ -363,10 +355,10 @@ def check_masses_and_risks(
     mass: AnyArray, risk: AnyArray, *, length: int, reference: str
 ) -> tuple[FloatArray, FloatArray]:
     """Validate the mass and the failure probability of each level or interval."""
-    masses, risks = (
-        checks.finite(checks.vector(x, name, length=length, reference=reference), name)
-        for x, name in ((mass, "mass"), (risk, "risk"))
-    )
+    masses = checks.vector(mass, "mass", length=length, reference=reference)
+    masses = checks.finite(masses, "mass")
+    risks = checks.vector(risk, "risk", length=length, reference=reference)
+    risks = checks.finite(risks, "risk")
     checks.reject_entries("mass", "must be above 0", masses, masses <= 0)
     checks.unit_interval(risks, "risk")
     if abs(masses.sum() - 1) > 1e-9:
@@ -380,13 +372,13 @@ def _check_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _flatten(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
-    """Return the values as a vector, which `checks` requires, and their original shape."""
-    out = np.asarray(x)
-    return checks.vector(out.ravel(), name).astype(np.float64), out.shape
+    """Return the values as a vector in float64, and their original shape."""
+    array = np.asarray(x)
+    return checks.vector(array.ravel(), name).astype(np.float64), array.shape
 
 
 def _check_not_nan(x: AnyArray, name: str) -> FloatArray:
-    """Reject NaN. Infinite thresholds are valid and accept all samples or no sample."""
+    """Return the values in float64, and raise a DomainError if one is NaN."""
     values, shape = _flatten(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)

@@ -1,4 +1,4 @@
-"""Populations with tied confidences, which are discretized, saturated or few distinct values."""
+"""Populations with tied confidences."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -23,6 +23,47 @@ from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 
+class _TieGroupCurve:
+    """The risk of a population in which some samples are tied.
+
+    Parameters
+    ----------
+    base : RiskCurve
+        The risk curve without ties.
+    ties : tuple of (float, float)
+        Coverages without and with each tie group, in ascending order.
+    """
+
+    def __init__(self, base: RiskCurve, ties: tuple[tuple[float, float], ...]) -> None:
+        self.base = base
+        self.low = np.array([low for low, _ in ties])
+        self.high = np.array([high for _, high in ties])
+        risk_low, risk_high = base.generalized(np.stack((self.low, self.high)))
+        self.risk_low = np.where(self.low == 0, 0.0, risk_low)
+        self.mean_loss = (risk_high - self.risk_low) / (self.high - self.low)
+
+    def loss_at(self, coverage: FloatArray) -> FloatArray:
+        """Return the mean loss of the samples that are accepted last at each coverage."""
+        index = self._tie_index(coverage)
+        is_tied = self._is_tied(coverage, index)
+        return np.where(is_tied, self.mean_loss[index], self.base.margin(coverage))
+
+    def loss_above(self, coverage: FloatArray) -> FloatArray:
+        """Return the generalized risk at each coverage, which is linear in a tie group."""
+        index = self._tie_index(coverage)
+        coverage_in_group = coverage - self.low[index]
+        risk_in_group = self.risk_low[index] + self.mean_loss[index] * coverage_in_group
+        is_tied = self._is_tied(coverage, index)
+        return np.where(is_tied, risk_in_group, self.base.generalized(coverage))
+
+    def _tie_index(self, coverage: FloatArray) -> Array:
+        """Return the index of the only tie group that can contain each coverage."""
+        return np.clip(np.searchsorted(self.high, coverage), 0, self.high.size - 1)
+
+    def _is_tied(self, coverage: FloatArray, index: Array) -> BoolArray:
+        return (self.low[index] < coverage) & (coverage <= self.high[index])
+
+
 @dataclass(frozen=True, eq=False)
 class _Tied(Population):
     """A population that ties some confidences of another population."""
@@ -34,38 +75,20 @@ class _Tied(Population):
         return self.base.binary
 
     def _curve(self) -> RiskCurve:
-        """Return the risk curve of the base, with the mean loss of the group in each tie group."""
-        base, ties = self.base.curve, self._ties
-        lows = np.array([low for low, _ in ties])
-        highs = np.array([high for _, high in ties])
-        edges = base.generalized(np.stack((lows, highs)))
-        edges[0, lows == 0] = 0.0
-        means = (edges[1] - edges[0]) / (highs - lows)
-
-        def tie_index(coverage: FloatArray) -> tuple[Array, BoolArray]:
-            """Return the index of the nearest tie group, and whether the coverage is inside it."""
-            index = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
-            return index, (lows[index] < coverage) & (coverage <= highs[index])
-
-        def loss_at(coverage: FloatArray) -> FloatArray:
-            index, is_tied = tie_index(coverage)
-            return np.where(is_tied, means[index], base.margin(coverage))
-
-        def loss_above(coverage: FloatArray) -> FloatArray:
-            index, is_tied = tie_index(coverage)
-            loss_in_tie = edges[0, index] + means[index] * (coverage - lows[index])
-            return np.where(is_tied, loss_in_tie, base.generalized(coverage))
-
-        return RiskCurve(loss_at, loss_above, breaks=base.breaks, ties=ties)
+        """Return the risk curve of the base population, with the mean loss in each tie group."""
+        ties = _TieGroupCurve(self.base.curve, self._ties)
+        return RiskCurve(
+            ties.loss_at, ties.loss_above, breaks=self.base.curve.breaks, ties=self._ties
+        )
 
     @property
     @abstractmethod
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        """Lower and upper coverage of each tie group, in descending order of confidence."""
+        """Coverages without and with each tie group, in ascending order."""
 
     @property
     def _optima(self) -> tuple[float, float]:
-        # Ties do not change the losses, so the best order is the best order of the base.
+        # Ties do not change the losses, so the order by loss is that of the base population.
         return self.base.optimal_aurc, self.base.optimal_augrc
 
 
@@ -80,7 +103,7 @@ class _Levels(Population):
     @property
     @abstractmethod
     def _edges(self) -> FloatArray:
-        """Share of samples at or above each level, descending from 1, followed by 0."""
+        """Share of samples with at least each distinct confidence, from 1 on, followed by 0."""
 
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self._levels, confidence, side="right")]
@@ -89,14 +112,14 @@ class _Levels(Population):
         return self._edges[np.searchsorted(self._levels, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # This index is the highest level at which at least this share is accepted.
+        # The highest confidence at which at least this share is accepted.
         index = np.searchsorted(self._edges[::-1], coverage) - 1
         return self._levels[::-1][np.clip(index, 0, self._levels.size - 1)]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut(_Tied, _Levels):
-    """A population whose confidence is the number of thresholds that the base reaches."""
+    """A population whose confidence is the number of thresholds that another confidence reaches."""
 
     thresholds: FloatArray
 
@@ -117,7 +140,7 @@ class Cut(_Tied, _Levels):
     @property
     def _ties(self) -> tuple[tuple[float, float], ...]:
         edges = self._edges[::-1].tolist()
-        return tuple((p, q) for p, q in pairwise(edges) if q > p)
+        return tuple((low, high) for low, high in pairwise(edges) if high > low)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
@@ -143,7 +166,7 @@ class Saturated(_Tied):
 
     @cached_property
     def top(self) -> float:
-        """Tied confidence, which the share `share` of the samples reaches."""
+        """Confidence of the tied samples."""
         return float(self.base.threshold(self.share))
 
     @property
@@ -154,10 +177,9 @@ class Saturated(_Tied):
         return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
 
     def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        below = np.asarray(self.base.coverage(confidence))
-        return np.where(
-            confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
-        )
+        base_coverage = np.asarray(self.base.coverage(confidence))
+        coverage = np.where(confidence == self.top, self.share, base_coverage)
+        return np.where(confidence > self.top, 0.0, coverage)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(np.minimum(self.base.threshold(coverage), self.top))
@@ -181,8 +203,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     Returns
     -------
     Population
-        A population with at most k + 1 distinct confidences 0, 1, ..., k. Masses, risks and all
-        areas are exact.
+        A population with at most k + 1 distinct confidences 0, 1, ..., k.
 
     Raises
     ------
@@ -205,7 +226,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
 
 
 def saturate(population: Population, share: float = 0.45) -> Population:
-    """Tie the most confident share of a population, as a saturated softmax does.
+    """Replace the highest confidences of a population by one value, as a saturated softmax does.
 
     Parameters
     ----------
@@ -218,8 +239,7 @@ def saturate(population: Population, share: float = 0.45) -> Population:
     Returns
     -------
     Population
-        A population in which the share `share` has the same, highest confidence. All other
-        confidences are unchanged.
+        A population in which the share `share` of the samples has the highest confidence.
 
     Raises
     ------
@@ -258,7 +278,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class DiscreteScores(_Levels):
-    """Ascending confidence levels, with the mass and the failure probability of each."""
+    """Distinct confidences in ascending order, with the mass and failure probability of each."""
 
     confidence: FloatArray
     mass: FloatArray
@@ -281,20 +301,23 @@ class DiscreteScores(_Levels):
         return np.concatenate(([1.0], np.minimum(inner_edges, 1.0), [0.0]))
 
     def _curve(self) -> RiskCurve:
-        """Return the risk curve, in which each level is a tie group."""
-        c = self._edges[::-1]
-        loss = np.concatenate(([0.0], np.cumsum((self.mass * self.risks)[::-1])))
-        risks = self.risks[::-1]
+        """Return the risk curve, in which each distinct confidence is a tie group."""
+        coverage_edges = self._edges[::-1].tolist()
+        return RiskCurve(self._loss_at, self._loss_above, ties=tuple(pairwise(coverage_edges)))
 
-        def loss_at(coverage: FloatArray) -> FloatArray:
-            return risks[np.clip(np.searchsorted(c, coverage) - 1, 0, risks.size - 1)]
+    def _loss_at(self, coverage: FloatArray) -> FloatArray:
+        """Return the failure probability of the samples that are accepted last."""
+        index = np.searchsorted(self._edges[::-1], coverage) - 1
+        return self.risks[::-1][np.clip(index, 0, self.risks.size - 1)]
 
-        ties = tuple(zip(c[:-1].tolist(), c[1:].tolist(), strict=True))
-        return RiskCurve(loss_at, lambda x: np.interp(x, c, loss), ties=ties)
+    def _loss_above(self, coverage: FloatArray) -> FloatArray:
+        """Return the generalized risk at each coverage, which is piecewise linear."""
+        risk_at_edges = np.concatenate(([0.0], np.cumsum((self.mass * self.risks)[::-1])))
+        return np.interp(coverage, self._edges[::-1], risk_at_edges)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
-        level_index = rng.choice(self.mass.size, n, p=self.mass)
-        return Sample(self.confidence[level_index], draw_failures(self.risks[level_index], rng))
+        index = rng.choice(self.mass.size, n, p=self.mass)
+        return Sample(self.confidence[index], draw_failures(self.risks[index], rng))
 
 
 def discrete_scores(
@@ -314,8 +337,7 @@ def discrete_scores(
     Returns
     -------
     Population
-        A population with 0/1 loss and exact values. The three definitions of AURC differ.
-        `probability` is True if all levels are in [0, 1].
+        A population with 0/1 loss, for which the three definitions of AURC differ.
 
     Raises
     ------
@@ -344,7 +366,7 @@ def discrete_scores(
 
 
 def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:
-    """Discretize two Gaussians, with nearly half of the successes in the highest level."""
+    """Discretize the scores of two Gaussians, with nearly half of the successes tied at the top."""
     base = two_gaussians(risk, separation)
     if checks.positive_int(levels, "levels") < 2:
         raise InputError(f"`levels` must be an integer of at least 2; got {levels!r}")

@@ -1,4 +1,4 @@
-"""Compute metrics of streams from mergeable states. The results are exact or have limits."""
+"""Compute metrics of streams from mergeable states, exactly or with certified limits."""
 
 from abstain.streaming.files import load as load
 from abstain.streaming.files import save as save

@@ -60,10 +60,9 @@ def save(state: State, path: str | Path) -> None:
 
     Notes
     -----
-    The file is a NumPy archive without pickles that contains a format version. It is written
-    atomically, so a killed process leaves no incomplete file. For sorted runs, the file contains
-    the paths and SHA-256 checksums of the run files, which stay in their folder. If the checksum of
-    a run differs, reading the run raises an error.
+    The file is a NumPy archive without pickles. The file is written atomically, so a killed process
+    leaves no incomplete file. For sorted runs, the file contains only the paths and SHA-256
+    checksums of the run files. If a run file has changed, reading it raises an error.
 
     Examples
     --------
@@ -105,8 +104,8 @@ def load(path: str | Path) -> State:
 
     Notes
     -----
-    The type and the shape of each array are validated before the array is read. No code from the
-    file is executed.
+    The type and the shape of each array are validated before the array is read. The file cannot
+    execute code.
 
     Examples
     --------
@@ -126,12 +125,14 @@ def load(path: str | Path) -> State:
         return _READERS[kind](archive)
     except FileFormatError:
         raise
-    except (InputError, KeyError, TypeError, ValueError) as error:
-        problem = f"no array {error}" if isinstance(error, KeyError) else str(error)
-        raise FileFormatError(f"{path.name} is damaged: {problem}") from None
+    except KeyError as error:
+        raise FileFormatError(f"{path.name} is damaged: no array {error}") from None
+    except (InputError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path.name} is damaged: {error}") from None
 
 
 def _check_path(path: str | Path) -> Path:
+    """Check that the path has the suffix ``.npz``."""
     checked_path = Path(os.fspath(path))
     if checked_path.suffix != ".npz":
         raise InputError(f"`path` must end in '.npz'; got {str(checked_path)!r}")
@@ -161,7 +162,7 @@ def _read_kind(archive: Archive) -> str:
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays(state: Any) -> dict[str, Array]:
-    """Return the arrays of a state by name. The fields of a nested state are "field.name"."""
+    """Return the fields of a state as arrays by name. The fields of a nested state are "a.b"."""
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts | ValueCounts):
@@ -170,7 +171,8 @@ def _arrays(state: Any) -> dict[str, Array]:
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, FailureCounts | ValueCounts):
-            arrays |= {f"{field.name}.{name}": x for name, x in _arrays(value).items()}
+            for name, array in _arrays(value).items():
+                arrays[f"{field.name}.{name}"] = array
         elif field.name != "pending":
             arrays[field.name] = np.asarray(value)
     return arrays
@@ -178,12 +180,18 @@ def _arrays(state: Any) -> dict[str, Array]:
 
 def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
     """Return the fields of sorted runs, with paths and checksums of their files, as arrays."""
-    scalars = ("memory", "n", "total", "binary", "precision")
-    return {name: np.array(getattr(state, name)) for name in scalars} | {
+    # -1 stands for None, which means that the state contains no sample.
+    weighted = -1 if state.weighted is None else int(state.weighted)
+    paths = [str(run.path.absolute()) for run in state.runs]
+    return {
+        "memory": np.array(state.memory),
+        "n": np.array(state.n),
+        "total": np.array(state.total),
+        "binary": np.array(state.binary),
+        "precision": np.array(state.precision),
         "folder": np.array(str(state.folder.absolute())),
-        # -1 stands for None, which means that the state contains no sample.
-        "weighted": np.array(-1 if state.weighted is None else int(state.weighted)),
-        "paths": np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_),
+        "weighted": np.array(weighted),
+        "paths": np.array(paths, dtype=np.str_),
         "rows": np.array([run.n_rows for run in state.runs], dtype=np.int64),
         "sha256": np.array([run.sha256 for run in state.runs], dtype=np.str_),
     }
@@ -191,19 +199,21 @@ def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
 
 def _read_array(archive: Archive, name: str) -> Array:
     """Return the array with this name, or with its old name in files of versions 1 and 2."""
-    if name not in archive:
-        old_name = ".".join(_OLD_NAMES.get(part, part) for part in name.split("."))
-        if old_name in archive:
-            name = old_name
-    return archive[name]
+    if name in archive:
+        return archive[name]
+    old_name = ".".join(_OLD_NAMES.get(part, part) for part in name.split("."))
+    return archive[old_name if old_name in archive else name]
 
 
 def _read_value_counts(archive: Archive, name: str) -> ValueCounts:
-    values, counts = (_read_array(archive, f"{name}.{field}") for field in ("value", "count"))
+    """Read counts of distinct values, and check that they are consistent."""
+    values = _read_array(archive, f"{name}.value")
+    counts = _read_array(archive, f"{name}.count")
     return checked_value_counts(values, counts, name)
 
 
 def _read_number(archive: Archive, name: str, minimum: int = 0) -> int:
+    """Read an integer that is at least the minimum."""
     number = _read_array(archive, name)
     if number.shape != () or number.dtype.kind != "i" or number < minimum:
         raise InputError(f"{name!r} must be an integer of at least {minimum}")
@@ -211,6 +221,7 @@ def _read_number(archive: Archive, name: str, minimum: int = 0) -> int:
 
 
 def _read_precision(archive: Archive, name: str = "precision") -> int:
+    """Read the number of bits of a floating-point type."""
     bits = _read_number(archive, name)
     if bits not in {16, 32, 64}:
         raise InputError(f"{name!r} must be 16, 32 or 64; got {bits}")
@@ -218,6 +229,7 @@ def _read_precision(archive: Archive, name: str = "precision") -> int:
 
 
 def _read_counts(archive: Archive, name: str, size: int) -> Array:
+    """Read an array of non-negative integers of this size."""
     counts = _read_array(archive, name)
     if counts.shape != (size,) or counts.dtype != np.int64 or (counts < 0).any():
         raise InputError(f"{name!r} must be {size} counts")
@@ -225,6 +237,7 @@ def _read_counts(archive: Archive, name: str, size: int) -> Array:
 
 
 def _read_failure_counts(archive: Archive, prefix: str = "") -> FailureCounts:
+    """Read the state of a first pass."""
     value_counts = _read_value_counts(archive, f"{prefix}value_counts")
     precision = _read_precision(archive, f"{prefix}precision")
     n = _read_number(archive, f"{prefix}n", int(value_counts.count.sum()))
@@ -232,6 +245,7 @@ def _read_failure_counts(archive: Archive, prefix: str = "") -> FailureCounts:
 
 
 def _read_group_counts(archive: Archive) -> GroupCounts:
+    """Read the counts of successes and failures, and check that they add up."""
     successes = _read_value_counts(archive, "successes")
     failures = _read_value_counts(archive, "failures")
     n = _read_number(archive, "n")
@@ -247,13 +261,13 @@ def _read_cut_counts(archive: Archive) -> CutCounts:
     if cuts.ndim != 1 or cuts.dtype.kind != "f" or not (cuts[1:] > cuts[:-1]).all():
         raise InputError("'cuts' must be ascending numbers")
     state = CutCounts(
-        first,
-        cuts,
-        _read_counts(archive, "n_failures_at_cut", cuts.size),
-        _read_counts(archive, "n_successes_at_cut", cuts.size),
-        _read_counts(archive, "n_successes_between_cuts", cuts.size + 1),
-        _read_number(archive, "n_samples"),
-        _read_number(archive, "n_failures"),
+        first=first,
+        cuts=cuts,
+        n_failures_at_cut=_read_counts(archive, "n_failures_at_cut", cuts.size),
+        n_successes_at_cut=_read_counts(archive, "n_successes_at_cut", cuts.size),
+        n_successes_between_cuts=_read_counts(archive, "n_successes_between_cuts", cuts.size + 1),
+        n_samples=_read_number(archive, "n_samples"),
+        n_failures=_read_number(archive, "n_failures"),
     )
     n_failures = int(state.n_failures_at_cut.sum())
     n_successes = int(state.n_successes_at_cut.sum() + state.n_successes_between_cuts.sum())
@@ -264,13 +278,14 @@ def _read_cut_counts(archive: Archive) -> CutCounts:
 
 def _read_histogram(archive: Archive) -> Histogram:
     """Read a histogram, and check that its bins are consistent."""
-    count = archive["count"]
-    bins, scale = check_bins(int(count.size)), check_scale(str(archive["scale"]))
-    names = ("weight", "loss", "min_confidence", "max_confidence")
-    arrays = {name: _read_array(archive, name) for name in names}
-    for name, values in arrays.items():
-        if values.shape != (bins,) or values.dtype != np.float64 or np.isnan(values).any():
+    bins = check_bins(int(archive["count"].size))
+    scale = check_scale(str(archive["scale"]))
+    arrays = {}
+    for name in ("weight", "loss", "min_confidence", "max_confidence"):
+        array = _read_array(archive, name)
+        if array.shape != (bins,) or array.dtype != np.float64 or np.isnan(array).any():
             raise InputError(f"{name!r} must be {bins} numbers")
+        arrays[name] = array
     state = Histogram(
         scale,
         _read_counts(archive, "count", bins),
@@ -294,12 +309,17 @@ def _read_sorted_runs(archive: Archive) -> SortedRuns:
         raise InputError(
             "'paths' must be names of files, with a number of rows and a checksum each"
         )
-    runs = zip(paths.tolist(), n_rows.tolist(), checksums.tolist(), strict=True)
+    runs = [
+        SortedRun(Path(path), size, checksum)
+        for path, size, checksum in zip(
+            paths.tolist(), n_rows.tolist(), checksums.tolist(), strict=True
+        )
+    ]
     weighted = _read_number(archive, "weighted", -1)
     return SortedRuns(
-        Path(str(archive["folder"])),
-        _read_number(archive, "memory", 1),
-        tuple(SortedRun(Path(path), size, checksum) for path, size, checksum in runs),
+        folder=Path(str(archive["folder"])),
+        memory=_read_number(archive, "memory", 1),
+        runs=tuple(runs),
         n=_read_number(archive, "n"),
         total=checks.number(archive["total"], "total"),
         weighted=None if weighted < 0 else bool(weighted),

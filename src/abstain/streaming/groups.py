@@ -1,4 +1,4 @@
-"""Exact state from one pass, which counts successes and failures at each distinct confidence."""
+"""Exact state of one pass, which counts successes and failures at each distinct confidence."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +14,16 @@ from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
-#: Size in bytes from which buffered values are sorted and counted.
+#: Size in bytes at which buffered values are sorted and counted.
 MIN_PENDING_BYTES = 1 << 27
 
-#: Minimum number of values for which the compiled kernels are loaded, which merge in one pass.
+#: Minimum number of values for which the compiled kernels are loaded.
 _MIN_COMPILED = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are buffered and counted when the buffer is large."""
+    """Counts of distinct values. New values are buffered, and counted when the buffer is large."""
 
     #: Distinct values in ascending order, shape (k,).
     value: Array
@@ -44,10 +44,12 @@ class ValueCounts:
             return self
         # np.concatenate always copies, so `_count_values` may sort the result in place.
         new = _count_values(np.concatenate(self.pending))
-        return new if not self.value.size else _merge_counts(self, new)
+        if not self.value.size:
+            return new
+        return _merge_counts(self, new)
 
     def added(self, values: Array) -> "ValueCounts":
-        """Return the counts with values added. A small number of values is only buffered."""
+        """Return the counts after adding values, which may only be buffered."""
         if not values.size:
             return self
         counts = ValueCounts(self.value, self.count, append_pending(self.pending, values))
@@ -57,10 +59,13 @@ class ValueCounts:
 
     def merged(self, other: "ValueCounts") -> "ValueCounts":
         """Return the counts of the values in both objects."""
-        left, right = self.finalized, other.finalized
+        left = self.finalized
+        right = other.finalized
         if not left.value.size:
             return right
-        return _merge_counts(left, right) if right.value.size else left
+        if not right.value.size:
+            return left
+        return _merge_counts(left, right)
 
     def as_type(self, dtype: np.dtype[Any]) -> "ValueCounts":
         """Return counts of all values, including buffered values, in a wider type."""
@@ -69,7 +74,7 @@ class ValueCounts:
 
 
 def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
-    """Return counts from the arrays of a file. Inconsistent arrays raise an error."""
+    """Return counts from the arrays of a file, or raise an error if they are inconsistent."""
     is_valid = (
         value.ndim == count.ndim == 1
         and value.size == count.size
@@ -90,18 +95,27 @@ def empty_value_counts() -> ValueCounts:
 
 
 def append_pending(pending: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
-    """Append an array to the buffer. Small arrays are concatenated, so that few arrays remain."""
-    remaining, tail, tail_size = pending, [values], values.size
-    while remaining and remaining[-1].dtype == values.dtype and remaining[-1].size <= tail_size:
-        tail = [remaining[-1], *tail]
-        tail_size += remaining[-1].size
-        remaining = remaining[:-1]
-    return (*remaining, np.concatenate(tail) if len(tail) > 1 else values)
+    """Append an array to the buffer.
+
+    The array is concatenated with previous arrays that are not larger, so that few arrays remain.
+    """
+    n_remaining = len(pending)
+    tail_size = values.size
+    while n_remaining:
+        previous = pending[n_remaining - 1]
+        if previous.dtype != values.dtype or previous.size > tail_size:
+            break
+        tail_size += previous.size
+        n_remaining -= 1
+    if n_remaining == len(pending):
+        return (*pending, values)
+    tail = np.concatenate((*pending[n_remaining:], values))
+    return (*pending[:n_remaining], tail)
 
 
 def exceeds_bytes(pending: tuple[Array, ...], max_bytes: int) -> bool:
     """Return whether the buffered arrays have a size of at least `max_bytes` bytes."""
-    return sum(x.nbytes for x in pending) >= max_bytes
+    return sum(array.nbytes for array in pending) >= max_bytes
 
 
 def _count_values(values: Array) -> ValueCounts:
@@ -115,28 +129,32 @@ def _count_values(values: Array) -> ValueCounts:
 
 
 def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
-    """Return the counts of all values of two nonempty objects."""
-    is_left_larger = left.value.size >= right.value.size
-    larger, smaller = (left, right) if is_left_larger else (right, left)
-    # Entry i is the number of values of `larger` that are at most entry i of `smaller`.
+    """Merge the counts of two nonempty objects by inserting the smaller one into the larger."""
+    larger, smaller = left, right
+    if left.value.size < right.value.size:
+        larger, smaller = right, left
+    # The number of values of `larger` that are at most each value of `smaller`.
     n_at_most = count_at_most(smaller.value, larger.value)
     is_present = larger.value.take(n_at_most - 1, mode="clip") == smaller.value
     is_present &= n_at_most > 0
     larger_count = larger.count.copy()
     larger_count[n_at_most[is_present] - 1] += smaller.count[is_present]
     new = np.flatnonzero(~is_present)
+    # Each new value is inserted after the smaller values of `larger` and the smaller new values.
     new_positions = n_at_most[new] + np.arange(new.size)
     is_old_position = np.ones(larger.value.size + new.size, np.bool_)
     is_old_position[new_positions] = False
     value = np.empty(is_old_position.size, np.result_type(larger.value, smaller.value))
+    value[is_old_position] = larger.value
+    value[new_positions] = smaller.value[new]
     count = np.empty(is_old_position.size, np.int64)
-    value[new_positions], count[new_positions] = smaller.value[new], smaller.count[new]
-    value[is_old_position], count[is_old_position] = larger.value, larger_count
+    count[is_old_position] = larger_count
+    count[new_positions] = smaller.count[new]
     return ValueCounts(value, count)
 
 
 def next_floats(values: Array, towards: float) -> Array:
-    """Return the next float of the same type towards an infinity, possibly the infinity."""
+    """Return the next float of the same type towards plus or minus infinity, for each value."""
     with np.errstate(all="ignore"):
         neighbors: Array = np.nextafter(values, values.dtype.type(towards))
     return neighbors
@@ -144,8 +162,10 @@ def next_floats(values: Array, towards: float) -> Array:
 
 def count_at_most(points: Array, values: Array) -> IntArray:
     """Return the number of values that are at most each point, for two ascending arrays."""
-    is_large = points.size + values.size >= _MIN_COMPILED and points.dtype == values.dtype
-    kernels = load_kernels("abstain._foundation.compiled") if is_large else None
+    is_large = points.size + values.size >= _MIN_COMPILED
+    kernels = None
+    if is_large and points.dtype == values.dtype:
+        kernels = load_kernels("abstain._foundation.compiled")
     if kernels is None:
         return np.searchsorted(values, points, side="right")
     infinity = values.dtype.type(np.inf)
@@ -166,18 +186,19 @@ class BinaryBatch(NamedTuple):
     def from_arrays(
         cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     ) -> "BinaryBatch":
-        """Validate a batch. Weights and graded losses raise an error."""
-        c = checks.confidence(confidence)
-        x = checks.loss(loss, length=c.size)
+        """Validate a batch. Weights and losses other than 0 and 1 raise an error."""
+        scores = checks.confidence(confidence)
+        losses = checks.loss(loss, length=scores.size)
         if weight is not None:
             raise InputError(
                 f"`weight` must be None for a state that counts samples; {_USE_SORTED_RUNS}"
             )
-        checks.reject_swapped_arguments(c, x)
-        is_failure = x != 0
-        if x.dtype.kind != "b" and not (x[is_failure] == 1).all():
-            checks.binary_loss(x, required_by=f"a state that counts failures ({_USE_SORTED_RUNS})")
-        return cls(c, is_failure)
+        checks.reject_swapped_arguments(scores, losses)
+        is_failure = losses != 0
+        if losses.dtype.kind != "b" and not (losses[is_failure] == 1).all():
+            required_by = f"a state that counts failures ({_USE_SORTED_RUNS})"
+            checks.binary_loss(losses, required_by=required_by)
+        return cls(scores, is_failure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,14 +252,15 @@ class GroupCounts:
 
     @property
     def finalized(self) -> "GroupCounts":
-        """The state with all buffered samples counted, which needs less memory."""
+        """The state after all buffered samples are counted, which needs less memory."""
         return replace(self, successes=self.successes.finalized, failures=self.failures.finalized)
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as tie groups, from which metrics are computed. See `streaming.scored`."""
+        """The tie groups, from which metrics are computed. See `streaming.scored`."""
         dtype = np.dtype(f"f{self.precision // 8}")
-        successes, failures = self.successes.as_type(dtype), self.failures.as_type(dtype)
+        successes = self.successes.as_type(dtype)
+        failures = self.failures.as_type(dtype)
         samples = successes.merged(failures)
         n_failures = np.zeros(samples.value.size)
         n_failures[np.searchsorted(samples.value, failures.value)] = failures.count
@@ -258,11 +280,11 @@ def one_pass() -> GroupCounts:
 
     Notes
     -----
-    The state requires a 0/1 loss and no weights. It needs 12 bytes per distinct confidence in
-    float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and 1, and as
-    many in each lower octave, so the counts of a billion float32 probabilities fit in memory.
-    Confidences in float64 rarely repeat. For such confidences, use `first_pass`, which needs a few
-    percent of the memory. All metrics are available except those that need labels or classes.
+    The state requires a 0/1 loss and no weights. For each distinct confidence, the state needs 12
+    bytes in float32 and 16 bytes in float64. There are 8.4 million float32 values between 1/2 and
+    1, so the counts of a billion float32 probabilities fit in memory. Confidences in float64 rarely
+    repeat, so use `first_pass` instead. All metrics are available except those that need labels or
+    classes.
 
     Examples
     --------

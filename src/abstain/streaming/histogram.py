@@ -1,4 +1,4 @@
-"""State of a stream in bounded memory, a histogram of weights and losses by confidence."""
+"""State of a stream in bounded memory: a histogram of weights and losses by confidence."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from abstain.streaming.scales import (
 )
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
-#: Number of samples per bin from which sorting a batch is faster than computing each bin.
+#: Number of samples per bin above which sorting a batch is faster than computing each bin.
 _MIN_SAMPLES_PER_BIN_TO_SORT = 4
 
 #: Minimum size in bytes of the types that NumPy sorts fast.
@@ -31,7 +31,7 @@ _HINT = "Pass scale='log-odds' or scale='real' if the confidences are not probab
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The number of samples, weight, loss and range of confidences in each bin.
+    """The number of samples, the weight, the loss and the range of the confidences in each bin.
 
     States with the same scale and number of bins can be merged in any order. `init`, `update` and
     `merge` create this state.
@@ -47,15 +47,14 @@ class Histogram:
     loss : ndarray of shape (bins,)
         Sum of weight times loss in each bin.
     min_confidence, max_confidence : ndarray of shape (bins,)
-        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If both are
-        equal, the bin is a tie group and contributes exactly.
+        Smallest and largest confidence in each bin, or inf and -inf in an empty bin. If both
+        confidences are equal, the bin is a tie group.
     largest_loss : float
         Largest loss of all samples.
     binary : bool
         Whether every loss is 0 or 1.
     precision : int
-        Number of bits of the widest floating-point type of the confidences. Thresholds are compared
-        in this precision.
+        Number of bits of the widest floating-point type of the confidences.
 
     Examples
     --------
@@ -105,28 +104,33 @@ class Histogram:
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "Histogram":
         """Return the state with a batch added. See `streaming.update`."""
-        c = checks.confidence(confidence)
-        x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, is_batch=True)
-        if w is not None:
-            has_weight = w > 0
-            c, x, w = c[has_weight], x[has_weight], w[has_weight]
-            if not c.size:
+        scores = checks.confidence(confidence)
+        losses = checks.loss(loss, length=scores.size)
+        weights = checks.weight(weight, length=scores.size, is_batch=True)
+        if weights is not None:
+            has_weight = weights > 0
+            if not has_weight.any():
                 return self
+            scores = scores[has_weight]
+            losses = losses[has_weight]
+            weights = weights[has_weight]
         if self.scale == "probability":
-            checks.unit_interval(c, "confidence", hint=_HINT)
-        bits = 8 * c.dtype.itemsize if c.dtype.kind == "f" else 64
-        if (
-            w is None
-            and c.size >= _MIN_SAMPLES_PER_BIN_TO_SORT * self.bins
-            and c.itemsize >= _MIN_BYTES_TO_SORT
-        ):
-            is_failure = x != 0
-            if x.dtype.kind == "b" or (x[is_failure] == 1).all():
-                batch = _histogram_of_sorted_batch(self, c[~is_failure], c[is_failure], bits)
-                return self.merged(batch)
-        c, x = c.astype(np.float64), x.astype(np.float64)
-        return self.merged(_histogram_of_batch(self, c, x, w, bits))
+            checks.unit_interval(scores, "confidence", hint=_HINT)
+        bits = 8 * scores.dtype.itemsize if scores.dtype.kind == "f" else 64
+        if weights is None and self._is_faster_to_sort(scores):
+            is_failure = losses != 0
+            is_binary = losses.dtype.kind == "b" or (losses[is_failure] == 1).all()
+            if is_binary:
+                successes, failures = scores[~is_failure], scores[is_failure]
+                return self.merged(_histogram_of_sorted_batch(self, successes, failures, bits))
+        scores = scores.astype(np.float64)
+        losses = losses.astype(np.float64)
+        return self.merged(_histogram_of_batch(self, scores, losses, weights, bits))
+
+    def _is_faster_to_sort(self, scores: Array) -> bool:
+        """Return whether sorting the confidences is faster than computing the bin of each one."""
+        is_large = scores.size >= _MIN_SAMPLES_PER_BIN_TO_SORT * self.bins
+        return is_large and scores.itemsize >= _MIN_BYTES_TO_SORT
 
     def merged(self, other: "Histogram") -> "Histogram":
         """Return the state of both streams. See `streaming.merge`."""
@@ -156,11 +160,9 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     bins : int, default=65536
         Number of bins, a power of two from 256 to 2^24. Each bin needs 40 bytes.
     scale : {"probability", "log-odds", "real"}, default="probability"
-        Scale that maps confidences to bins. "probability" is for values in [0, 1]. Half of its bins
-        have equal width. The other half resolves 32 octaves of p below 1/2 and of 1 - p above 1/2,
-        because failures have moderate probabilities and most successes have probabilities near 1.
-        "log-odds" has bins of equal width from -64 to 64. "real" is for any number, with 64 octaves
-        on each side of 0.
+        Scale that maps confidences to bins. "probability" is for values in [0, 1], with narrow bins
+        near 0 and 1. "log-odds" has bins of equal width from -64 to 64. "real" is for any number,
+        with 64 octaves on each side of 0.
 
     Returns
     -------
@@ -174,11 +176,12 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
 
     Notes
     -----
-    On the scales "probability" and "real", 0 has a separate bin. On the scale "probability", values
-    above 1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 and
-    every float16 probability from 1/32 has a separate bin, so metrics are exact. Confidences
-    outside the outermost octaves share the outermost bins, which makes the limits wider but keeps
-    the limits valid.
+    On the scales "probability" and "real", 0 has a separate bin. On the scale "probability", half
+    of the bins have equal width. The other half resolves 32 octaves of p below 1/2 and of 1 - p
+    above 1/2, and values above 1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16
+    probability from 2^-33 and every float16 probability from 1/32 has a separate bin, so metrics
+    are exact. Confidences outside the outermost octaves share the outermost bins, so the limits are
+    wider.
 
     Examples
     --------
@@ -199,31 +202,42 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
 
 
 def _histogram_of_batch(
-    state: Histogram, c: FloatArray, x: FloatArray, w: FloatArray | None, bits: int
+    state: Histogram,
+    confidence: FloatArray,
+    loss: FloatArray,
+    weight: FloatArray | None,
+    bits: int,
 ) -> Histogram:
     """Return the histogram of one batch, with the scale and bins of `state`."""
-    index = bin_index(np, c, scale=state.scale, bins=state.bins)
-    min_confidence, max_confidence = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
-    np.minimum.at(min_confidence, index, c)
-    np.maximum.at(max_confidence, index, c)
+    index = bin_index(np, confidence, scale=state.scale, bins=state.bins)
+    min_confidence = np.full(state.bins, np.inf)
+    max_confidence = np.full(state.bins, -np.inf)
+    np.minimum.at(min_confidence, index, confidence)
+    np.maximum.at(max_confidence, index, confidence)
     count = np.bincount(index, minlength=state.bins)
+    if weight is None:
+        weight_by_bin = count.astype(np.float64)
+        loss_by_bin = _sum_by_bin(index, loss, state.bins)
+    else:
+        weight_by_bin = _sum_by_bin(index, weight, state.bins)
+        loss_by_bin = _sum_by_bin(index, loss * weight, state.bins)
     return Histogram(
         state.scale,
         count,
-        _sum_by_bin(index, w, state.bins) if w is not None else count.astype(np.float64),
-        _sum_by_bin(index, x if w is None else x * w, state.bins),
+        weight_by_bin,
+        loss_by_bin,
         min_confidence,
         max_confidence,
-        float(x.max()),
-        bool(((x == 0) | (x == 1)).all()),
-        bits,
+        largest_loss=float(loss.max()),
+        binary=bool(((loss == 0) | (loss == 1)).all()),
+        precision=bits,
     )
 
 
 def _histogram_of_sorted_batch(
     state: Histogram, successes: Array, failures: Array, bits: int
 ) -> Histogram:
-    """Return the histogram of the confidences of one batch, which are sorted in place."""
+    """Return the histogram of one batch. The confidences are sorted in place."""
     starts = bin_starts(state.scale, state.bins, successes.dtype)
     successes.sort()
     failures.sort()
@@ -237,7 +251,7 @@ def _histogram_of_sorted_batch(
         failure_counts.count.astype(np.float64),
         np.minimum(success_counts.min_value, failure_counts.min_value),
         np.maximum(success_counts.max_value, failure_counts.max_value),
-        float(failures.size > 0),
+        largest_loss=float(failures.size > 0),
         precision=bits,
     )
 

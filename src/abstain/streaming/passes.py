@@ -81,8 +81,9 @@ class FailureCounts:
 
     def merged(self, other: "FailureCounts") -> "FailureCounts":
         """Return the state of both streams. See `streaming.merge`."""
+        value_counts = self.value_counts.merged(other.value_counts)
         bits = max(self.precision, other.precision)
-        return FailureCounts(self.n + other.n, self.value_counts.merged(other.value_counts), bits)
+        return FailureCounts(self.n + other.n, value_counts, bits)
 
 
 def first_pass() -> FailureCounts:
@@ -97,8 +98,8 @@ def first_pass() -> FailureCounts:
 
     Notes
     -----
-    The state requires a 0/1 loss and no weights. It contains the number of samples and the distinct
-    confidences of the failures, which need 12 bytes each in float32 and 16 bytes in float64.
+    The state requires a 0/1 loss and no weights. For each distinct confidence of a failure, the
+    state needs 12 bytes in float32 and 16 bytes in float64.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def first_pass() -> FailureCounts:
 class CutCounts:
     """State of the second of two passes, which counts successes at cuts and between cuts.
 
-    The cuts are the confidences of the failures and additional thresholds of the caller.
+    A cut is the confidence of a failure, or an additional threshold that the user passes.
     `second_pass`, `update` and `merge` create this state.
 
     Attributes
@@ -127,7 +128,7 @@ class CutCounts:
     n_failures_at_cut : ndarray of shape (k,)
         Number of failures at each cut.
     n_successes_at_cut : ndarray of shape (k,)
-        Number of successes at each cut, without buffered samples. See `finalized`.
+        Number of successes at each cut, without the buffered samples that `finalized` counts.
     n_successes_between_cuts : ndarray of shape (k + 1,)
         Number of successes below the first cut, between neighboring cuts and above the last cut.
     n_samples : int
@@ -186,11 +187,14 @@ class CutCounts:
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         successes = batch.confidence[~batch.is_failure]
         n_failures = batch.is_failure.size - successes.size
+        pending = self.pending
+        if successes.size:
+            pending = append_pending(pending, successes)
         state = replace(
             self,
             n_samples=self.n_samples + batch.is_failure.size,
             n_failures=self.n_failures + n_failures,
-            pending=append_pending(self.pending, successes) if successes.size else self.pending,
+            pending=pending,
         )
         if exceeds_bytes(state.pending, max(MIN_PENDING_BYTES, 4 * self.cuts.nbytes)):
             return state.finalized
@@ -198,11 +202,14 @@ class CutCounts:
 
     def merged(self, other: "CutCounts") -> "CutCounts":
         """Return the state of both streams. See `streaming.merge`."""
-        left, right = self.finalized, other.finalized
-        have_same_cuts = np.array_equal(left.cuts, right.cuts) and np.array_equal(
-            left.n_failures_at_cut, right.n_failures_at_cut
+        left = self.finalized
+        right = other.finalized
+        have_same_first_pass = (
+            left.first.n == right.first.n
+            and np.array_equal(left.cuts, right.cuts)
+            and np.array_equal(left.n_failures_at_cut, right.n_failures_at_cut)
         )
-        if not have_same_cuts or left.first.n != right.first.n:
+        if not have_same_first_pass:
             raise InputError(
                 "`a` and `b` must continue the same first pass over all samples and have the same "
                 f"cuts; got {left.first.n} samples with {left.cuts.size} cuts, and {right.first.n} "
@@ -217,10 +224,10 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return the numbers of samples and failures at or above a threshold that is a cut."""
-        dtype = self.cuts.dtype.type
-        index = int(np.searchsorted(self.cuts, dtype(threshold)))
-        if index == self.cuts.size or self.cuts[index] != dtype(threshold):
+        """Return the numbers of accepted samples and failures at a threshold that is a cut."""
+        cut = self.cuts.dtype.type(threshold)
+        index = int(np.searchsorted(self.cuts, cut))
+        if index == self.cuts.size or self.cuts[index] != cut:
             raise UncountedError(
                 "`threshold` must be a cut, because samples are counted only at cuts; got "
                 f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
@@ -236,7 +243,7 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as merged tie groups, as metrics require them. See `streaming.scored`."""
+        """The tie groups at cuts, and merged groups between cuts. See `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
         # The first group is above the last cut, the second group at the last cut, and the third
@@ -264,20 +271,21 @@ class CutCounts:
         )
 
     def _check_both_passes_match(self) -> None:
-        first, second = (self.first.n, self.first.n_failures), (self.n_samples, self.n_failures)
-        if first != second:
+        """Raise an InputError unless both passes have the same numbers of samples and failures."""
+        n, n_failures = self.first.n, self.first.n_failures
+        if n != self.n_samples or n_failures != self.n_failures:
             raise InputError(
                 "`state` must contain the same samples in both passes; got "
-                f"{first[0]} samples with {first[1]} failures in the first pass, and {second[0]} "
-                f"samples with {second[1]} failures in the second. Pass the same files to both"
+                f"{n} samples with {n_failures} failures in the first pass, and "
+                f"{self.n_samples} samples with {self.n_failures} failures in the second. Pass "
+                "the same files to both"
             )
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return the confidence of each group, shape (2 k + 1,), in descending order.
+    """Return the confidence of each group at k cuts and between them, in descending order.
 
-    At a cut, the confidence is the cut. Between cuts, the confidence is the lowest threshold that
-    accepts the samples between the cuts.
+    The confidence of a group between two cuts is the lowest threshold that accepts its samples.
     """
     dtype = np.dtype(f"f{state.first.precision // 8}")
     cuts = state.cuts[::-1].astype(dtype)
@@ -297,8 +305,8 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
         State of the first pass over all samples. If several processes read the data, merge their
         states first.
     cuts : array of shape (c,), optional
-        Additional thresholds at which samples are counted. The precision of the confidences is used
-        for comparisons with the thresholds.
+        Additional thresholds at which samples are counted, rounded to the precision of the
+        confidences.
 
     Returns
     -------
@@ -312,9 +320,8 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
 
     Notes
     -----
-    The state is exact for every metric that does not need the confidences of individual successes.
-    These metrics are AUGRC, the AURC estimators that average over ties, SELE, failure AUROC, and
-    working points at a coverage or a risk. The analytic intervals of the first four metrics are
+    The state is exact for AUGRC, the AURC estimators that average over ties, SELE, failure AUROC,
+    and working points at a coverage or a risk. The analytic intervals of the first four metrics are
     also exact. The state needs 28 bytes per cut in float32, independent of the number of samples.
 
     References
@@ -333,7 +340,7 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     dtype = np.dtype(f"f{first.precision // 8}")
     failures = first.value_counts.as_type(dtype)
     all_cuts, n_failures = failures.value, failures.count
-    if len(cuts):
+    if len(cuts) > 0:
         thresholds = checks.finite(checks.vector(cuts, "cuts"), "cuts").astype(dtype)
         new_cuts = np.setdiff1d(thresholds, all_cuts)
         all_cuts = np.concatenate((all_cuts, new_cuts))

@@ -1,4 +1,4 @@
-"""Exact state from one pass in bounded memory, which stores sorted rows (runs) in files."""
+"""Exact state of one pass in bounded memory, which stores the samples in sorted files (runs)."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -34,11 +34,13 @@ FIELDS = ("confidence", "loss", "weight", "times")
 
 
 def make_rows(confidence: Array, loss: Array, weight: Array | None) -> Array:
-    """Return samples as rows of a structured array, in the given order."""
+    """Return samples as rows of a structured array with the fields `FIELDS`."""
     dtypes = (confidence.dtype, np.dtype(np.float64), np.dtype(np.float64), np.dtype(np.int64))
     rows = np.empty(confidence.size, list(zip(FIELDS, dtypes, strict=True)))
-    rows["confidence"], rows["loss"], rows["times"] = confidence, loss, 1
+    rows["confidence"] = confidence
+    rows["loss"] = loss
     rows["weight"] = 1.0 if weight is None else weight
+    rows["times"] = 1
     return rows
 
 
@@ -49,9 +51,10 @@ def concat_rows(chunks: Sequence[Array]) -> Array:
 
 
 def sort_rows(rows: Array) -> Array:
-    """Sort rows in descending order of confidence. Ties are in arbitrary order.
+    """Sort rows in descending order of confidence, with ties in arbitrary order.
 
-    If all rows are single samples of weight 1 with a 0/1 loss, equal samples become one row.
+    If all rows are single samples of weight 1 with a 0/1 loss, equal samples are merged into one
+    row.
     """
     loss = rows["loss"]
     if (rows["times"] == 1).all() and (rows["weight"] == 1).all():
@@ -64,15 +67,18 @@ def sort_rows(rows: Array) -> Array:
 
 
 def _merge_sorted_rows(chunks: Sequence[Array]) -> Array:
-    """Merge sorted chunks of rows. The stable sort of NumPy is fast for sorted chunks."""
+    """Merge chunks of rows that are sorted in descending order of confidence."""
     rows = concat_rows(chunks)
+    # The stable sort of NumPy is fast for sorted chunks.
     return rows[np.argsort(-rows["confidence"], kind="stable")]
 
 
 def _count_confidences(confidence: Array, loss: float) -> Array:
     """Return one row per distinct confidence, for samples with the same loss."""
     ordered = np.sort(confidence)[::-1]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+    if not ordered.size:
+        return make_rows(ordered, np.zeros(0), None)
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     rows = make_rows(ordered[first], np.full(first.size, loss), None)
     rows["times"] = np.diff(first, append=ordered.size)
     return rows
@@ -80,7 +86,7 @@ def _count_confidences(confidence: Array, loss: float) -> Array:
 
 @dataclass(frozen=True)
 class SortedRun:
-    """A file (``.npy``) of sorted rows, which does not change after it is written."""
+    """A file (``.npy``) of sorted rows, which never changes."""
 
     path: Path
     n_rows: int
@@ -97,7 +103,7 @@ class SortedRun:
         return cls(path, rows.size, input_sha256(path))
 
     def open(self) -> "RunRows":
-        """Open the file for reading in blocks. A changed checksum raises an error."""
+        """Check that the file has not changed, and return its rows without reading them."""
         name = self.path.name
         with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
@@ -128,18 +134,14 @@ class SortedRun:
 
 @lru_cache(maxsize=1 << 16)
 def _sha256(path: Path, state: tuple[int, int, int]) -> str:
-    """Return the SHA-256 hash of a file, which is cached while `state` is unchanged.
-
-    `state` contains the inode, size and time of the file. Every metric opens the run again, so the
-    cache saves time.
-    """
+    """Return the SHA-256 hash of a file, which is cached until its inode, size or time changes."""
     del state
     return input_sha256(path)
 
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of a run, whose file is open only during a read."""
+    """The rows of a run, which are read by slicing. The file is open only during a read."""
 
     run: SortedRun
     dtype: np.dtype[Any]
@@ -168,6 +170,7 @@ class _Cursor:
 
     @classmethod
     def from_start(cls, rows: Array | RunRows, block: int) -> "_Cursor":
+        """Read the first block of rows."""
         buffer = rows[:block]
         return cls(rows, buffer, buffer.size)
 
@@ -182,19 +185,18 @@ class _Cursor:
         return float(self.buffer["confidence"][-1])
 
     def take_above(self, bound: float) -> Array:
-        """Remove the rows above a bound from the buffer, and return these rows."""
+        """Remove the rows with a confidence above the bound from the buffer, and return them."""
         confidence = self.buffer["confidence"]
         n_above = 0
         if confidence[0] > bound:
-            n_above = confidence.size - int(np.searchsorted(confidence[::-1], bound, side="right"))
-        rows, self.buffer = self.buffer[:n_above], self.buffer[n_above:]
+            n_up_to_bound = int(np.searchsorted(confidence[::-1], bound, side="right"))
+            n_above = confidence.size - n_up_to_bound
+        rows = self.buffer[:n_above]
+        self.buffer = self.buffer[n_above:]
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block of rows into the buffer.
-
-        If a tie made the buffer larger than a block, read as many rows as the buffer contains.
-        """
+        """Read a block of rows into the buffer, or as many rows as the buffer already contains."""
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
@@ -203,21 +205,23 @@ class _Cursor:
 def merge_runs(runs: Sequence[Array | RunRows], max_rows: int) -> Iterator[Array]:
     """Yield the rows of sorted runs in order, in blocks that do not split tie groups.
 
-    The buffers of all runs together contain about `max_rows` rows. Large tie groups, or the minimum
-    block of each run, may need more rows.
+    The buffers of all runs together contain about `max_rows` rows, or more if tie groups are large.
     """
-    block = max(min(BLOCK, max_rows // max(len(runs), 1)), min(BLOCK, _MIN_BLOCK))
+    rows_per_run = max_rows // max(len(runs), 1)
+    block = max(min(BLOCK, rows_per_run), min(BLOCK, _MIN_BLOCK))
     cursors = [_Cursor.from_start(rows, block) for rows in runs if rows.size]
     while cursors:
         # A run may continue at its smallest buffered confidence. Therefore, only rows above the
         # largest of these confidences are complete.
-        bound = max((x.min_buffered_confidence for x in cursors if x.has_more), default=-np.inf)
-        chunks = [rows for rows in (cursor.take_above(bound) for cursor in cursors) if rows.size]
+        unread = [cursor for cursor in cursors if cursor.has_more]
+        bound = max((cursor.min_buffered_confidence for cursor in unread), default=-np.inf)
+        chunks = [cursor.take_above(bound) for cursor in cursors]
+        chunks = [rows for rows in chunks if rows.size]
         if chunks:
             yield _merge_sorted_rows(chunks)
-        for cursor in cursors:
-            # A cursor whose buffer contains rows below the bound still has enough rows.
-            if cursor.has_more and cursor.min_buffered_confidence == bound:
+        for cursor in unread:
+            # The other buffers still contain rows below the bound.
+            if cursor.min_buffered_confidence == bound:
                 cursor.read_block(block)
         cursors = [cursor for cursor in cursors if cursor.buffer.size]
 
@@ -230,8 +234,8 @@ _BYTES_PER_ROW = 128
 class SortedRuns:
     """All samples of a stream, stored in sorted files on disk in one pass.
 
-    `sorted_runs`, `update` and `merge` create this state. Files do not change after they are
-    written, so earlier states remain valid.
+    `sorted_runs`, `update` and `merge` create this state. Files are never changed, so earlier
+    states remain valid.
 
     Attributes
     ----------
@@ -276,30 +280,36 @@ class SortedRuns:
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "SortedRuns":
         """Return the state with a batch added. See `streaming.update`."""
-        c = checks.confidence(confidence)
-        x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, is_batch=True)
-        self._check_weighting(weighted=w is not None)
-        bits = 8 * c.dtype.itemsize
-        if w is not None:
-            checks.finite_weighted_sum(x, w)
-            has_weight = w > 0
-            c, x, w = c[has_weight], x[has_weight], w[has_weight]
-        checks.reject_swapped_arguments(c, x, is_batch=True)
-        return replace(
+        scores = checks.confidence(confidence)
+        losses = checks.loss(loss, length=scores.size)
+        weights = checks.weight(weight, length=scores.size, is_batch=True)
+        self._check_weighting(weighted=weights is not None)
+        bits = 8 * scores.dtype.itemsize
+        total = float(scores.size)
+        if weights is not None:
+            checks.finite_weighted_sum(losses, weights)
+            has_weight = weights > 0
+            scores = scores[has_weight]
+            losses = losses[has_weight]
+            weights = weights[has_weight]
+            total = float(weights.sum())
+        checks.reject_swapped_arguments(scores, losses, is_batch=True)
+        is_binary = bool(((losses == 0) | (losses == 1)).all())
+        state = replace(
             self,
-            pending=append_pending(self.pending, make_rows(c, x, w)),
-            n=self.n + c.size,
-            total=self.total + (c.size if w is None else float(w.sum())),
-            weighted=w is not None,
-            binary=self.binary and bool(((x == 0) | (x == 1)).all()),
+            pending=append_pending(self.pending, make_rows(scores, losses, weights)),
+            n=self.n + scores.size,
+            total=self.total + total,
+            weighted=weights is not None,
+            binary=self.binary and is_binary,
             precision=max(self.precision, bits),
-        ).flushed_if_large
+        )
+        return state.flushed_if_large
 
     def with_counts(
         self, successes: ValueCounts, failures: ValueCounts, precision: int
     ) -> "SortedRuns":
-        """Return the state with counted successes and failures of weight 1 added."""
+        """Return the state with successes and failures of weight 1 added, from their counts."""
         self._check_weighting(weighted=False)
         n = int(successes.finalized.count.sum() + failures.finalized.count.sum())
         if not n:
@@ -310,20 +320,21 @@ class SortedRuns:
                 rows = make_rows(counts.value, np.full(counts.value.size, loss), None)
                 rows["times"] = counts.count
                 pending = append_pending(pending, rows)
-        return replace(
+        state = replace(
             self,
             pending=pending,
             n=self.n + n,
             total=self.total + n,
             weighted=False,
             precision=max(self.precision, precision),
-        ).flushed_if_large
+        )
+        return state.flushed_if_large
 
     def merged(self, other: "SortedRuns") -> "SortedRuns":
         """Return the state of both streams. See `streaming.merge`."""
         if other.weighted is not None:
             self._check_weighting(weighted=other.weighted)
-        return replace(
+        state = replace(
             self,
             runs=self.runs + other.runs,
             pending=self.pending + other.pending,
@@ -332,11 +343,12 @@ class SortedRuns:
             weighted=self.weighted if other.weighted is None else other.weighted,
             binary=self.binary and other.binary,
             precision=max(self.precision, other.precision),
-        ).flushed_if_large
+        )
+        return state.flushed_if_large
 
     @property
     def flushed(self) -> "SortedRuns":
-        """State with all buffered samples written to disk."""
+        """The state after all buffered samples are written to disk."""
         if not self.pending:
             return self
         run = SortedRun.write(self.folder, sort_rows(concat_rows(self.pending)))
@@ -344,7 +356,7 @@ class SortedRuns:
 
     @property
     def flushed_if_large(self) -> "SortedRuns":
-        """State whose buffered samples are written to disk if they fill a quarter of the memory."""
+        """The state, after its buffer is written to disk if it fills a quarter of the memory."""
         return self.flushed if exceeds_bytes(self.pending, self.memory // 4) else self
 
     def blocks(self) -> Iterator[Array]:
@@ -359,12 +371,12 @@ class SortedRuns:
 
     @property
     def _scale(self) -> float:
-        """Factor that rescales extreme weights, computed from their total over all batches."""
+        """Factor by which extreme weights are rescaled."""
         return weight_scale(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
-        """Yield the tie groups in descending order, in chunks that do not depend on the files."""
+        """The tie groups in descending order of confidence, in chunks of `BLOCK` groups."""
         return _rechunk_groups(map(_tie_groups_of_rows, self.blocks()))
 
     @property
@@ -382,24 +394,33 @@ class SortedRuns:
                 "choose a rank-weighted area such as 'augrc' or 'aurc', summed in blocks"
             )
         if self.binary and not self.weighted:
-            dtype = np.dtype(f"f{self.precision // 8}")
-            empty = np.zeros(0)
-            no_groups = TieGroups(empty.astype(dtype), empty, empty, empty.astype(np.int64))
-            groups = _concat_groups([no_groups, *map(_tie_groups_of_rows, self.blocks())])
-            # Each sample has weight 1, so the weight of a group is its number of samples.
-            return scored_from_groups(replace(groups, unweighted_count=None))
+            return self._scored_as_groups()
         rows = concat_rows(list(self.blocks()))
         # Ties are also sorted, so that the files do not affect the rounding of sums.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
         rows = rows.repeat(rows["times"])
-        c, x, w = (np.ascontiguousarray(rows[name]) for name in ("confidence", "loss", "weight"))
-        return Scored(c, x, w if self.weighted else None, probability=c)
+        confidence = np.ascontiguousarray(rows["confidence"])
+        loss = np.ascontiguousarray(rows["loss"])
+        weight = np.ascontiguousarray(rows["weight"]) if self.weighted else None
+        return Scored(confidence, loss, weight, probability=confidence)
+
+    def _scored_as_groups(self) -> Scored:
+        """Return unweighted samples with a 0/1 loss as tie groups."""
+        dtype = np.dtype(f"f{self.precision // 8}")
+        empty = np.zeros(0)
+        no_groups = TieGroups(empty.astype(dtype), empty, empty, empty.astype(np.int64))
+        groups = _concat_groups([no_groups, *map(_tie_groups_of_rows, self.blocks())])
+        # Each sample has weight 1, so the weight of a group is its number of samples.
+        return scored_from_groups(replace(groups, unweighted_count=None))
 
     @property
     def _n_rows(self) -> int:
-        return sum(run.n_rows for run in self.runs) + sum(part.size for part in self.pending)
+        """Number of rows on disk and in the buffer."""
+        n_buffered = sum(rows.size for rows in self.pending)
+        return sum(run.n_rows for run in self.runs) + n_buffered
 
     def _check_weighting(self, *, weighted: bool) -> None:
+        """Raise an InputError if only some samples of the stream have weights."""
         if self.weighted is not None and weighted != self.weighted:
             raise InputError(
                 "`weight` must be passed for all samples of a stream or for none. Pass ones for "
@@ -432,12 +453,11 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
     Notes
     -----
-    Samples are buffered until they fill a quarter of the memory. The buffer is sorted and written
-    atomically to a file. Reading merges the files in blocks. If the arrays that metrics require fit
-    into `memory`, every metric and interval equals the one for the samples in memory. Otherwise,
-    rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk needs
-    28 bytes in float32 and 32 bytes in float64. Samples with equal confidence and a 0/1 loss share
-    a row.
+    Samples are buffered until they fill a quarter of the memory, and then sorted and written to a
+    file. A sample on disk needs 28 bytes in float32 and 32 bytes in float64, or less if samples
+    with a 0/1 loss have equal confidences. If the arrays that metrics require fit into `memory`,
+    every metric and interval is available. Otherwise, rank-weighted areas are summed in blocks, and
+    other metrics raise an error.
 
     Examples
     --------
@@ -456,18 +476,18 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
 
 def _tie_groups_of_rows(rows: Array) -> TieGroups:
-    """Return the tie groups of sorted rows. The files do not affect the rounding of sums."""
+    """Return the tie groups of sorted rows, whose order within ties has no effect on the sums."""
     confidence = rows["confidence"]
     if (confidence[1:] == confidence[:-1]).any():
         rows = _merge_equal_rows(rows)
         confidence = rows["confidence"]
-    first = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
+    group_starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
     times = rows["times"].astype(np.float64)
     weight = rows["weight"] * times
-    sums: list[FloatArray] = [
-        np.add.reduceat(x, first) for x in (weight, weight * rows["loss"], times)
-    ]
-    return TieGroups(confidence[first], sums[0], sums[1], sums[2].astype(np.int64))
+    weight_of_group: FloatArray = np.add.reduceat(weight, group_starts)
+    loss_of_group: FloatArray = np.add.reduceat(weight * rows["loss"], group_starts)
+    n_samples = np.add.reduceat(times, group_starts).astype(np.int64)
+    return TieGroups(confidence[group_starts], weight_of_group, loss_of_group, n_samples)
 
 
 def _merge_equal_rows(rows: Array) -> Array:
@@ -483,7 +503,7 @@ def _merge_equal_rows(rows: Array) -> Array:
 
 
 def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
-    """Yield the groups in chunks of size `BLOCK`, so that sums do not depend on input chunks."""
+    """Yield tie groups in chunks of `BLOCK` groups, whatever the size of the chunks received."""
     buffer: list[TieGroups] = []
     for chunk in chunks:
         buffer.append(chunk)
@@ -499,6 +519,7 @@ def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
 
 
 def _slice_groups(groups: TieGroups, rows: slice) -> TieGroups:
+    """Return consecutive tie groups."""
     number = None if groups.unweighted_count is None else groups.unweighted_count[rows]
     return TieGroups(groups.confidence[rows], groups.weight[rows], groups.loss[rows], number)
 

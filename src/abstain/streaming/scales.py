@@ -1,9 +1,8 @@
 """Map confidences to bins by monotone functions that do not depend on the range of the data.
 
-The maps use only operations that NumPy and PyTorch share and that do not round. The operations are
-bit patterns, exact differences and powers of two. Therefore, NumPy and PyTorch compute the same
-bins on every device. A larger confidence never belongs to a lower bin. The certified limits require
-these two properties.
+The functions use only operations without rounding: bit patterns, exact differences and powers of
+two. Therefore, NumPy and PyTorch compute the same bins on every device, and a larger confidence
+never belongs to a lower bin. The certified limits require both properties.
 """
 
 from dataclasses import dataclass
@@ -28,20 +27,19 @@ DEFAULT_BINS = 2**16
 _MIN_BINS, _MAX_BINS = 2**8, 2**24
 
 # Number of octaves on each side of 1/2 ("probability") or of 0 ("real"), and the exponent of the
-# lowest octave. Values outside the octaves share the outermost bin, so a probability below 2^-33 is
-# treated as 0.
+# lowest octave. Values below the lowest octave share a bin.
 _OCTAVES = {"probability": (32, -33), "real": (64, -32)}
 # Log-odds are clipped to [-64, 64]. Outside this range, a float64 probability is 0 or 1.
 _MAX_LOG_ODDS = 64
 
 
 def check_scale(scale: str) -> str:
-    """Return the name of a scale. An unknown name raises an error."""
+    """Return the name of a scale after checking that the scale exists."""
     return checks.one_of(scale, "scale", SCALES)
 
 
 def check_bins(bins: int) -> int:
-    """Validate a number of bins, which is a power of two so that no bin crosses an octave."""
+    """Check that a number of bins is a power of two, so that no bin is in two octaves."""
     count = checks.positive_int(bins, "bins")
     if count & (count - 1) or not _MIN_BINS <= count <= _MAX_BINS:
         raise InputError(
@@ -63,17 +61,17 @@ def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
         tail = xp.where(is_upper, 1 - confidence, confidence)
         # Half of the bins resolve octaves, because confident probabilities accumulate there. The
         # other half has equal width, because most failures have moderate probabilities. The sum of
-        # two monotone maps is monotone.
-        offset = _octave_index(xp, tail, scale, half_bins // 2) + _as_int(
-            xp, xp.floor(tail * half_bins)
-        )
+        # two monotone functions is monotone.
+        octave_offset = _octave_index(xp, tail, scale, half_bins // 2)
+        equal_width_offset = _as_int(xp, xp.floor(tail * half_bins))
+        offset = octave_offset + equal_width_offset
         return xp.where(is_upper, bins - 1 - offset, offset)
     offset = _octave_index(xp, xp.abs(confidence), scale, half_bins)
     return xp.where(confidence < 0, half_bins - offset, half_bins + offset)
 
 
 def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
-    """Return 0 for 0, and a bin from 1 to n_bins - 1 for other magnitudes.
+    """Return the bin of each magnitude: 0 for 0, and 1 to n_bins - 1 for positive numbers.
 
     The bins within one octave have equal width.
     """
@@ -89,24 +87,25 @@ def _octave_index(xp: Any, magnitude: Any, scale: str, n_bins: int) -> Any:
     return xp.where(magnitude == 0, xp.zeros_like(index), index)
 
 
-def _as_int(xp: Any, x: Any) -> Any:
-    return x.astype(xp.int64) if hasattr(x, "astype") else x.to(xp.int64)
+def _as_int(xp: Any, array: Any) -> Any:
+    """Convert a NumPy array or a PyTorch tensor to int64."""
+    if hasattr(array, "astype"):
+        return array.astype(xp.int64)
+    return array.to(xp.int64)
 
 
 @lru_cache(maxsize=8)
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
-    """Return the smallest float of a type in each bin except the first, shape (bins - 1,).
-
-    A larger float never belongs to a lower bin, so the function finds the float by bisection.
-    """
+    """Return the smallest float in each bin except the first, shape (bins - 1,), by bisection."""
     largest_float = float(np.finfo(dtype).max)
-    minimum, maximum = (0.0, 1.0) if scale == "probability" else (-largest_float, largest_float)
+    minimum, maximum = -largest_float, largest_float
+    if scale == "probability":
+        minimum, maximum = 0.0, 1.0
     low = np.full(bins - 1, _float_to_rank(np.array(minimum, dtype)))
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)
     while (low < high).any():
-        # This expression equals (low + high) // 2 but cannot overflow.
-        middle = (low & high) + ((low ^ high) >> 1)
+        middle = _middle(low, high)
         value = _rank_to_float(middle, dtype).astype(np.float64)
         index = bin_index(np, np.clip(value, minimum, maximum), scale=scale, bins=bins)
         is_in_bin = (index >= bin_number) | (value > maximum)
@@ -114,6 +113,11 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
         low = np.where(is_in_bin | (low >= high), low, middle + 1)
     starts: Array = read_only(_rank_to_float(low, dtype))
     return starts
+
+
+def _middle(low: IntArray, high: IntArray) -> IntArray:
+    """Return (low + high) // 2 without overflow."""
+    return (low & high) + ((low ^ high) >> 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +137,8 @@ def count_sorted_values(values: Array, starts: Array) -> BinCounts:
     ends = np.append(n_below, values.size)
     count = np.diff(ends, prepend=0)
     nonempty = np.flatnonzero(count)
-    min_value, max_value = np.full(count.size, np.inf), np.full(count.size, -np.inf)
+    min_value = np.full(count.size, np.inf)
+    max_value = np.full(count.size, -np.inf)
     min_value[nonempty] = values[(ends - count)[nonempty]]
     max_value[nonempty] = values[ends[nonempty] - 1]
     return BinCounts(count, min_value, max_value)

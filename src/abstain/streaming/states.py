@@ -1,4 +1,4 @@
-"""Update and merge states of streams, convert states to samples, and compute metrics."""
+"""Functions that update and merge states of streams and compute metrics from states."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,8 +58,7 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
         which is 1 for a failure.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight w counts as w samples. Samples with
-        weight 0 are ignored, and all samples of a batch may have weight 0. States that require a
-        0/1 loss do not support weights.
+        weight 0 are ignored. States that require a 0/1 loss do not support weights.
 
     Returns
     -------
@@ -72,18 +71,17 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
         If lengths differ or an array is empty.
     DomainError
         If a value is NaN or infinite, or if a loss or weight is negative. The error is also raised
-        if a confidence is outside [0, 1] on the scale "probability", or if a loss is not 0 or 1
-        and the state requires a 0/1 loss.
+        if a confidence is outside [0, 1] on the scale "probability", or if the state requires a 0/1
+        loss and a loss is not 0 or 1.
     InputError
         If weights are passed to a state that requires a 0/1 loss.
 
     Notes
     -----
-    The result does not depend on the order of samples and batches. This holds exactly for 0/1
-    losses and integer weights (up to 2^53), and up to the rounding of float64 sums otherwise. The
-    cost is one pass over the samples. A histogram also requires one pass over its bins, so pass
-    batches of thousands of samples. Exact states buffer new samples and sort them when the buffer
-    is as large as the counts.
+    The result does not depend on the order of samples and batches, except for the rounding of sums
+    of graded losses or fractional weights. The cost is one pass over the samples. A histogram also
+    requires one pass over its bins, so pass batches of thousands of samples. Exact states buffer
+    new samples and sort them when the buffer is large.
 
     Examples
     --------
@@ -116,8 +114,8 @@ def merge(a: S, b: S) -> S:
 
     Notes
     -----
-    Merging is associative and commutative. This holds exactly for 0/1 losses and integer weights,
-    and up to the rounding of sums otherwise. The cost is one pass over the states.
+    Merging is associative and commutative, except for the rounding of sums of graded losses or
+    fractional weights. The cost is one pass over the states.
 
     Examples
     --------
@@ -143,19 +141,18 @@ def scored(state: Exact) -> Scored:
     Parameters
     ----------
     state : GroupCounts, CutCounts or SortedRuns
-        State after the last sample was added.
+        The state of all samples.
 
     Returns
     -------
     Scored
-        Samples in rows, each of which represents several samples. If a metric needs data that the
-        state does not have, the metric raises an `UncountedError` that names a suitable state.
+        The samples, in rows that may represent several samples. A metric that needs data which the
+        state does not have raises an `UncountedError` that names a suitable state.
 
     Raises
     ------
     InputError
-        If the state is a first pass, or if the second pass and the first pass contain other
-        samples.
+        If the state is a first pass, or if both passes do not contain the same samples.
 
     Notes
     -----
@@ -188,8 +185,8 @@ _ROUNDING = 1e-12
 _NEED_CHECKS: dict[Need, Callable[[Histogram], bool]] = {
     Need.BINARY_LOSS: lambda state: state.binary,
     Need.UNIT_LOSS: lambda state: state.largest_loss <= 1,
-    Need.UNIT_CONFIDENCE: lambda s: bool(
-        s.min_confidence.min() >= 0 and s.max_confidence.max() <= 1
+    Need.UNIT_CONFIDENCE: lambda state: bool(
+        state.min_confidence.min() >= 0 and state.max_confidence.max() <= 1
     ),
 }
 
@@ -241,7 +238,7 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
     -------
     Bounded
         The value and its limits, on the scale of the metric. For an exact state, all three numbers
-        are equal. If the metric is undefined or there are no samples, they are NaN and an
+        are equal. If the metric is undefined or there are no samples, the numbers are NaN and an
         `UndefinedMetricWarning` is issued.
 
     Raises
@@ -256,12 +253,11 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
 
     Notes
     -----
-    For metrics that average over ties, the limits are the values for ascending and for descending
-    losses in each bin. For 0/1 losses, these limits are the tightest possible. For metrics that
-    depend on vertices ("aurc", the working points), the limits hold for every choice of vertices
-    within a bin. A bin whose samples have one confidence is a tie group and does not widen the
-    limits. Limits of other bins are widened by a relative 1e-12 for the rounding of sums. The cost
-    is one pass over the nonempty bins, independent of n.
+    The order of the samples within a bin is unknown. For metrics that average over ties, the limits
+    are the values for ascending and for descending losses in each bin, which are the tightest
+    limits for 0/1 losses. For "aurc" and the working points, the limits hold for every order and
+    for all ties within a bin. Limits are widened by a relative 1e-12 for rounding. The cost is one
+    pass over the nonempty bins, independent of n.
 
     References
     ----------
@@ -292,16 +288,20 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
 
 
 def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
-    """Return a metric and its limits for bins. A metric without such limits raises an error."""
+    """Return a metric and its limits for histograms, or raise an InputError if there are none."""
     entry = metric_named(name)
     if entry.measurement.binned is not None:
         return entry, entry.measurement.binned
-    numbered = [
-        f.example_name
-        for f in FAMILIES
-        if (made := f.parse(f.example_name)) and made.measurement.binned
+    available = [
+        candidate.name
+        for candidate in METRICS.values()
+        if candidate.measurement.binned is not None and "@" not in candidate.name
     ]
-    available = [m.name for m in METRICS.values() if m.measurement.binned and "@" not in m.name]
+    numbered = []
+    for family in FAMILIES:
+        example = family.parse(family.example_name)
+        if example is not None and example.measurement.binned is not None:
+            numbered.append(family.example_name)
     raise InputError(
         f"`metric` must have limits in bounded memory: {', '.join(available)}, "
         f"{', '.join(numbered[:-1])} or {numbered[-1]} (with any number); got {name!r}"
@@ -312,20 +312,22 @@ def _compute_exact(state: Exact, entry: Metric) -> MetricValue:
     """Compute a metric of an exact state, with an error that names the missing data."""
     if isinstance(state, SortedRuns) and not state.fits_in_memory:
         return _compute_in_blocks(state, entry)
-    s = scored(state)
-    if not s.n_samples:
+    samples = scored(state)
+    if not samples.n_samples:
         return undefined("there are no samples")
-    if Need.UNIT_CONFIDENCE in entry.measurement.needs and s.probability is None:
+    if Need.UNIT_CONFIDENCE in entry.measurement.needs and samples.probability is None:
         raise_uncounted(f"the metric {entry.name!r} ")
-    if unmet := entry.reason_not_applicable(s):
+    unmet = entry.reason_not_applicable(samples)
+    if unmet:
         raise DomainError(f"the metric {entry.name!r} {unmet}")
     try:
-        return entry.compute(s)
+        return entry.compute(samples)
     except UncountedError as error:
         raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
 def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
+    """Compute a rank-weighted metric of more samples than fit in memory."""
     phi = entry.measurement.rank_weight
     if phi in RANK_ONLY_WEIGHTS or phi is trapezoid_weight:
         return MetricValue(rank_weighted_risk_in_blocks(state.groups, phi, state.total))
@@ -341,15 +343,12 @@ def _value_and_limits(
     """Return the metric of a histogram and its limits, which are None without samples."""
     if not state.n:
         return undefined("there are no samples"), None
-    unmet = [
-        need.value
-        for need in Need
-        if need in entry.measurement.needs and not _NEED_CHECKS[need](state)
-    ]
+    needs = [need for need in Need if need in entry.measurement.needs]
+    unmet = [need.value for need in needs if not _NEED_CHECKS[need](state)]
     if unmet:
         raise DomainError(f"the metric {entry.name!r} {'; '.join(unmet)}")
-    blocks = nonempty_bins(state)
-    measured = entry.compute(blocks.as_scored)
+    bins = nonempty_bins(state)
+    measured = entry.compute(bins.as_scored)
     if measured.reason or state.exact:
         return measured, (measured.value, measured.value)
-    return measured, binned.limits(blocks)
+    return measured, binned.limits(bins)

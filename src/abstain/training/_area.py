@@ -1,4 +1,8 @@
-"""The mean loss of a training step, weighted by hard or soft ranks of the confidences."""
+"""Compute the mean loss of a training step, weighted by the ranks of the confidences.
+
+Hard ranks are integers without a gradient. Soft ranks are differentiable functions of the
+confidences.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,16 +20,15 @@ from abstain.training._processes import Batch, gather_batch
 from abstain.training._weights import Weighting, as_host_array, mean_over_ties, tie_group_weights
 from abstain.training.heads import at_least_float32_type, widest_type
 
-#: If the standard deviation is below this share of the largest confidence, it is a rounding error.
+#: Standard deviation, relative to the largest confidence, up to which confidences count as equal.
 ROUNDING = 1e-6
 
-#: Maximum number of pairs in a block: on the CPU a block fits into the cache, and on a device it is
-#: large enough to use the device.
+#: Maximum number of pairs of confidences in a block on the CPU, and on a device.
 MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature of soft ranks. None selects hard ranks."""
+    """Validate the temperature of soft ranks, or return None for hard ranks."""
     if isinstance(soft, bool):
         # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(
@@ -35,7 +38,7 @@ def check_temperature(soft: Any) -> float | None:
 
 
 def standard_deviation(population: Tensor) -> Tensor:
-    """Return the standard deviation of the confidences as a constant, or 1 if all are equal."""
+    """Return the standard deviation of the confidences without a gradient, or 1 if all are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
     return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)
@@ -47,12 +50,12 @@ def soft_ranks(
     temperature: Tensor,
     precision: torch.dtype,
 ) -> Tensor:
-    """Return 1/2 + sum over j of sigmoid((c_i - c_j) / temperature), shape (n,).
+    """Return the soft rank of each confidence among the batch and the recent confidences.
 
-    The index j runs over the batch and over `recent`. Ranks are between 1 and the number of
-    confidences. Tied samples have the mean of their ranks. The pairs are computed in `precision`.
+    The rank of sample i is 1/2 + sum over j of sigmoid((c_i - c_j) / temperature). The sigmoids are
+    computed in `precision`.
     """
-    # The mean is subtracted in the wide type, so that the narrow type represents the differences.
+    # The mean is subtracted before the conversion, so that `precision` represents the differences.
     center = confidence.detach().mean()
     scaled = ((confidence - center) / temperature).to(precision)
     population = scaled
@@ -64,49 +67,52 @@ def soft_ranks(
 
 
 class _SoftCount(torch.autograd.Function):
-    """The sum over y of sigmoid(x - y) for each x, computed in blocks of rows to save memory."""
+    """The sum over y of sigmoid(x - y) for each x, computed in blocks to save memory."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
         ctx.save_for_backward(x, y)
-        return torch.cat([_sigmoids(x[rows], y).sum(dim=1) for rows in _blocks(x, y)])
+        return torch.cat([_sigmoids(x[block], y).sum(dim=1) for block in _blocks(x, y)])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients with respect to x and y."""
         x, y = ctx.saved_tensors
-        gradient_x, gradient_y = torch.empty_like(x), torch.zeros_like(y)
-        for rows in _blocks(x, y):
-            s = _sigmoids(x[rows], y)
-            # The derivative of the sigmoid is s (1 - s).
-            pair_gradient = s.addcmul_(s, s, value=-1.0).mul_(gradient[rows, None])
-            gradient_x[rows] = pair_gradient.sum(dim=1)
+        gradient_x = torch.empty_like(x)
+        gradient_y = torch.zeros_like(y)
+        for block in _blocks(x, y):
+            sigmoid = _sigmoids(x[block], y)
+            # The derivative of the sigmoid s is s - s^2.
+            pair_gradient = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
+            pair_gradient.mul_(gradient[block, None])
+            gradient_x[block] = pair_gradient.sum(dim=1)
             gradient_y -= pair_gradient.sum(dim=0)
         return gradient_x, gradient_y
 
 
 def _sigmoids(x: Tensor, y: Tensor) -> Tensor:
+    """Return sigmoid(x - y) for all pairs."""
     return (x[:, None] - y[None, :]).sigmoid_()
 
 
 def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
+    """Return slices of `x` for which the pairs with `y` fit into memory."""
     max_pairs = MAX_PAIRS if x.device.type == "cpu" else MAX_DEVICE_PAIRS
     step = max(1, max_pairs // y.shape[0])
     return (slice(start, start + step) for start in range(0, x.shape[0], step))
 
 
 def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
-    """Return a value whose backward pass raises an error that explains the missing gradient.
+    """Return a value whose backward pass raises an error that explains why it has no gradient.
 
-    If the value has a gradient, or if `source` needs no gradient, the value is returned unchanged.
-    The value can be evaluated without a gradient. The error of torch would not name the option to
-    change.
+    A value with a gradient is returned unchanged, as is any value if `source` needs no gradient.
     """
-    if value.requires_grad or not (torch.is_grad_enabled() and source.requires_grad):
+    needs_gradient = source.requires_grad and torch.is_grad_enabled()
+    if value.requires_grad or not needs_gradient:
         return value
-    out: Tensor = _RaiseInBackward.apply(value, source)  # type: ignore[no-untyped-call]
-    return out
+    checked_value: Tensor = _RaiseInBackward.apply(value, source)  # type: ignore[no-untyped-call]
+    return checked_value
 
 
 class _RaiseInBackward(torch.autograd.Function):
@@ -129,10 +135,10 @@ EMPTY = float("inf")
 
 
 class RecentConfidences(torch.nn.Module):
-    """A first-in, first-out queue of the most recent confidences in training."""
+    """A queue of the most recent confidences in training."""
 
-    #: Confidences in the order of their age, oldest first, in a buffer of the state dict. Unused
-    #: entries contain infinity and come first.
+    #: Unused entries with the value infinity, followed by the confidences, oldest first. The state
+    #: dict contains this buffer.
     values: Tensor
 
     def __init__(self, size: int) -> None:
@@ -143,12 +149,12 @@ class RecentConfidences(torch.nn.Module):
     def stored(self, like: Tensor) -> Tensor | None:
         """Return the stored confidences with the device and type of `like`, or None if empty."""
         if self.values.device != like.device:
-            # A loss is rarely moved to a device explicitly, so the queue moves to the input's
-            # device.
+            # The user may not have moved the loss to the device of the input.
             self.values = self.values.to(like)
         if self._filled == 0:
             return None
-        return self.values[self.values.shape[0] - self._filled :].to(like.dtype)
+        n_unused = self.values.shape[0] - self._filled
+        return self.values[n_unused:].to(like.dtype)
 
     def add(self, confidence: Tensor) -> None:
         """Append the confidences of a batch, unless they contain NaN or infinity."""
@@ -185,54 +191,55 @@ class RecentConfidences(torch.nn.Module):
 
 @dataclass(frozen=True)
 class RankWeightedMean:
-    """The mean loss of a batch, weighted by the rank of the confidence."""
+    """The mean loss of a batch, in which each loss is weighted by the rank of its confidence."""
 
     weighting: Weighting
     #: Temperature of soft ranks relative to the standard deviation, or None for hard ranks.
     soft: float | None = None
 
     def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the mean of weight times loss over the batch, a scalar."""
+        """Return the mean of rank weight times loss over the batch, a tensor without axes."""
         weighted_loss: Tensor = self.weights(batch, recent, precision) * batch.loss
         mean = weighted_loss.mean()
         if batch.weight is not None:
             mean = (weighted_loss * batch.weight).sum() / batch.weight.sum()
-        out = mean + _nan_if_not_finite(batch.confidence)
+        value = mean + _nan_if_not_finite(batch.confidence)
         if batch.processes > 1:
             # The gradients are averaged over the processes later, but their sum is needed.
-            out = out.detach() + batch.processes * (out - out.detach())
-        return out.to(precision)
+            value = value.detach() + batch.processes * (value - value.detach())
+        return value.to(precision)
 
     def weights(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the weight of each sample in the batch, shape (n,)."""
+        """Return the rank weight of each sample in the batch, shape (n,)."""
         confidence = batch.confidence if self.soft is not None else batch.confidence.detach()
-        n = confidence.shape[0]
         population = confidence if recent is None else torch.cat((confidence, recent))
         if self.soft is not None:
             temperature = self.soft * standard_deviation(population)
             ranks = soft_ranks(confidence, recent, temperature, precision)
             return self.weighting.at_real_ranks(ranks, population.shape[0])
-        if batch.weight is not None or not self.weighting.depends_on_rank_only:
-            return tie_group_weights(population, batch.weight, self.weighting.phi)[:n]
-        values = self.weighting.at_whole_ranks(population.shape[0], population)
-        return mean_over_ties(confidence, population, values)
+        if batch.weight is None and self.weighting.depends_on_rank_only:
+            weights_by_rank = self.weighting.at_whole_ranks(population.shape[0], population)
+            return mean_over_ties(confidence, population, weights_by_rank)
+        population_weights = tie_group_weights(population, batch.weight, self.weighting.phi)
+        return population_weights[: confidence.shape[0]]
 
     def check_no_weight(self, *, has_recent: bool) -> None:
         """Raise an InputError if the options do not support sample weights."""
-        unsupported = {
-            "soft ranks": self.soft is not None,
-            "a function as `weights`": self.weighting.entry is None,
-            "ranks among recent confidences, which have no weights": has_recent,
-        }
-        for option, is_used in unsupported.items():
-            if is_used:
-                raise InputError(
-                    f"`weight` is not supported with {option}; multiply the loss by it instead"
-                )
+        if self.soft is not None:
+            option = "soft ranks"
+        elif self.weighting.entry is None:
+            option = "a function as `weights`"
+        elif has_recent:
+            option = "ranks among recent confidences, which have no weights"
+        else:
+            return
+        raise InputError(
+            f"`weight` is not supported with {option}; multiply the loss by it instead"
+        )
 
 
 def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
-    """Return 0, or NaN if a confidence is not finite, because its rank is undefined."""
+    """Return NaN if a confidence is not finite and has no rank, otherwise 0."""
     values = as_host_array(confidence)
     if values is None:
         # 0 x NaN is NaN, so the host does not have to wait for the device.
@@ -243,35 +250,44 @@ def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
 def build_batch(
     confidence: Any, loss: Any, weight: Any, *, gather: bool
 ) -> tuple[Batch, torch.dtype]:
-    """Validate the vectors of a training step. Return the batch and the type of the result."""
-    for name, x in (("confidence", confidence), ("loss", loss)):
-        if not isinstance(x, Tensor):
-            raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
-        if x.ndim != 1:
-            raise ShapeError(
-                f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
-            )
+    """Validate the vectors of a training step, and return the batch and the dtype of the loss.
+
+    If `gather` is True, the batch contains the samples of all processes.
+    """
+    _check_vector("confidence", confidence)
+    _check_vector("loss", loss)
     _check_same_length("loss", loss, confidence)
     if loss.device != confidence.device:
         raise InputError(
             "`confidence` and `loss` must be on one device; `confidence` is on "
             f"{confidence.device} and `loss` on {loss.device}"
         )
-    source = loss if loss.dtype.is_floating_point else confidence
-    precision = at_least_float32_type(source.dtype)
-    if not (gather or confidence.shape[0]):
+    if not gather and confidence.shape[0] == 0:
         raise ShapeError(
             "the batch is empty; at least one sample is needed. Skip a batch without samples."
         )
-    work = widest_type(confidence.device)
-    batch = Batch(confidence.to(work).contiguous(), loss.to(work))
+    source = loss if loss.dtype.is_floating_point else confidence
+    precision = at_least_float32_type(source.dtype)
+    wide_type = widest_type(confidence.device)
+    batch = Batch(confidence.to(wide_type).contiguous(), loss.to(wide_type))
     if weight is not None:
         _check_same_length("weight", weight, confidence)
         batch = replace(batch, weight=_check_weight(weight, batch.confidence))
-    batch = gather_batch(batch) if gather else batch
+    if gather:
+        batch = gather_batch(batch)
     if batch.confidence.shape[0] == 0:
         raise ShapeError("the batches of all processes are empty; at least one sample is needed")
     return batch, precision
+
+
+def _check_vector(name: str, x: Any) -> None:
+    """Raise an error unless an argument is a tensor of shape (n,)."""
+    if not isinstance(x, Tensor):
+        raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
+    if x.ndim != 1:
+        raise ShapeError(
+            f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
+        )
 
 
 def _check_same_length(name: str, x: Any, confidence: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Losses and confidences of samples that are computed from logits of shape (n, K)."""
+"""Compute the loss and the confidence of each sample from logits of shape (n, K)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +17,7 @@ from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
 from abstain.training.heads import at_least_float32
+from abstain.typing import IntArray
 
 #: Function from logits (n, K) and labels (n,) to losses (n,).
 BaseLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -31,11 +32,11 @@ def _zero_one(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _brier(logits: Tensor, labels: Tensor) -> Tensor:
-    logs = functional.log_softmax(at_least_float32(logits), dim=1)
+    log_p = functional.log_softmax(at_least_float32(logits), dim=1)
     label_column = labels[:, None]
     # p - 1 of the label is computed from log p, so it is accurate if p is close to 1.
-    label_error = torch.expm1(logs.gather(1, label_column))[:, 0]
-    other_probabilities = logs.exp().scatter(1, label_column, 0.0)
+    label_error = torch.expm1(log_p.gather(1, label_column))[:, 0]
+    other_probabilities = log_p.exp().scatter(1, label_column, 0.0)
     return label_error**2 + (other_probabilities**2).sum(dim=1)
 
 
@@ -47,21 +48,21 @@ BASE_LOSSES: dict[str, BaseLoss] = {
 
 
 def base_loss(base: Any) -> BaseLoss:
-    """Return the loss function with this name, or the function of the caller."""
-    if isinstance(base, str):
-        if base not in BASE_LOSSES:
-            names = ", ".join(map(repr, BASE_LOSSES))
-            raise UnknownNameError(
-                f"`base` must be one of {names} or a function of (logits, labels); got {base!r}."
-                f"{suggest(base, BASE_LOSSES)}"
-            )
-        return partial(_named_loss, base)
-    if not callable(base):
+    """Return the loss function with this name, or a function of the caller."""
+    if callable(base):
+        function: BaseLoss = base
+        return function
+    if not isinstance(base, str):
         raise InputError(
             f"`base` must be the name of a loss or a function of (logits, labels); got {base!r}"
         )
-    function: BaseLoss = base
-    return function
+    if base not in BASE_LOSSES:
+        names = ", ".join(map(repr, BASE_LOSSES))
+        raise UnknownNameError(
+            f"`base` must be one of {names} or a function of (logits, labels); got {base!r}."
+            f"{suggest(base, BASE_LOSSES)}"
+        )
+    return partial(_named_loss, base)
 
 
 def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
@@ -69,27 +70,34 @@ def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
-    """Validate the labels. Values are checked only on the CPU, where no device has to finish."""
-    rows, classes = logits.shape
-    if labels.shape != (rows,):
+    """Validate the labels, and convert them to int64.
+
+    The range of labels on a device is not checked, because the host would wait for the device.
+    """
+    n, n_classes = logits.shape
+    if labels.shape != (n,):
         raise ShapeError(
-            f"`labels` must have one entry for each of the {rows} rows of `logits`; got shape "
+            f"`labels` must have one entry for each of the {n} rows of `logits`; got shape "
             f"{tuple(labels.shape)}. For class probabilities as targets, pass a function as `base`."
         )
     if labels.dtype.is_floating_point or labels.dtype in {torch.bool, torch.complex64}:
         raise DomainError(
-            f"`labels` must be integer class codes from 0 to {classes - 1}; got {labels.dtype}"
+            f"`labels` must be integer class codes from 0 to {n_classes - 1}; got {labels.dtype}"
         )
-    if labels.device.type == "cpu" and rows > 0:
-        codes = to_numpy(labels, "labels")
-        # At every step, minimum and maximum are faster than an array of comparisons.
-        if codes.min() < 0 or codes.max() >= classes:
-            rule = f"must be class codes from 0 to {classes - 1}"
-            hint = "Leave out rows to ignore first: loss(logits[keep], labels[keep])."
-            checks.reject_entries(
-                "labels", rule, codes, (codes < 0) | (codes >= classes), hint=hint
-            )
+    if labels.device.type == "cpu" and n > 0:
+        _check_range(to_numpy(labels, "labels"), n_classes)
     return labels.long()
+
+
+def _check_range(codes: IntArray, n_classes: int) -> None:
+    """Raise a DomainError if a label is not a class code."""
+    # Minimum and maximum are faster than an array of comparisons.
+    if codes.min() >= 0 and codes.max() < n_classes:
+        return
+    rule = f"must be class codes from 0 to {n_classes - 1}"
+    hint = "Leave out rows to ignore first: loss(logits[keep], labels[keep])."
+    is_invalid = (codes < 0) | (codes >= n_classes)
+    checks.reject_entries("labels", rule, codes, is_invalid, hint=hint)
 
 
 #: Function from logits (n, K) to confidences (n,).
@@ -97,15 +105,14 @@ ScoreFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def score_of_logits(score: Any) -> ScoreFunction:
-    """Return the confidence function of the score with this name, or the caller's function."""
-    if not isinstance(score, str):
-        if not callable(score):
-            raise InputError(
-                f"`score` must be the name of a score or a function of logits; got {score!r}"
-            )
+    """Return the function that computes the score with this name, or a function of the caller."""
+    if callable(score):
         function: ScoreFunction = score
         return function
-    # `find_score` suggests similar names, and rejects invalid temperatures and fitted scores.
+    if not isinstance(score, str):
+        raise InputError(
+            f"`score` must be the name of a score or a function of logits; got {score!r}"
+        )
     entry = find_score(score)
     if entry.kernel is None:
         requirements = sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS})
@@ -117,10 +124,10 @@ def score_of_logits(score: Any) -> ScoreFunction:
     return partial(_compute_score, entry.kernel, temperature, entry.is_multiplied_by_temperature)
 
 
-# The kernel is called directly, because the functions of `abstain.confidence` reject NaN. This
-# check would have to wait for a device, and a training loss returns NaN instead.
+# The kernel is called directly, because the functions of `abstain.confidence` reject NaN. A
+# training loss returns NaN instead.
 def _compute_score(
-    kernel: kernels.Kernel, temperature: float, times_temperature: bool, logits: Tensor
+    kernel: kernels.Kernel, temperature: float, is_multiplied: bool, logits: Tensor
 ) -> Tensor:
     """Compute a confidence score of logits with PyTorch or, if possible, with NumPy."""
     if logits.shape[0] == 0:
@@ -128,20 +135,20 @@ def _compute_score(
         return logits.sum(dim=1)
     needs_gradient = logits.requires_grad and torch.is_grad_enabled()
     if needs_gradient or logits.device.type != "cpu":
-        out = _compute_in_torch(kernel, temperature, logits)
+        score = _compute_in_torch(kernel, temperature, logits)
     else:
-        out = _compute_in_numpy(kernel, temperature, logits)
-    return temperature * out if times_temperature else out
+        score = _compute_in_numpy(kernel, temperature, logits)
+    return temperature * score if is_multiplied else score
 
 
 def _compute_in_torch(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     scores = ClassScores(logits, are_logits=True)
-    out: Tensor = kernels.apply_by_rows(kernel, scores, temperature=temperature)
-    return out
+    result: Tensor = kernels.apply_by_rows(kernel, scores, temperature=temperature)
+    return result
 
 
 def _compute_in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
-    """Compute a score with NumPy, which reuses memory and is four times faster than PyTorch."""
+    """Compute a score with NumPy, which is four times faster than PyTorch."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN is propagated without a warning, as in PyTorch.
     with np.errstate(all="ignore"):

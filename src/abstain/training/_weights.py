@@ -1,13 +1,7 @@
-"""Weights of samples by the rank of their confidence: named weights and custom functions.
+"""Compute the weights of losses by the rank of the confidence.
 
-The weights of hard ranks are computed in two ways, because hard ranks have no gradient. If a weight
-depends only on the rank, the weights at the ranks 1 to n are read from a table and averaged over
-ties. On the CPU, NumPy computes these averages in a fifth of the time of PyTorch for a small batch.
-On a device, a sort and two searches compute them without waiting for the host. Sample weights need
-the tie groups, and so do areas that have vertices only at distinct confidences.
-
-`metrics.rank_weights` computes the weights at integer ranks. Soft ranks are real numbers, for which
-`smooth` computes the same function. Tests compare both functions.
+At integer ranks, the weights are those of `abstain.metrics.rank_weights`. At soft ranks, which are
+real numbers, the function `smooth` of a catalogue entry computes the weights.
 """
 
 from collections.abc import Callable
@@ -49,76 +43,92 @@ def as_host_array(x: Tensor) -> FloatArray | None:
 
 
 def mean_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
-    """Return the mean of `values` over the ranks of each confidence.
+    """Return the mean of `values` over the ranks of each confidence in a population.
 
-    The array `values`, shape (m,), contains a value for each ascending rank in the population of m
-    confidences. Every entry of `confidence` must be in the population.
+    `values` contains a value for each ascending rank in `population`, shape (m,). Every entry of
+    `confidence` must be in the population. A tied confidence has several ranks.
     """
     arrays = [as_host_array(x) for x in (confidence, population, values)]
     host_confidence, host_population, host_values = arrays
     if host_confidence is not None and host_population is not None and host_values is not None:
         return torch.from_numpy(_mean_on_host(host_confidence, host_population, host_values))
-    ordered = torch.sort(population).values
-    start = torch.searchsorted(ordered, confidence)
-    end = torch.searchsorted(ordered, confidence, right=True)
-    count = end - start
+    sorted_population = torch.sort(population).values
+    first_rank = torch.searchsorted(sorted_population, confidence)
+    end_rank = torch.searchsorted(sorted_population, confidence, right=True)
+    count = end_rank - first_rank
     sums = torch.cat((values.new_zeros(1), torch.cumsum(values, 0)))
-    mean = (sums[end] - sums[start]) / count
-    # The difference of long sums has a rounding error, so untied samples use their exact weight.
-    return torch.where(count == 1, values[start.clamp(max=values.shape[0] - 1)], mean)
+    mean = (sums[end_rank] - sums[first_rank]) / count
+    # The difference of long sums has a rounding error, so untied samples use their exact value.
+    exact_value = values[first_rank.clamp(max=values.shape[0] - 1)]
+    return torch.where(count == 1, exact_value, mean)
 
 
 def _mean_on_host(confidence: FloatArray, population: FloatArray, values: FloatArray) -> FloatArray:
-    """Compute `mean_over_ties` with one sort, and look up a batch in a larger population."""
-    is_whole_population = confidence.size == population.size
-    order = np.argsort(confidence) if is_whole_population else None
-    ordered = np.sort(population) if order is None else confidence[order]
-    is_tied_with_next = ordered[1:] == ordered[:-1]
-    means = _mean_of_groups(values, is_tied_with_next) if is_tied_with_next.any() else values
-    if order is None:
-        out = means[np.searchsorted(ordered, confidence)]
+    """Compute `mean_over_ties` with NumPy, which is faster than PyTorch for small batches."""
+    if confidence.size == population.size:
+        order = np.argsort(confidence)
+        sorted_population = confidence[order]
+        means = np.empty_like(values)
+        means[order] = _mean_of_ties(values, sorted_population)
     else:
-        out = np.empty_like(means)
-        out[order] = means
+        sorted_population = np.sort(population)
+        first_rank = np.searchsorted(sorted_population, confidence)
+        means = _mean_of_ties(values, sorted_population)[first_rank]
     # NaN is sorted after all numbers, and its rank is undefined.
-    if np.isnan(ordered[-1]):
-        out[np.isnan(confidence)] = np.nan
-    return out
+    if np.isnan(sorted_population[-1]):
+        means[np.isnan(confidence)] = np.nan
+    return means
 
 
-def _mean_of_groups(values: FloatArray, is_tied_with_next: BoolArray) -> FloatArray:
-    """Replace the values of each tie group by their mean."""
+def _mean_of_ties(values: FloatArray, sorted_confidence: FloatArray) -> FloatArray:
+    """Replace the values of each group of equal confidences by their mean."""
+    is_tied_with_next = sorted_confidence[1:] == sorted_confidence[:-1]
+    if not is_tied_with_next.any():
+        return values
     ends = np.append(np.flatnonzero(~is_tied_with_next), values.size - 1) + 1
     count = np.diff(ends, prepend=0)
     sums = np.append(0.0, np.cumsum(values))[ends]
     means = np.diff(sums, prepend=0.0) / count
     is_single = count == 1
-    # The difference of long sums has a rounding error, so untied samples use their exact weight.
+    # The difference of long sums has a rounding error, so untied samples use their exact value.
     means[is_single] = values[ends[is_single] - 1]
     return np.repeat(means, count)
 
 
 def tie_group_weights(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
-    """Return the weight of the tie group of each sample, or 0 for a sample with weight 0."""
+    """Return the rank weight of the tie group of each sample, or 0 for a sample with weight 0."""
     # The weights are computed in float64, which Apple's devices do not support.
     device = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
-    c: Any = confidence.to(device)
-    w: Any = None if weight is None else weight.to(device, torch.float64)
-    host_confidence = as_host_array(c)
-    host_weight = None if w is None else as_host_array(w)
-    is_weight_on_host = w is None or host_weight is not None
+    device_confidence = confidence.to(device)
+    device_weight = None if weight is None else weight.to(device, torch.float64)
+    host_confidence = as_host_array(device_confidence)
+    host_weight = None if device_weight is None else as_host_array(device_weight)
+    is_weight_on_host = device_weight is None or host_weight is not None
     if host_confidence is not None and is_weight_on_host and np.isfinite(host_confidence).all():
-        host_groups = group_ties(host_confidence, np.zeros_like(host_confidence), host_weight)
-        index = tie_group_index(host_groups, host_confidence, host_weight)
-        # The index of a sample with weight 0 is -1.
-        group_weights = np.asarray(phi(host_groups))[np.maximum(index, 0)]
-        return torch.from_numpy(np.where(index < 0, 0.0, group_weights)).to(confidence)
-    no_loss: Any = torch.zeros_like(c)
-    groups = group_ties(c, no_loss, w)
-    group_index = torch.as_tensor(tie_group_index(groups, c, w))
-    weights = torch.as_tensor(phi(groups))
-    sample_weights = torch.where(group_index < 0, 0.0, weights[group_index.clamp(min=0)])
-    return sample_weights.to(confidence)
+        rank_weights = torch.from_numpy(_group_weights_on_host(host_confidence, host_weight, phi))
+    else:
+        rank_weights = _group_weights_in_torch(device_confidence, device_weight, phi)
+    return rank_weights.to(confidence)
+
+
+def _group_weights_on_host(
+    confidence: FloatArray, weight: FloatArray | None, phi: RankWeight
+) -> FloatArray:
+    """Compute `tie_group_weights` with NumPy."""
+    groups = group_ties(confidence, np.zeros_like(confidence), weight)
+    index = tie_group_index(groups, confidence, weight)
+    # The index of a sample with weight 0 is -1.
+    group_weights = np.asarray(phi(groups))[np.maximum(index, 0)]
+    return np.where(index < 0, 0.0, group_weights)
+
+
+def _group_weights_in_torch(confidence: Any, weight: Any, phi: RankWeight) -> Tensor:
+    """Compute `tie_group_weights` with PyTorch."""
+    no_loss: Any = torch.zeros_like(confidence)
+    groups = group_ties(confidence, no_loss, weight)
+    index = torch.as_tensor(tie_group_index(groups, confidence, weight))
+    group_weights = torch.as_tensor(phi(groups))[index.clamp(min=0)]
+    return torch.where(index < 0, 0.0, group_weights)
 
 
 #: Function from real ranks, the number of samples and the coverage interval to weights.
@@ -136,12 +146,11 @@ class RankWeights:
     title : str
         Name in reports.
     metric : str
-        Call of the metric that equals the value of the objective on a batch.
+        Call of the metric that the weighted mean loss equals.
     kernel : callable
-        Function from the coverage interval to a weight function of `metrics.rank_weights`.
+        Function from the coverage interval to a weight function of tie groups.
     smooth : callable
-        Function from real ranks, n and the coverage interval to weights, which equals the kernel at
-        integer ranks.
+        Function from real ranks, the number of samples and the coverage interval to weights.
     source : str
         Reference of the definition.
     is_partial : bool
@@ -164,7 +173,7 @@ class RankWeights:
 def weights_at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
 ) -> Tensor:
-    """Return the weights at the ranks 1 to n, from a cache because few batch sizes occur."""
+    """Return the weights at the ranks 1 to n. Results are cached, because few batch sizes occur."""
     # Training may reuse a table that was first computed in inference mode.
     with torch.inference_mode(mode=False):
         return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
@@ -172,40 +181,44 @@ def weights_at_whole_ranks(
 
 @lru_cache(maxsize=64)
 def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
-    """Return the weights of n untied samples by ascending rank, shape (n,), from the kernel."""
+    """Return the weights of n untied samples in the order of ascending ranks, shape (n,)."""
     ones = np.ones(n)
     untied = TieGroups(np.arange(n, 0, -1.0), ones, ones)
-    descending: FloatArray = np.asarray(RANK_WEIGHTS[name].kernel(between)(untied))
+    compute_weights = RANK_WEIGHTS[name].kernel(between)
+    descending: FloatArray = np.asarray(compute_weights(untied))
     return descending[::-1].copy()
 
 
 def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
+    """Return H_n - H_{n-r}, the weights of the plug-in AURC."""
     return float(harmonic(float(n))) - float(np.euler_gamma) - torch.digamma(n - r + 1.0)
 
 
 def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
     """Integrate the accepted share of a sample over the coverage interval.
 
-    At coverage c, the accepted share of a sample with rank r is clip(n c - (n - r), 0, 1). The
-    sample is thus accepted while n c increases from n - r to n - r + 1.
+    At coverage c, the accepted share of a sample with rank r is clip(n c - (n - r), 0, 1).
     """
     low, high = between
-    return (_accepted(n * high - (n - r)) - _accepted(n * low - (n - r))) / n
+    integral_to_high = _integral_of_clip(n * high - (n - r))
+    integral_to_low = _integral_of_clip(n * low - (n - r))
+    return (integral_to_high - integral_to_low) / n
 
 
-def _accepted(x: Tensor) -> Tensor:
+def _integral_of_clip(x: Tensor) -> Tensor:
     """Return the integral of clip(t, 0, 1) over t from 0 to x."""
     return torch.where(x < 1.0, x.clamp(min=0.0, max=1.0) ** 2 / 2.0, x - 0.5)
 
 
 def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Interpolate the partial AURC weights at integer ranks linearly."""
-    table = weights_at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
+    """Interpolate the weights of the partial AURC linearly between integer ranks."""
+    weights = weights_at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
     # NaN is replaced for the look-up, and the fraction r - lower makes the result NaN.
     lower = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
     lower_rank = lower.long()
     upper_rank = (lower_rank + 1).clamp(max=n)
-    lower_weight, upper_weight = table[lower_rank - 1], table[upper_rank - 1]
+    lower_weight = weights[lower_rank - 1]
+    upper_weight = weights[upper_rank - 1]
     return lower_weight + (r - lower) * (upper_weight - lower_weight)
 
 
@@ -276,7 +289,7 @@ WeightFunction: TypeAlias = Callable[[Tensor, int], Tensor]
 
 @dataclass(frozen=True)
 class Weighting:
-    """Validated weights, given by a name in the catalogue or by a function of the caller."""
+    """Validated rank weights: a name in the catalogue, or a function of the caller."""
 
     weights: str | WeightFunction
     #: Coverage interval of a partial area.
@@ -289,7 +302,7 @@ class Weighting:
 
     @property
     def depends_on_rank_only(self) -> bool:
-        """Whether the weight of a sample depends only on its ranks."""
+        """Whether tied samples have the mean of the weights at their ranks."""
         return self.entry is None or self.entry.averages_ties
 
     @property
@@ -312,7 +325,7 @@ class Weighting:
 
 
 def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
-    """Validate the weights that the function of the caller returned."""
+    """Validate the shape of the weights that a function of the caller returned."""
     if isinstance(weights, Tensor) and weights.shape == ranks.shape:
         return weights.to(ranks)
     received = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
@@ -325,14 +338,13 @@ def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
 def check_weighting(
     weights: str | WeightFunction, between: tuple[float, float] | None
 ) -> Weighting:
-    """Validate the weights and the coverage interval."""
-    if not isinstance(weights, str):
-        if not callable(weights):
-            raise InputError(
-                f"`weights` must be a name or a function of (ranks, n); got {weights!r}"
-            )
+    """Validate rank weights and the coverage interval of a partial area."""
+    if callable(weights):
         _check_no_interval(between, "a function")
         return Weighting(weights)
+    argument: object = weights
+    if not isinstance(argument, str):
+        raise InputError(f"`weights` must be a name or a function of (ranks, n); got {weights!r}")
     if weights not in RANK_WEIGHTS:
         names = ", ".join(map(repr, RANK_WEIGHTS))
         raise UnknownNameError(

@@ -1,4 +1,4 @@
-"""DeepGamblers and self-adaptive training, objectives with an additional class "abstain"."""
+"""DeepGamblers and self-adaptive training, which add a class "abstain" to the classifier."""
 
 import math
 import warnings
@@ -36,8 +36,8 @@ class _Abstaining(ObjectiveWithWarmUp):
         torch.Tensor of shape (n,)
             Confidences in float64; higher is more confident.
         """
-        extra = to_widest_type(required_field(output, "abstention"))
-        return torch.logsumexp(to_widest_type(output.logits), dim=1) - extra
+        abstention = to_widest_type(required_field(output, "abstention"))
+        return torch.logsumexp(to_widest_type(output.logits), dim=1) - abstention
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
         return {"abstention": nn.Linear(width, 1)}
@@ -45,31 +45,30 @@ class _Abstaining(ObjectiveWithWarmUp):
 
 def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the log-probabilities of the label and of abstention, each of shape (n,)."""
-    extra = at_least_float32(required_field(output, "abstention"))[:, None]
-    log_p = functional.log_softmax(
-        torch.cat([at_least_float32(output.logits), extra], dim=1), dim=1
-    )
-    return log_p.gather(1, labels[:, None])[:, 0], log_p[:, -1]
+    abstention = at_least_float32(required_field(output, "abstention"))[:, None]
+    all_logits = torch.cat([at_least_float32(output.logits), abstention], dim=1)
+    log_p = functional.log_softmax(all_logits, dim=1)
+    log_p_label = log_p.gather(1, labels[:, None])[:, 0]
+    log_p_abstention = log_p[:, -1]
+    return log_p_label, log_p_abstention
 
 
 class DeepGamblers(_Abstaining):
-    """DeepGamblers, in which abstention corresponds to keeping the stake of a bet.
+    """DeepGamblers, which adds a class "abstain" to the classifier.
 
     Let p be the softmax over K classes and the class "abstain". The loss is the mean of
-    ``-log(p[y] + p[abstain] / o)``. A bet on the true class pays o times the stake, and abstention
-    returns the stake.
+    ``-log(p[y] + p[abstain] / o)``, where o is the reward.
 
     Parameters
     ----------
     reward : float, default=2.2
-        Payoff o, above 1. Abstention is optimal if all classes have a probability below 1 / o, so a
-        smaller o leads to more abstentions. Near 1, abstention is always optimal. Above K,
-        abstention is never optimal, because an equal bet on all classes always pays o / K, which is
-        more than the stake. In this case, `head` issues a warning.
+        Reward o, above 1. Abstention is optimal if all classes have a probability below 1 / o, so a
+        smaller reward leads to more abstentions. If the reward is above K, abstention is never
+        optimal.
     warm_up : float, default=1/3
         Share of the epochs that first train with cross-entropy over the K classes. With a small
         reward, training may fail without a warm-up. On CIFAR-10, the authors use 100 of 300 epochs
-        for rewards up to 6, and FD-Shifts uses 100 epochs for all rewards.
+        for rewards up to 6.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -85,12 +84,10 @@ class DeepGamblers(_Abstaining):
 
     Notes
     -----
-    FD-Shifts also trains with rewards above the number of classes, and selects some of them
-    (Jaeger et al. 2023). The loss only requires a reward above 1.
+    The confidence is the log-odds of the reservation score ``1 - p[abstain]``. `class_logits` omits
+    the class "abstain".
 
-    The confidence is the reservation score ``1 - p[abstain]`` as log-odds. `class_logits` omits the
-    class "abstain", so scores of these logits use the renormalized probabilities of the K classes.
-    The loss is computed as ``-logaddexp(log p[y], log p[abstain] - log o)``.
+    FD-Shifts also selects rewards above the number of classes (Jaeger et al. 2023).
 
     References
     ----------
@@ -122,7 +119,7 @@ class DeepGamblers(_Abstaining):
             raise DomainError(f"`reward` must be above 1; got {reward!r}")
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
-        """Return the branch for abstention. Warn if abstention is never optimal."""
+        """Return the branch for abstention, and warn if abstention is never optimal."""
         if self.reward > classes:
             msg = (
                 f"`reward` {self.reward:g} is above the number of classes, {classes}: at the "
@@ -133,38 +130,37 @@ class DeepGamblers(_Abstaining):
         return super()._branches(width, classes)
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        label, abstention = _log_probabilities(output, labels)
-        return -torch.logaddexp(label, abstention - math.log(self.reward)).mean()
+        log_p_label, log_p_abstention = _log_probabilities(output, labels)
+        log_returns = torch.logaddexp(log_p_label, log_p_abstention - math.log(self.reward))
+        return -log_returns.mean()
 
 
-#: Upper limit of sample indices. A larger number is probably an identifier, not an index.
+#: Upper limit of sample indices. Larger numbers are probably identifiers instead of indices.
 _MAX_INDEX = 2**32
 
 
 class SelfAdaptiveTraining(_Abstaining):
-    """Self-adaptive training, which replaces labels that the network doubts by abstentions.
+    """Self-adaptive training, which gradually replaces improbable labels by a class "abstain".
 
-    Each training sample i has a target t_i with initial value 1. The target follows the probability
-    q that the network assigns to the label, ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let
-    p be the softmax over K classes and the class "abstain". The loss is the mean of ``-(t_i log
-    p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    Each training sample i has a target t_i, which is 1 at first. Let q_i[y_i] be the probability of
+    the label. In each step, ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let p be the softmax
+    over K classes and the class "abstain". The loss is the mean of
+    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
     momentum : float, default=0.99
-        Momentum of the targets, in [0, 1]. Larger values change targets more slowly, and 1 keeps
-        the labels.
+        Momentum of the targets, in [0, 1]. A larger momentum changes the targets more slowly.
     warm_up : float, default=0
-        Share of the epochs that first train with cross-entropy over the K classes, before targets
-        change. The selective classifiers of the authors have no warm-up.
+        Share of the epochs that first train with cross-entropy over the K classes. The authors use
+        no warm-up for selective classification.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Attributes
     ----------
     target : torch.Tensor
-        Targets of the training samples by index, in a buffer that grows with the largest index. The
-        buffer needs four bytes per training sample on the device of the objective.
+        Targets of the training samples by index, on the device of the objective.
 
     Raises
     ------
@@ -173,12 +169,10 @@ class SelfAdaptiveTraining(_Abstaining):
 
     Notes
     -----
-    The confidence is ``1 - p[abstain]`` as log-odds. As in the authors' code, the probability q of
-    the targets is the softmax over the K classes only. The loss requires the `index` of the
-    samples.
-    Keep the index on the CPU, where reading it does not wait for a device. Processes that train
-    together share their targets. In eval mode, every target is 1 and no index is needed, because
-    validation samples are not in the training set.
+    The confidence is the log-odds of ``1 - p[abstain]``. As in the authors' code, q is the softmax
+    over the K classes only. The loss requires the `index` of the samples, preferably on the CPU. In
+    eval mode, every target is 1 and no index is needed. Processes that train together share their
+    targets.
 
     References
     ----------
@@ -206,47 +200,47 @@ class SelfAdaptiveTraining(_Abstaining):
         self.register_buffer("target", torch.ones(0))
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        label, abstention = _log_probabilities(output, labels)
+        log_p_label, log_p_abstention = _log_probabilities(output, labels)
         if not self.training:
-            return -label.mean()
-        target = self._update_targets(output.logits.detach(), labels, index).to(label)
-        return -(target * label + (1.0 - target) * abstention).mean()
-
-    def _update_targets(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Update the targets of the samples of all processes. Return those of this process."""
+            return -log_p_label.mean()
         if index is None:
             raise MissingInputError(
                 "`index` must contain the indices of the training samples; got None. Self-adaptive "
                 "training stores a target for each: let the data set return (x, label, index)."
             )
-        q = functional.softmax(at_least_float32(logits), dim=1).gather(1, labels[:, None])[:, 0]
-        all_indices = gather_vectors(index.to(q.device))
+        self._update_targets(output.logits.detach(), labels, index)
+        target = self.target[index.to(self.target.device)].to(log_p_label)
+        return -(target * log_p_label + (1.0 - target) * log_p_abstention).mean()
+
+    def _update_targets(self, logits: Tensor, labels: Tensor, index: Tensor) -> None:
+        """Update the targets of the samples in the batches of all processes."""
+        probabilities = functional.softmax(at_least_float32(logits), dim=1)
+        label_probability = probabilities.gather(1, labels[:, None])[:, 0]
+        all_indices = gather_vectors(index.to(label_probability.device))
+        all_probabilities = gather_vectors(label_probability).to(self.target)
         self._grow(all_indices)
-        position = all_indices.to(self.target.device)
-        probability = gather_vectors(q).to(self.target)
-        target = self.target[position]
+        all_indices = all_indices.to(self.target.device)
+        target = self.target[all_indices]
         # The optimizer skips a step whose logits overflow, so NaN must not enter the targets.
-        probability = torch.where(torch.isfinite(probability), probability, target)
-        updated = self.momentum * target + (1.0 - self.momentum) * probability
-        # If a sample occurs twice in a batch, the mean of its updates is independent of their
-        # order.
-        self.target.scatter_reduce_(0, position, updated, reduce="mean", include_self=False)
-        return self.target[index.to(self.target.device)]
+        is_finite = torch.isfinite(all_probabilities)
+        all_probabilities = torch.where(is_finite, all_probabilities, target)
+        updated = self.momentum * target + (1.0 - self.momentum) * all_probabilities
+        # The mean does not depend on the order of samples that occur twice in a batch.
+        self.target.scatter_reduce_(0, all_indices, updated, reduce="mean", include_self=False)
 
     def _grow(self, index: Tensor) -> None:
         """Extend the buffer of targets so that it contains all indices."""
-        low, high = (int(x) for x in index.aminmax())
-        if low < 0:
-            raise InputError(f"`index` must not be negative; got {low}")
-        if high >= _MAX_INDEX:
+        min_index, max_index = (int(x) for x in index.aminmax())
+        if min_index < 0:
+            raise InputError(f"`index` must not be negative; got {min_index}")
+        if max_index >= _MAX_INDEX:
             raise InputError(
                 f"`index` must count the training samples from 0, below {_MAX_INDEX:,}; got "
-                f"{high:,}"
+                f"{max_index:,}"
             )
-        if high >= len(self.target):
-            self.target = torch.cat(
-                [self.target, self.target.new_ones(high + 1 - len(self.target))]
-            )
+        n_missing = max_index + 1 - len(self.target)
+        if n_missing > 0:
+            self.target = torch.cat([self.target, self.target.new_ones(n_missing)])
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         saved = state_dict.get(f"{prefix}target")

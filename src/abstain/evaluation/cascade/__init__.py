@@ -1,6 +1,6 @@
 """Choose cascades on the predictions of several models, and check them on other samples."""
 
-from abstain.evaluation.cascade.check import CascadeChecks, check_cascade
+from abstain.evaluation.cascade.check import CascadeChecks, PathStage, check_cascade
 from abstain.evaluation.cascade.choice import set_cascade
 
-__all__ = ["CascadeChecks", "check_cascade", "set_cascade"]
+__all__ = ["CascadeChecks", "PathStage", "check_cascade", "set_cascade"]

@@ -249,8 +249,13 @@ def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
                 "Name the scores to compare."
             )
     if len(methods) < 2:
-        columns = ", ".join(column for column, _ in units[0].data)
-        hint = f" If the values of {columns} are the methods, say so (methods)." if columns else ""
+        columns = [column for column, _ in units[0].data]
+        hint = ""
+        if columns:
+            hint = (
+                f" To compare the values of {columns[0]!r}, pass methods={columns[0]!r} (command "
+                "line: --methods-from)."
+            )
         raise InputError(f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}")
     runs: dict[Split, set[str]] = {}
     for unit in units:

@@ -1,13 +1,12 @@
-"""Kernels, compiled by numba, that compute areas of 64 resamples in one pass over the samples.
+"""Compiled kernels that compute the areas of 64 resamples in one pass over the samples.
 
-The kernels compute the same numbers as `numpy_kernels`. This module imports numba, so
-`abstain.inference.resampled_areas.select_kernels` imports this module only on first use.
+The kernels compute the same numbers as `numpy_kernels`. Importing this module imports numba, so
+`abstain.inference.resampled_areas.select_kernels` imports this module only when it is needed.
 
-Two flat arrays contain the running sums of a pass. `double_sums` has the type float64, and
-`single_sums` has the type float32. Each sum has 64 entries, one for each resample, which start at
-an offset such as `_N_ACCEPTED`. With only two arrays, the compiler can prove that the arrays do not
-overlap and can use vector registers. Single precision is sufficient for integers and for small
-corrections.
+Two flat arrays contain the cumulative sums: `double_sums` in float64 and `single_sums` in float32.
+Each sum has 64 entries, one for each resample, which start at an offset such as `_N_ACCEPTED`. With
+only two arrays, the compiler can prove that the arrays do not overlap, so it uses vector registers.
+Single precision is sufficient for integers and for small corrections.
 """
 
 from typing import Any, NamedTuple
@@ -30,19 +29,18 @@ _augrc_from_rank_sum = njit()(augrc_from_rank_sum)
 #: Number of resamples that are computed side by side.
 _LANES = 64
 
-#: Compiler options that allow vector registers, which need sums in any order and divisions without
-#: a check for zero.
+#: Compiler options for vector registers: sums in any order, and divisions without a check for zero.
 _FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz"},
     "error_model": "numpy",
 }
 
 # Offsets in `double_sums`: area, twice the rank sum of the failures, plug-in sum, and the entries
-# of the trapezoid table before and after the current event.
+# of the trapezoid table before and after the current tie group.
 _AREA, _TWICE_RANK_SUM, _PLUGIN_SUM, _TABLE_BEFORE, _TABLE_AFTER = (_LANES * i for i in range(5))
 # Offsets in `single_sums`: accepted samples and failures, area of the cells above unit trapezoids
-# (times 6), and samples and failures of the current event.
-_N_ACCEPTED, _FAILURES_ACCEPTED, _CELL_EXCESS, _EVENT_SIZE, _EVENT_FAILURES = (
+# (times 6), and samples and failures of the current tie group.
+_N_ACCEPTED, _FAILURES_ACCEPTED, _CELL_EXCESS, _GROUP_SIZE, _GROUP_FAILURES = (
     _LANES * i for i in range(5)
 )
 
@@ -51,10 +49,9 @@ _CHECK_INTERVAL = 16
 
 
 class PaddedCounts(NamedTuple):
-    """Counts that are padded to shape (n + 1, 64).
+    """Counts of each sample in each resample, padded to shape (n + 1, 64).
 
-    The last row contains zeros. The first `n_resamples` columns are resamples, and the others are
-    copies.
+    The last row contains zeros. The columns after the first `n_resamples` columns are copies.
     """
 
     counts: Array
@@ -62,10 +59,7 @@ class PaddedCounts(NamedTuple):
 
 
 def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
-    """Count the units of r resamples, shape (r, k), in the columns from `first_column` on.
-
-    Returns `counts`, or a copy with a wider type if a count does not fit.
-    """
+    """Write into `counts` how often each resample contains each unit. See `numpy_kernels.tally`."""
     rows = np.zeros((len(sampled_units), len(counts)), counts.dtype)
     if not _tally(sampled_units, rows, np.iinfo(counts.dtype).max):
         return numpy_kernels.tally(sampled_units, counts, first_column)
@@ -75,6 +69,7 @@ def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
 
 @njit()
 def _tally(sampled_units: Array, rows: Array, max_count: int) -> bool:
+    """Count the units of each resample in a row, and return whether all counts fit the type."""
     fits = True
     for j in range(sampled_units.shape[0]):
         for i in range(sampled_units.shape[1]):
@@ -86,6 +81,7 @@ def _tally(sampled_units: Array, rows: Array, max_count: int) -> bool:
 
 @njit()
 def _copy_transposed(rows: Array, counts: Array, first_column: int) -> None:
+    """Copy the transpose of `rows` into the columns of `counts` from `first_column` on."""
     # The loop processes 64 units at a time, which are a cache line of each row.
     for start in range(0, counts.shape[0], 64):
         stop = min(start + 64, counts.shape[0])
@@ -115,7 +111,7 @@ def areas_of_binary_loss(
     min_accepted = np.float32(moments.min_accepted_four_around_center(samples.max_risk))
     _areas_of_binary_loss(
         (block.counts, samples.order),
-        (*samples.event_bounds, samples.is_failure),
+        (*samples.exact_bounds, samples.is_failure),
         (tables.trapezoid, tables.harmonic_sum),
         (requested.aurc, requested.plugin, min_accepted),
         out,
@@ -126,41 +122,42 @@ def areas_of_binary_loss(
 @njit(**_FAST)
 def _areas_of_binary_loss(
     counts_and_order: tuple[Array, IntArray],
-    events: tuple[IntArray, IntArray, Array],
+    exact_groups: tuple[IntArray, IntArray, Array],
     tables: tuple[FloatArray, FloatArray],
     options: tuple[bool, bool, float],
     out: FloatArray,
 ) -> None:
     """Compute the areas of 64 resamples of unweighted 0/1 losses."""
-    event_starts, event_ends, is_failure = events
-    n_events, n_samples = event_starts.size, counts_and_order[1].size
+    exact_starts, exact_ends, is_failure = exact_groups
+    n_groups, n_samples = exact_starts.size, counts_and_order[1].size
     trapezoid, harmonic_sum = tables
     needs_aurc, needs_plugin, min_accepted = options
     double_sums = np.zeros(5 * _LANES)
     single_sums = np.zeros(5 * _LANES, np.float32)
     position, series_is_accurate = 0, False
-    for event in range(n_events + 1):
-        # The successes from `position` to `cell_end` are between two events.
-        cell_end = event_starts[event] if event < n_events else n_samples
-        if not needs_aurc or event == 0:
+    for group in range(n_groups + 1):
+        # The samples from `position` to `run_end` are successes.
+        run_end = exact_starts[group] if group < n_groups else n_samples
+        if not needs_aurc or group == 0:
             # The risk before the first failure is 0, so the area is 0.
-            _accept_successes(counts_and_order, (position, cell_end), single_sums)
+            _accept_successes(counts_and_order, (position, run_end), single_sums)
         else:
             if not series_is_accurate:
                 position, series_is_accurate = _add_single_successes(
                     counts_and_order,
-                    (position, cell_end),
+                    (position, run_end),
                     min_accepted,
                     (double_sums, single_sums),
                     trapezoid,
                 )
-            _add_successes(counts_and_order, (position, cell_end), single_sums)
-        if event < n_events:
-            position = event_ends[event]
-            _read_event(counts_and_order, (event_starts[event], position), is_failure, single_sums)
-            _add_event(double_sums, single_sums, trapezoid, needs_aurc=needs_aurc)
+            _add_successes(counts_and_order, (position, run_end), single_sums)
+        if group < n_groups:
+            position = exact_ends[group]
+            bounds = (exact_starts[group], position)
+            _load_exact_group(counts_and_order, bounds, is_failure, single_sums)
+            _add_exact_group(double_sums, single_sums, trapezoid, needs_aurc=needs_aurc)
             if needs_plugin:
-                _add_event_to_plugin(double_sums, single_sums, harmonic_sum)
+                _add_exact_group_to_plugin(double_sums, single_sums, harmonic_sum)
     _write_areas_of_binary_loss(double_sums, single_sums, trapezoid, options, out)
 
 
@@ -168,7 +165,7 @@ def _areas_of_binary_loss(
 def _accept_successes(
     counts_and_order: tuple[Array, IntArray], span: tuple[int, int], single_sums: Array
 ) -> None:
-    """Add the counts of a span of successes, four samples at a time to save memory accesses."""
+    """Add the counts of consecutive successes to the accepted samples, four at a time for speed."""
     counts, order = counts_and_order
     start, stop = span
     zero_row = counts.shape[0] - 1
@@ -190,10 +187,9 @@ def _add_single_successes(
     sums: tuple[FloatArray, Array],
     trapezoid: FloatArray,
 ) -> tuple[int, bool]:
-    """Add successes as exact events until every resample has accepted `min_accepted` samples.
+    """Add successes one by one until every resample has accepted `min_accepted` samples.
 
-    The function returns the position after the last added sample, and whether the series can be
-    used for the remaining span.
+    Returns the position after the last added sample, and whether the series is accurate from there.
     """
     counts, order = counts_and_order
     double_sums, single_sums = sums
@@ -203,9 +199,9 @@ def _add_single_successes(
         for i in range(position, next_position):
             row = counts[order[i]]
             for j in range(_LANES):
-                single_sums[_EVENT_SIZE + j] = np.float32(row[j])
-                single_sums[_EVENT_FAILURES + j] = np.float32(0)
-            _add_event(double_sums, single_sums, trapezoid, needs_aurc=True)
+                single_sums[_GROUP_SIZE + j] = np.float32(row[j])
+                single_sums[_GROUP_FAILURES + j] = np.float32(0)
+            _add_exact_group(double_sums, single_sums, trapezoid, needs_aurc=True)
         position = next_position
     return position, position < stop
 
@@ -223,10 +219,10 @@ def _all_accepted(single_sums: Array, min_accepted: float) -> bool:
 def _add_successes(
     counts_and_order: tuple[Array, IntArray], span: tuple[int, int], single_sums: Array
 ) -> None:
-    """Add the area of a span of successes above unit trapezoids, with four samples at a time.
+    """Add the series terms of consecutive successes to the area, four samples at a time.
 
-    A success with count k and center m adds failures x (k^3 - k) / m^3. The contributions of four
-    samples are expanded around their common center to first order.
+    A success that is drawn k times, with center m, adds failures x (k^3 - k) / m^3. The terms of
+    four samples are expanded around their common center to first order.
     """
     counts, order = counts_and_order
     start, stop = span
@@ -269,57 +265,57 @@ def _add_successes(
 
 
 @njit(**_FAST)
-def _read_event(
+def _load_exact_group(
     counts_and_order: tuple[Array, IntArray],
     span: tuple[int, int],
     is_failure: Array,
     single_sums: Array,
 ) -> None:
-    """Set the numbers of samples and failures of an event."""
+    """Store the numbers of samples and failures of a tie group in each resample."""
     counts, order = counts_and_order
     start, stop = span
     row, failure = counts[order[start]], np.float32(is_failure[start])
     for j in range(_LANES):
         count = np.float32(row[j])
-        single_sums[_EVENT_SIZE + j] = count
-        single_sums[_EVENT_FAILURES + j] = count * failure
+        single_sums[_GROUP_SIZE + j] = count
+        single_sums[_GROUP_FAILURES + j] = count * failure
     for i in range(start + 1, stop):
         row, failure = counts[order[i]], np.float32(is_failure[i])
         for j in range(_LANES):
             count = np.float32(row[j])
-            single_sums[_EVENT_SIZE + j] += count
-            single_sums[_EVENT_FAILURES + j] += count * failure
+            single_sums[_GROUP_SIZE + j] += count
+            single_sums[_GROUP_FAILURES + j] += count * failure
 
 
 @njit(**_FAST)
-def _add_event(
+def _add_exact_group(
     double_sums: FloatArray, single_sums: Array, trapezoid: FloatArray, needs_aurc: bool
 ) -> None:
-    """Add the trapezoid of an event and the table terms of the two neighboring runs.
+    """Add the trapezoid of a tie group, and its terms of the areas before and after the group.
 
-    A run of successes from e to b accepted samples with F failures has the area
+    Successes from e to b accepted samples with F failures have the area
     F (trapezoid[b] - trapezoid[e]).
     """
     if needs_aurc:
         for j in range(_LANES):
             n_before = single_sums[_N_ACCEPTED + j]
-            n_after = n_before + single_sums[_EVENT_SIZE + j]
+            n_after = n_before + single_sums[_GROUP_SIZE + j]
             double_sums[_TABLE_BEFORE + j] = trapezoid[int(n_before)]
             double_sums[_TABLE_AFTER + j] = trapezoid[int(n_after)]
     for j in range(_LANES):
         n_before = np.float64(single_sums[_N_ACCEPTED + j])
-        size = np.float64(single_sums[_EVENT_SIZE + j])
-        failures = np.float64(single_sums[_EVENT_FAILURES + j])
+        size = np.float64(single_sums[_GROUP_SIZE + j])
+        failures = np.float64(single_sums[_GROUP_FAILURES + j])
         failures_before = np.float64(single_sums[_FAILURES_ACCEPTED + j])
         n_after = n_before + size
         failures_after = failures_before + failures
-        single_sums[_N_ACCEPTED + j] += single_sums[_EVENT_SIZE + j]
-        single_sums[_FAILURES_ACCEPTED + j] += single_sums[_EVENT_FAILURES + j]
+        single_sums[_N_ACCEPTED + j] += single_sums[_GROUP_SIZE + j]
+        single_sums[_FAILURES_ACCEPTED + j] += single_sums[_GROUP_FAILURES + j]
         double_sums[_TWICE_RANK_SUM + j] += failures * (n_before + n_after)
-        # The area is the size times the mean of the risks before and after the event.
+        # The area is the size times the mean of the risks before and after the group.
         area = size * (failures_before * n_after + failures_after * n_before)
         area /= max(2.0 * n_before * n_after, 1.0)
-        # The curve is constant from coverage 0 to the first vertex.
+        # The risk is constant from coverage 0 to the first point of the curve.
         area += failures_after if n_before == 0.0 else 0.0
         double_sums[_AREA + j] += (
             area
@@ -329,17 +325,17 @@ def _add_event(
 
 
 @njit(**_FAST)
-def _add_event_to_plugin(
+def _add_exact_group_to_plugin(
     double_sums: FloatArray, single_sums: Array, harmonic_sum: FloatArray
 ) -> None:
-    """Add the harmonic numbers at the ranks of the failures of an event, averaged over ties."""
+    """Add the harmonic numbers at the ranks of the failures of a tie group, averaged over ties."""
     for j in range(_LANES):
-        size = single_sums[_EVENT_SIZE + j]
+        size = single_sums[_GROUP_SIZE + j]
         if size > 0:
             n_after = single_sums[_N_ACCEPTED + j]
-            harmonic_of_event = harmonic_sum[int(n_after)] - harmonic_sum[int(n_after - size)]
-            failure_share = np.float64(single_sums[_EVENT_FAILURES + j]) / np.float64(size)
-            double_sums[_PLUGIN_SUM + j] += failure_share * harmonic_of_event
+            harmonic_of_group = harmonic_sum[int(n_after)] - harmonic_sum[int(n_after - size)]
+            failure_share = np.float64(single_sums[_GROUP_FAILURES + j]) / np.float64(size)
+            double_sums[_PLUGIN_SUM + j] += failure_share * harmonic_of_group
 
 
 @njit(**_FAST)
@@ -350,7 +346,7 @@ def _write_areas_of_binary_loss(
     options: tuple[bool, bool, float],
     out: FloatArray,
 ) -> None:
-    """Write the areas from the sums over all samples."""
+    """Compute the areas of each resample from the sums over all samples, and write to `out`."""
     needs_aurc, needs_plugin, _ = options
     for j in range(_LANES):
         total = np.float64(single_sums[_N_ACCEPTED + j])
@@ -434,13 +430,13 @@ def _areas_of_any_loss(
 
 @njit(**_FAST)
 def _add_group(sums: FloatArray) -> None:
-    """Add the trapezoid from the previous vertex to the vertex of a tie group."""
+    """Add the trapezoid between the points of the previous and the current tie group."""
     for j in range(_LANES):
         weight_before, group_weight = sums[_WEIGHT_ACCEPTED + j], sums[_GROUP_WEIGHT + j]
         weight_after = weight_before + group_weight
         loss_after = sums[_LOSS_ACCEPTED + j] + sums[_GROUP_LOSS + j]
         risk = loss_after / weight_after if weight_after > 0.0 else 0.0
-        # The curve is constant from coverage 0 to the first vertex.
+        # The risk is constant from coverage 0 to the first point of the curve.
         previous_risk = sums[_RISK + j] if weight_before > 0.0 else risk
         sums[_TWICE_AREA + j] += group_weight * (risk + previous_risk)
         sums[_TWICE_LOSS_RANK_SUM + j] += sums[_GROUP_LOSS + j] * (weight_before + weight_after)
@@ -464,7 +460,7 @@ def _add_group_to_plugin(sums: FloatArray, harmonic_sum: FloatArray) -> None:
 def _write_areas_of_any_loss(
     sums: FloatArray, trapezoid: FloatArray, needs_plugin: bool, out: FloatArray
 ) -> None:
-    """Write the areas from the sums over all tie groups."""
+    """Compute the areas of each resample from the sums over all groups, and write to `out`."""
     for j in range(_LANES):
         total, total_loss = sums[_WEIGHT_ACCEPTED + j], sums[_LOSS_ACCEPTED + j]
         out[0, j] = total

@@ -1,7 +1,7 @@
 """Kernels in NumPy that compute areas of resamples.
 
-The module `numba_kernels` computes the same numbers with numba. The module
-`abstain.inference.resampled_areas` explains which steps are exact and where a series is truncated.
+The module `numba_kernels` computes the same numbers with numba. The method is explained in
+`abstain.inference.resampled_areas`.
 """
 
 from math import prod
@@ -35,8 +35,7 @@ class ResampleBlock(NamedTuple):
     counts_and_excess: Array
     #: Largest count.
     max_count: int
-    #: Arrays by name, which the next score overwrites, because allocation is slower than
-    #: arithmetic.
+    #: Arrays by name, which the next score reuses, because allocation is slower than arithmetic.
     buffers: dict[str, Array]
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
@@ -59,7 +58,7 @@ class ResampleBlock(NamedTuple):
         return np.take(array, index, axis=0, out=out, mode="clip")
 
     def min_drawn(self, samples: IntArray) -> int:
-        """Return the minimum over the resamples of the total count of `samples`."""
+        """Return the smallest number of draws of the given samples in any resample."""
         sum_type = self.counts_and_excess.dtype
         may_overflow = (
             sum_type.kind != "i" or samples.size * self.max_count > np.iinfo(sum_type).max
@@ -67,7 +66,7 @@ class ResampleBlock(NamedTuple):
         if may_overflow:
             selected = self.take("selected counts", self.counts, samples)
             return int(np.add.reduce(selected, axis=0, dtype=np.int64).min())
-        # The sum is faster in the type of the array.
+        # A sum in the type of the array is faster.
         n_resamples = self.counts.shape[1]
         selected = self.take("selected counts and excess", self.counts_and_excess, samples)
         return int(np.add.reduce(selected, axis=0, dtype=sum_type)[:n_resamples].min())
@@ -89,14 +88,18 @@ def tally(sampled_units: Array, counts: Array, first_column: int) -> Array:
 
 
 def prepare(counts: Array) -> ResampleBlock:
-    """Compute k and k^3 - k from counts k of shape (n, b)."""
+    """Compute k and k^3 - k from the counts k of samples in resamples, shape (n, b)."""
     max_count = int(counts.max())
     max_cell_sum = MAX_CELL_SIZE * max(max_count, max_count**3 - max_count)
-    fitting_types = [dtype for dtype in (np.int16, np.int32) if max_cell_sum <= np.iinfo(dtype).max]
+    sum_type: DTypeLike = np.float64
+    if max_cell_sum <= np.iinfo(np.int16).max:
+        sum_type = np.int16
+    elif max_cell_sum <= np.iinfo(np.int32).max:
+        sum_type = np.int32
     n_samples, n_resamples = counts.shape
-    sum_type = fitting_types[0] if fitting_types else np.float64
     counts_and_excess = np.empty((n_samples, 2 * n_resamples), sum_type)
-    k, excess = counts_and_excess[:, :n_resamples], counts_and_excess[:, n_resamples:]
+    k = counts_and_excess[:, :n_resamples]
+    excess = counts_and_excess[:, n_resamples:]
     k[:] = counts
     np.multiply(k, k, out=excess)
     excess -= 1
@@ -117,23 +120,23 @@ def areas_of_binary_loss(
         layout = _select_layout(block, samples, moments)
     n_accepted, excess = _accepted_by_slot(block, layout)
     total = n_accepted[-1].astype(np.float64)
-    events = _Events.from_slots(block, layout, n_accepted)
-    has_events = len(events.failures_after) > 0
-    n_failures = events.failures_after[-1] if has_events else np.zeros(total.shape)
+    groups = _ExactGroups.from_slots(block, layout, n_accepted)
+    has_groups = len(groups.failures_after) > 0
+    n_failures = groups.failures_after[-1] if has_groups else np.zeros(total.shape)
     out = np.full((5, total.size), np.nan)
     out[0] = total
     out[1] = n_failures / total
-    work = block.buffer("work", events.n_before.shape, np.float64)
-    twice_rank = np.add(events.n_before, events.n_after, out=work)
-    twice_rank_sum = np.einsum("ij,ij->j", events.n_failures, twice_rank)
+    work = block.buffer("work", groups.n_before.shape, np.float64)
+    twice_rank = np.add(groups.n_before, groups.n_after, out=work)
+    twice_rank_sum = np.einsum("ij,ij->j", groups.n_failures, twice_rank)
     out[2] = augrc_from_rank_sum(total, n_failures, twice_rank_sum)
     trapezoid_of_total = tables.trapezoid[n_accepted[-1]]
     if requested.aurc:
-        area = events.trapezoid_area(block, tables.trapezoid) + n_failures * trapezoid_of_total
-        cell_excess = _cell_excess_area(block, layout, n_accepted, excess, events.failures_after)
+        area = groups.trapezoid_area(block, tables.trapezoid) + n_failures * trapezoid_of_total
+        cell_excess = _cell_excess_area(block, layout, n_accepted, excess, groups.failures_after)
         out[3] = (area + cell_excess) / total
     if requested.plugin:
-        weight_sum = events.harmonic_weight_sum(block, tables.harmonic_sum)
+        weight_sum = groups.harmonic_weight_sum(block, tables.harmonic_sum)
         out[4] = (n_failures * (trapezoid_of_total + 0.5 / total) - weight_sum) / total
     return out
 
@@ -141,7 +144,7 @@ def areas_of_binary_loss(
 def _select_layout(
     block: ResampleBlock, samples: SortedSamples, moments: CountMoments
 ) -> SlotLayout:
-    """Return the slots for which the truncated series is accurate in every resample."""
+    """Return a partition of the samples for which the series is accurate in every resample."""
     min_accepted = moments.min_accepted_single_centers(samples.max_risk)
     n_single = _round_up(min_accepted)
     while n_single < samples.n_samples:
@@ -159,13 +162,12 @@ def _round_up(position: float) -> float:
 
 
 def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, Array]:
-    """Return the cumulative counts over the slots and the sum of k^3 - k in each slot."""
+    """Return the accepted samples after each slot, and the sum of k^3 - k in each slot."""
     n_resamples = block.counts.shape[1]
     counts_and_excess = block.counts_and_excess
     max_slot_sum = layout.max_slot_size * block.max_count
     if counts_and_excess.dtype == np.int16 and max_slot_sum > np.iinfo(np.int16).max:
-        # The counts of a large tie group may overflow in 16 bits. Its k^3 - k may still overflow,
-        # but it is not used.
+        # The counts of a large tie group may overflow in 16 bits.
         if "wide" not in block.buffers:
             block.buffers["wide"] = counts_and_excess.astype(np.int32)
         counts_and_excess = block.buffers["wide"]
@@ -174,34 +176,36 @@ def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, 
     return np.cumsum(n_accepted, axis=0, out=n_accepted), slot_sums[:, n_resamples:]
 
 
-class _Events(NamedTuple):
-    """Numbers of samples and failures at each event of each resample, shape (n_events, b)."""
+class _ExactGroups(NamedTuple):
+    """Samples and failures of each exactly computed tie group in each resample, (n_groups, b)."""
 
-    #: Accepted samples before and after the event, as indices into the tables.
+    #: Accepted samples before and after the group, as indices into the tables.
     index_before: Array
     index_after: Array
     #: The same numbers as floating-point numbers.
     n_before: Array
     n_after: Array
-    #: Samples and failures of the event.
+    #: Samples and failures of the group.
     n_samples: Array
     n_failures: Array
-    #: Accepted failures after the event.
+    #: Accepted failures after the group.
     failures_after: Array
 
     @classmethod
-    def from_slots(cls, block: ResampleBlock, layout: SlotLayout, n_accepted: Array) -> "_Events":
-        """Compute the events from the cumulative sums over the slots."""
-        after = block.take("after", n_accepted, layout.event_slots)
-        previous_slots = np.maximum(layout.event_slots - 1, 0)
+    def from_slots(
+        cls, block: ResampleBlock, layout: SlotLayout, n_accepted: Array
+    ) -> "_ExactGroups":
+        """Compute the numbers from the accepted samples after each slot."""
+        after = block.take("after", n_accepted, layout.exact_slots)
+        previous_slots = np.maximum(layout.exact_slots - 1, 0)
         before = block.take("before", n_accepted, previous_slots)
-        before[layout.event_slots == 0] = 0
-        failures = (layout.event_failure_sum @ block.counts).astype(np.int32)
+        before[layout.exact_slots == 0] = 0
+        failures = (layout.failure_sum @ block.counts).astype(np.int32)
         failures_buffer = block.buffer("cumulative failures", failures.shape, np.int32)
         cumulative_failures = np.cumsum(failures, axis=0, out=failures_buffer)
         n_before = block.cast("n_before", before, np.float64)
         n_after = block.cast("n_after", after, np.float64)
-        size_buffer = block.buffer("event sizes", n_before.shape, np.float64)
+        size_buffer = block.buffer("group sizes", n_before.shape, np.float64)
         return cls(
             index_before=block.cast("index_before", before, np.int64),
             index_after=block.cast("index_after", after, np.int64),
@@ -213,41 +217,40 @@ class _Events(NamedTuple):
         )
 
     def trapezoid_area(self, block: ResampleBlock, trapezoid: FloatArray) -> FloatArray:
-        """Sum the trapezoids of the events and the table differences of the cells between events.
+        """Return the area at the tie groups and between them, without the last table term.
 
-        A run of successes from e to b accepted samples with F failures has the area F (trapezoid[b]
-        - trapezoid[e]). Each event adds one term of the run before it and one term of the run after
-        it. The caller adds the last term of the last run, which ends at the total.
+        Successes from e to b accepted samples with F failures have the area F (trapezoid[b] -
+        trapezoid[e]). The caller adds the last term, in which b is the number of samples.
         """
         shape = self.n_before.shape
         area = block.buffer("area", shape, np.float64)
         work = block.buffer("area work", shape, np.float64)
         failures_before = block.buffer("failures_before", shape, np.float64)
         np.subtract(self.failures_after, self.n_failures, out=failures_before)
-        # The area of an event is its width times the mean of the risks before and after the event.
+        # The area of a group is its width times the mean of the risks before and after the group.
         np.multiply(failures_before, self.n_after, out=area)
         area += np.multiply(self.failures_after, self.n_before, out=work)
         area *= self.n_samples
         np.multiply(self.n_before, self.n_after, out=work)
         work *= 2.0
-        n_leading = self._n_events_until_accepted()
+        n_leading = self._n_groups_until_accepted()
         np.maximum(work[:n_leading], 1.0, out=work[:n_leading])
         area /= work
         before = block.take("table before", trapezoid, self.index_before)
         area += np.multiply(failures_before, before, out=work)
         after = block.take("table after", trapezoid, self.index_after)
         area -= np.multiply(self.failures_after, after, out=work)
-        # The curve is constant from coverage 0 to the first vertex.
-        is_first_vertex = self.index_before[:n_leading] == 0
-        area[:n_leading] += np.where(is_first_vertex, self.failures_after[:n_leading], 0.0)
+        # The risk is constant from coverage 0 to the first point of the curve.
+        is_first_point = self.index_before[:n_leading] == 0
+        area[:n_leading] += np.where(is_first_point, self.failures_after[:n_leading], 0.0)
         return np.asarray(area.sum(axis=0))
 
-    def _n_events_until_accepted(self) -> int:
-        """Return a number of events after which every resample has accepted a sample."""
-        n_events = 8
-        while n_events < len(self.index_before) and not self.index_before[n_events].all():
-            n_events *= 2
-        return n_events
+    def _n_groups_until_accepted(self) -> int:
+        """Return a number of groups after which every resample has accepted a sample."""
+        n_groups = 8
+        while n_groups < len(self.index_before) and not self.index_before[n_groups].all():
+            n_groups *= 2
+        return n_groups
 
     def harmonic_weight_sum(self, block: ResampleBlock, harmonic_sum: FloatArray) -> FloatArray:
         """Sum the harmonic numbers at the ranks of the failures, averaged over ties."""
@@ -262,19 +265,19 @@ def _cell_excess_area(
     layout: SlotLayout,
     n_accepted: Array,
     excess: Array,
-    failures_after_event: Array,
+    failures_after_group: Array,
 ) -> FloatArray:
-    """Sum the areas of the cells above unit trapezoids, failures x (k^3 - k) / (6 center^3)."""
-    n_events, n_resamples = failures_after_event.shape
-    failures_before_event = block.buffer(
-        "failures before event", (n_events + 1, n_resamples), np.float32
+    """Sum the series terms of the successes, failures x (k^3 - k) / (6 center^3)."""
+    n_groups, n_resamples = failures_after_group.shape
+    failures_before_group = block.buffer(
+        "failures before group", (n_groups + 1, n_resamples), np.float32
     )
-    failures_before_event[0] = 0
-    failures_before_event[1:] = failures_after_event
-    # Cells before the first event accept no failure, so they add nothing.
-    first_cell = np.searchsorted(layout.n_events_before_cell, 1)
+    failures_before_group[0] = 0
+    failures_before_group[1:] = failures_after_group
+    # The risk before the first failure is 0.
+    first_cell = np.searchsorted(layout.n_exact_before_cell, 1)
     cell_slots = layout.cell_slots[first_cell:]
-    n_events_before = layout.n_events_before_cell[first_cell:]
+    n_groups_before = layout.n_exact_before_cell[first_cell:]
     twice_center = block.take("cell start", n_accepted, cell_slots - 1)
     twice_center += block.take("cell end", n_accepted, cell_slots)
     inverse_center = block.cast("inverse center", twice_center, np.float32)
@@ -282,7 +285,7 @@ def _cell_excess_area(
     area = block.cast("cell area", excess[cell_slots], np.float32)
     for _ in range(3):
         area *= inverse_center
-    area *= block.take("accepted failures", failures_before_event, n_events_before)
+    area *= block.take("accepted failures", failures_before_group, n_groups_before)
     return np.asarray(area.sum(axis=0), np.float64) / 6.0
 
 
@@ -305,7 +308,7 @@ def areas_of_any_loss(
 def _areas_of_resamples(
     counts: Array, samples: SortedSamples, tables: HarmonicTables, requested: RequestedAreas
 ) -> FloatArray:
-    """Compute the areas of some resamples of any losses and weights, shape (5, b)."""
+    """Compute the areas of resamples of any losses and weights, shape (5, b)."""
     # Resamples are rows, because NumPy is fast only for sums along the last axis.
     weight = counts.T[:, samples.order].astype(np.float64)
     if samples.weight is not None:
@@ -315,8 +318,10 @@ def _areas_of_resamples(
     if has_ties:
         weight = np.add.reduceat(weight, samples.group_starts, axis=1)
         loss = np.add.reduceat(loss, samples.group_starts, axis=1)
-    weight_accepted, loss_accepted = np.cumsum(weight, axis=1), np.cumsum(loss, axis=1)
-    total, total_loss = weight_accepted[:, -1], loss_accepted[:, -1]
+    weight_accepted = np.cumsum(weight, axis=1)
+    loss_accepted = np.cumsum(loss, axis=1)
+    total = weight_accepted[:, -1]
+    total_loss = loss_accepted[:, -1]
     out = np.full((5, len(weight)), np.nan)
     out[0] = total
     is_nonempty = total > 0
@@ -330,9 +335,9 @@ def _areas_of_resamples(
         np.divide(loss_accepted, weight_accepted, out=risk, where=weight_accepted > 0)
         twice_area = np.einsum("ij,ij->i", weight, risk)
         twice_area += np.einsum("ij,ij->i", weight[:, 1:], risk[:, :-1])
-        # The curve is constant from coverage 0 to the first vertex with a positive weight.
-        is_first_vertex = weight_accepted == weight
-        twice_area += np.einsum("ij,ij->i", weight * is_first_vertex, risk)
+        # The risk is constant from coverage 0 to the first point with a positive weight.
+        is_first_point = weight_accepted == weight
+        twice_area += np.einsum("ij,ij->i", weight * is_first_point, risk)
         np.divide(twice_area, 2.0 * total, out=out[3], where=is_nonempty)
     if requested.plugin:
         out[4] = _plugin_aurc(weight, loss, weight_accepted, tables)

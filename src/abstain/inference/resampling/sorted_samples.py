@@ -1,16 +1,16 @@
 """Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
-A slot is a set of neighboring samples whose counts a resample may sum first. An *event* is a slot
-with a failure or a tie, whose trapezoid is evaluated exactly. A *cell* is a slot of successes, for
-which a series is sufficiently accurate (see `abstain.inference.resampled_areas`).
+A slot is a sequence of neighboring samples in this order. An *exact* slot is a tie group with a
+failure or with several samples, or one of the first samples. Its area is computed exactly. Every
+other slot is a *cell* of up to 16 successes, whose area is computed by a series (see
+`abstain.inference.resampled_areas`).
 
-A success that is drawn k times, after m accepted samples with a risk of about `max_risk`, adds to
-total x AURC the area of k unit trapezoids and
+Suppose that a success is drawn k times, after m accepted samples with a risk of about `max_risk`.
+It adds to total x AURC the area of k trapezoids of width 1 and
 
     max_risk (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...)
 
-The kernels sum only the first term, with one center m for each cell. The truncation error of a cell
-depends on the number of its samples that share a center.
+The kernels sum only the first term, with one center m for each cell.
 """
 
 from dataclasses import dataclass, field
@@ -34,16 +34,16 @@ _MIN_ACCEPTED_FOR_SHARE = 64
 class SlotLayout:
     """A partition of the sorted samples into slots, from the most to the least confident."""
 
-    #: Shape (n_events,). Indices of the slots that are events.
-    event_slots: IntArray
+    #: Shape (n_groups,). Indices of the slots that are computed exactly.
+    exact_slots: IntArray
     #: Shape (n_cells,). Indices of the slots that are cells.
     cell_slots: IntArray
-    #: Shape (n_cells,). Number of events before each cell.
-    n_events_before_cell: IntArray
-    #: Sparse matrix of shape (n_slots, n) that sums a quantity over the samples of each slot.
+    #: Shape (n_cells,). Number of exact slots before each cell.
+    n_exact_before_cell: IntArray
+    #: Sparse matrix of shape (n_slots, n) that sums over the samples of each slot.
     slot_sum: Any
-    #: Sparse matrix of shape (n_events, n) that sums a quantity over the failures of each event.
-    event_failure_sum: Any
+    #: Sparse matrix of shape (n_groups, n) that sums over the failures of each exact slot.
+    failure_sum: Any
     #: Number of samples in the largest slot.
     max_slot_size: int
 
@@ -92,18 +92,19 @@ class SortedSamples:
         return int(self.group_starts[group])
 
     @cached_property
-    def is_event(self) -> BoolArray:
-        """Whether each group has a failure or a tie and is not before the first failure, (g,)."""
-        has_failure_or_tie = self.is_failure[self.group_starts] | (
-            self.group_ends - self.group_starts > 1
-        )
-        is_event: BoolArray = has_failure_or_tie & (self.group_starts >= self.first_failure_start)
-        return is_event
+    def is_exact(self) -> BoolArray:
+        """Whether the area of each tie group is computed exactly, shape (g,)."""
+        has_failure = self.is_failure[self.group_starts]
+        has_ties = self.group_ends - self.group_starts > 1
+        # The risk before the first failure is 0.
+        has_risk = self.group_starts >= self.first_failure_start
+        is_exact: BoolArray = (has_failure | has_ties) & has_risk
+        return is_exact
 
     @cached_property
-    def event_bounds(self) -> tuple[IntArray, IntArray]:
-        """Start and end positions of the events."""
-        return self.group_starts[self.is_event], self.group_ends[self.is_event]
+    def exact_bounds(self) -> tuple[IntArray, IntArray]:
+        """Start and end positions of the exactly computed groups."""
+        return self.group_starts[self.is_exact], self.group_ends[self.is_exact]
 
     @cached_property
     def max_risk(self) -> float:
@@ -114,10 +115,10 @@ class SortedSamples:
         return float(shares.max(initial=0.0))
 
     def layout(self, n_single: int, pairs_from: float) -> SlotLayout:
-        """Return the slots, and cache their layout.
+        """Return a partition of the samples into slots, which is cached.
 
-        The slots of the first `n_single` samples contain one sample each. From position
-        `pairs_from` on, cells contain at least two samples.
+        Each of the first `n_single` samples is a separate slot. From position `pairs_from` on, a
+        cell contains at least two samples.
         """
         key = (n_single, float(pairs_from))
         if key not in self._layouts:
@@ -125,31 +126,32 @@ class SortedSamples:
         return self._layouts[key]
 
     def _compute_layout(self, n_single: int, pairs_from: float) -> SlotLayout:
-        """Divide the sorted samples into events and cells."""
+        """Divide the sorted samples into exact slots and cells."""
         is_early = (self.group_starts < n_single) & (self.group_starts >= self.first_failure_start)
-        events = np.flatnonzero(self.is_event | is_early)
-        event_starts, event_ends = self.group_starts[events], self.group_ends[events]
+        exact_groups = np.flatnonzero(self.is_exact | is_early)
+        exact_starts = self.group_starts[exact_groups]
+        exact_ends = self.group_ends[exact_groups]
         cell_edges = _cell_edges(n_single, pairs_from, self.n_samples)
-        n_started = np.searchsorted(event_starts, cell_edges, side="right")
-        n_ended = np.searchsorted(event_ends, cell_edges, side="right")
-        is_within_event = n_started > n_ended
-        is_event_start = np.zeros(self.n_samples + 1, bool)
-        is_event_start[event_starts] = True
+        n_started = np.searchsorted(exact_starts, cell_edges, side="right")
+        n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
+        is_within_exact = n_started > n_ended
+        is_exact_start = np.zeros(self.n_samples + 1, bool)
+        is_exact_start[exact_starts] = True
         is_edge = np.zeros(self.n_samples + 1, bool)
-        for edges in (event_starts, event_ends, cell_edges[~is_within_event], [0, self.n_samples]):
-            is_edge[edges] = True
+        is_edge[[0, self.n_samples]] = True
+        is_edge[exact_starts] = True
+        is_edge[exact_ends] = True
+        is_edge[cell_edges[~is_within_exact]] = True
         slot_edges = np.flatnonzero(is_edge)
-        is_event_slot = is_event_start[slot_edges[:-1]]
-        cell_slots = np.flatnonzero(~is_event_slot)
-        failure_edges = np.append(0, np.cumsum(self.is_failure)[event_ends - 1])
+        is_exact_slot = is_exact_start[slot_edges[:-1]]
+        cell_slots = np.flatnonzero(~is_exact_slot)
+        failure_edges = np.append(0, np.cumsum(self.is_failure)[exact_ends - 1])
         return SlotLayout(
-            event_slots=np.flatnonzero(is_event_slot),
+            exact_slots=np.flatnonzero(is_exact_slot),
             cell_slots=cell_slots,
-            n_events_before_cell=np.cumsum(is_event_slot)[cell_slots],
+            n_exact_before_cell=np.cumsum(is_exact_slot)[cell_slots],
             slot_sum=_sum_matrix(self.order, slot_edges, self.n_samples),
-            event_failure_sum=_sum_matrix(
-                self.order[self.is_failure], failure_edges, self.n_samples
-            ),
+            failure_sum=_sum_matrix(self.order[self.is_failure], failure_edges, self.n_samples),
             max_slot_size=int(np.diff(slot_edges).max()),
         )
 
@@ -166,8 +168,8 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
     """Return the edges of cells from position `n_single` on.
 
-    Cells contain one sample up to `pairs_from`, and then two or more samples. The number of samples
-    that may share a cell increases with the power 2.5 of the position.
+    A cell contains one sample up to position `pairs_from`, and then two or more samples. The
+    truncation error decreases with the position to the power 2.5, so later cells are larger.
     """
     edges, position = [np.array([0])], n_single
     for width in range(1, MAX_CELL_SIZE + 1):
@@ -192,9 +194,8 @@ def sort_samples(confidence: Array, loss: Array, weight: FloatArray | None = Non
 #: Maximum sum of the truncated terms, which is a fifth of the guaranteed accuracy of 1e-12.
 _MAX_TRUNCATION_ERROR = 2e-13
 
-#: The same maximum for terms of random sign, which mostly cancel. The limit is nominal. Compared
-#: with the exact form, the largest error was 5e-13 for n = 1,000 to 30,000 samples with 5% to 30%
-#: failures, each with 12,000 to 32,500 resamples.
+#: The same maximum for terms of random sign, which mostly cancel. The largest measured error was
+#: 5e-13, for 1,000 to 30,000 samples with 5% to 30% failures.
 _MAX_RANDOM_TRUNCATION_ERROR = 4e-13
 
 #: Factor on the random error if the samples of a cluster are neighbors in the order.
@@ -223,31 +224,29 @@ class CountMoments:
         cube = square * k
         rms_excess = float(np.sqrt(np.mean((cube - k) ** 2))) / 6.0
         if clustered:
-            # Samples of a cluster are drawn together. If these samples are neighbors, their errors
-            # add up.
+            # The samples of a cluster are drawn together. If they are neighbors in the order, their
+            # errors add up.
             rms_excess *= _CLUSTER_FACTOR
         fifth_power = float(np.mean(cube * square))
         return cls(float(cube.mean()), fifth_power, rms_excess, int(counts.max()), max_total)
 
     def min_accepted_four_around_center(self, max_risk: float) -> float:
-        """Return the minimum number of accepted samples if four centers share an expansion.
+        """Return the accepted samples from which four centers may share an expansion.
 
-        After m accepted samples, the truncated terms sum to max_risk / (3 total m^3) times a mean
-        over the samples. The mean is over k^5 / 20 from the series plus about k^3 from the
-        expansion of the centers.
+        After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean of
+        k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
         """
         return self._min_accepted(self.mean_fifth_power / 20.0 + self.mean_cube, max_risk)
 
     def min_accepted_single_centers(self, max_risk: float) -> float:
-        """Return the minimum number of accepted samples if every success has its own center."""
+        """Return the accepted samples from which the series is accurate for single successes."""
         return self._min_accepted(self.mean_fifth_power / 20.0, max_risk)
 
     def min_accepted_shared_center(self, max_risk: float) -> float:
-        """Return the minimum number of accepted samples if two successes share one center.
+        """Return the accepted samples from which two successes may share one center.
 
-        The samples of a cell may have any order, so the error of a cell has a random sign. The
-        error of a cell of L samples is about 3 max_risk / m^3 times sqrt(L^3 / 12) times the root
-        mean square of the excess. The root of the sum of these squared errors from m on is 0.39 L
+        The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
+        sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
         max_risk rms_excess / (total m^2.5).
         """
         error_scale = 2.0 * 0.39 * max_risk * self.rms_excess
@@ -262,8 +261,8 @@ class CountMoments:
 class HarmonicTables(NamedTuple):
     """Tables of functions of a number of samples c for c = 0, 1, 2, ..."""
 
-    #: H_c - 1/(2c). The difference of two entries is the area of trapezoids under 1/x with vertices
-    #: at integers.
+    #: H_c - 1/(2c). The difference of two entries is the area of the trapezoids of width 1 under
+    #: 1/x.
     trapezoid: FloatArray
     #: H_0 + ... + H_{c-1}, the sum of the harmonic numbers.
     harmonic_sum: FloatArray

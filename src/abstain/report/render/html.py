@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import os
 import posixpath
 import re
@@ -288,6 +289,12 @@ _FONT = re.compile(r"font-family:[^;\"]*;? ?")
 # Consecutive marks with one style. Opacity has a different effect on a group and on an element.
 _EQUAL_MARKS = re.compile(r'<use [^>]*( style="(?![^"]*(?<!-)opacity)[^"]*")/>(?:<use [^>]*\1/>)+')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+_FONT_SIZE = re.compile(r"font(?:-size)?: (?:[^;\"]* )?([\d.]+)px")
+# On a phone, text of figures has at least 11 px, and a figure has at most 358 px without scrolling.
+_MIN_TEXT_SIZE, _PHONE_WIDTH = 11, 358
+_FONT_SIZE = re.compile(r"font(?:-size)?: [^;\"]*?([\d.]+)px")
+#: Smallest text on a narrow screen, in pixels.
+_MIN_TEXT_SIZE = 11
 
 
 def figure_svg(figure: doc.Figure) -> "Markup":
@@ -302,9 +309,10 @@ def figure_svg(figure: doc.Figure) -> "Markup":
         svg = figure.display.image(".svg", keep_text=True, title=False).decode()
     body = _REMOVED.sub("", svg)
     referenced_ids = set(_REFERENCE.findall(body))
+    smallest_text = min(map(float, _FONT_SIZE.findall(body)), default=_MIN_TEXT_SIZE)
     # The text between tags can contain names of the caller. Therefore only tags are changed.
     pieces = [
-        _clean_tag(part, figure.key, referenced_ids) if part.startswith("<") else part
+        _clean_tag(part, figure.key, referenced_ids, smallest_text) if part[:1] == "<" else part
         for part in _TAG.split(body)
     ]
     svg = "".join(part for part in pieces if part.strip())
@@ -314,16 +322,18 @@ def figure_svg(figure: doc.Figure) -> "Markup":
     )
 
 
-def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
+def _clean_tag(tag: str, key: str, referenced_ids: set[str], smallest_text: float) -> str:
     """Return an SVG tag with unique ids, fewer digits, and colors of the page."""
     if tag.startswith("<svg"):
         width, height = map(float, _SIZE.findall(tag)[0])
+        # A figure scrolls on a screen that is too narrow for text of a legible size.
+        legible_width = math.ceil(width * _MIN_TEXT_SIZE / smallest_text)
+        css_class = "plot wide" if legible_width > _PHONE_WIDTH else "plot"
         return (
-            f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" '
+            f'<svg class="{css_class}" viewBox="0 0 {width:g} {height:g}" '
             'aria-hidden="true" focusable="false" '
-            # On a narrow screen, the figure scrolls, because smaller text would be hard to read.
             f'style="width: {width / 72:.2f}in; min-width: {width / 104:.2f}in; '
-            'stroke-linejoin: round">'
+            f'--legible-width: {legible_width}px; stroke-linejoin: round">'
         )
 
     def replace_id(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from abstain.evaluation.cascade import CascadeChecks
-from abstain.plots import CascadeDisplay
+from abstain.plots import CascadeDisplay, CascadePathDisplay
 from abstain.plots.formatting import capitalize_first, check_result_type, format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import (
@@ -82,15 +82,12 @@ def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
-    """Yield the path of 1,000 samples through the stages, beside the results of the checks."""
-    path = doc.Box(tuple(_path_tables(checks)), "stack")
-    yield doc.Box((path, _results_table(checks)), "pair", role="key")
-
-
-def _path_tables(checks: CascadeChecks) -> Iterator[doc.Block]:
-    """Yield a path table for each data set, or for the calibration data without data sets."""
-    for check in checks.checks[:_MAX_PATHS] or (None,):
-        yield _path_table(checks, check)
+    """Yield the results of the checks and the path of 1,000 samples as table and figure."""
+    first = next(iter(checks.checks), None)
+    display = CascadePathDisplay.from_checks(checks, first)
+    figure = doc.Figure("cascade-path", display.title, display)
+    tables = doc.Box((_results_table(checks), _path_table(checks, first)), "stack")
+    yield doc.Box((tables, figure), layout="overview", role="key")
 
 
 def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
@@ -157,12 +154,19 @@ def _blocks(checks: CascadeChecks) -> list[doc.Block]:
         doc.Section(
             "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
         ),
+        *_other_paths(checks),
         *doc.figures_section("Figure", figures),
         doc.Section("use", "Use the cascade", tuple(_usage_blocks(checks.cascade))),
         doc.glossary_section(
             replace(term, source=_SOURCE if term.title == "Certified" else "") for term in terms
         ),
     ]
+
+
+def _other_paths(checks: CascadeChecks) -> Iterator[doc.Section]:
+    """Yield a section with the path tables of the data sets after the first."""
+    if tables := tuple(_path_table(checks, check) for check in checks.checks[1:_MAX_PATHS]):
+        yield doc.Section("paths", "Paths on other data", tables, nav_title="Paths")
 
 
 def _stages_table(checks: CascadeChecks) -> doc.Table:
@@ -341,7 +345,8 @@ def _stages_sentence(cascade: Cascade) -> str:
         if stage.answers == "all":
             clauses.append(f"“{stage.name}” answers all {'others' if clauses else 'samples'}")
             continue
-        units = f" ({stage.scale_description})" if stage.scale_description else ""
+        needs_scale = stage.scale != "probability" and stage.scale_description
+        units = f" ({stage.scale_description})" if needs_scale else ""
         threshold = f"{_format_threshold(stage)}{units}"
         clause = f"“{stage.name}” answers if its confidence is at least {threshold}"
         clauses.append(f"otherwise, {clause}" if clauses else clause)

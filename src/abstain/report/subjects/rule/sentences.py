@@ -80,9 +80,14 @@ def answer_sentences(checks: RuleChecks) -> list[str]:
     """State when the rule answers, and how many answers on other data are wrong."""
     rule = checks.rule
     if not rule.attainable:
+        sentences = _unattainable_sentences(rule, binary=checks.is_binary)
         if rule.parts:
-            return _unattainable_parts(rule)
-        return _unattainable_sentences(rule, binary=checks.is_binary)
+            sentences = _unattainable_parts(rule)
+        if not any(r.alternatives or r.n_more is not None for r in checks.remedies):
+            return sentences
+        # The table of options replaces the general remedies and the reasons of the groups.
+        sentences = sentences[:1] if rule.per else sentences[:-1]
+        return [*sentences, "A table lists changes that would give a threshold."]
     return [*_acceptance_sentences(checks), *_result_sentences(checks)]
 
 
