@@ -1,6 +1,7 @@
 """The parser of the command line. The module of a command is imported when the command runs."""
 
-from collections.abc import Container, Mapping
+import inspect
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -140,10 +141,18 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
     )
     for name, command in commands.items():
         if name in loaded:
-            app.command(command.load(), name=name)
+            function = command.load()
+            options = {} if isinstance(function, App) else {"help": _reflow(function)}
+            app.command(function, name=name, **options)
         else:
             app.command(command.function, name=name, help=command.help)
     return app
+
+
+def _reflow(function: Callable[..., Any]) -> str:
+    """Return a docstring with one line per paragraph, which the terminal wraps to its width."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _commands_for(words: list[str]) -> dict[str, Command]:

@@ -10,7 +10,14 @@ from cyclopts import Parameter
 import abstain as ab
 from abstain.cli.command_line import to_flag
 from abstain.cli.console import show_status
-from abstain.cli.options import DEFAULT_COLUMNS, Columns, Loss, OptionalLevel, repeatable
+from abstain.cli.options import (
+    COLUMNS_GROUP,
+    DEFAULT_COLUMNS,
+    Columns,
+    Loss,
+    OptionalLevel,
+    repeatable,
+)
 from abstain.cli.output_folder import (
     REPORT,
     RESULTS,
@@ -172,7 +179,7 @@ def cascade(
     ] = None,
     level: OptionalLevel = None,
     paths: Annotated[CascadeFiles, Parameter(name="*")] = _NO_FILES,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose thresholds for a cascade of models and a person, with a guarantee.
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 import abstain as ab
 from abstain.cli.console import show_status
 from abstain.cli.options import (
+    COLUMNS_GROUP,
     DEFAULT_COLUMNS,
     Clustered,
     Columns,
@@ -92,7 +93,7 @@ def compare(
     files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
     score: Annotated[
         tuple[str, ...],
         repeatable("Score (default: the named confidences, otherwise all; `abstain list scores`)"),
@@ -108,7 +109,7 @@ def compare(
         str | None, Parameter(help="Column with the method (model), or 'filename'")
     ] = None,
     tests: Annotated[TestOptions, Parameter(name="*")] = _TESTS,
-    output: Annotated[OutputOptions, Parameter(name="*")] = _OUTPUT,
+    output: Annotated[OutputOptions, Parameter(name="*", group="Output")] = _OUTPUT,
 ) -> None:
     """Compare methods on the same samples with intervals, tests and rankings.
 

@@ -11,6 +11,7 @@ from abstain._foundation.input_files import check_exists
 from abstain.cli.console import show_status
 from abstain.cli.engine import Engine
 from abstain.cli.options import (
+    COLUMNS_GROUP,
     DEFAULT_COLUMNS,
     Clustered,
     Columns,
@@ -133,15 +134,15 @@ def evaluate(
     files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
     score: Annotated[
         tuple[str, ...], repeatable("Score (default: all; `abstain list scores`)")
     ] = (),
     metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
-    engine: Annotated[Engine, Parameter(name="*")] = _MEMORY,
-    output: Annotated[EvaluationOutput, Parameter(name="*")] = _PRINTED,
+    engine: Annotated[Engine, Parameter(name="*", group="Large data")] = _MEMORY,
+    output: Annotated[EvaluationOutput, Parameter(name="*", group="Output")] = _PRINTED,
 ) -> None:
     """Evaluate confidence scores on files of predictions.
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 import abstain as ab
 from abstain.cli.command_line import to_flag
 from abstain.cli.monitor_options import InputOutputOptions
-from abstain.cli.options import DEFAULT_COLUMNS, Columns
+from abstain.cli.options import COLUMNS_GROUP, DEFAULT_COLUMNS, Columns
 from abstain.cli.output_folder import REPORT, check_folder
 from abstain.cli.predictions import read_with_score
 from abstain.cli.stop_signals import StopSignals
@@ -74,7 +74,7 @@ def monitor(
     *,
     tests: Annotated[MonitorOptions, Parameter(name="*")] = _TESTS,
     input_output: Annotated[InputOutputOptions, Parameter(name="*")] = _INPUT_OUTPUT,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
 ) -> None:
     """Monitor the coverage, confidences and risk of a decision rule in production.
 

@@ -95,3 +95,5 @@ class Columns:
 
 #: The columns if no option is passed. All are found by their default names.
 DEFAULT_COLUMNS = Columns()
+#: The options of `Columns` have a separate table in the help of a command.
+COLUMNS_GROUP = Parameter(name="*", group="Columns of the files")

@@ -11,6 +11,7 @@ import abstain as ab
 from abstain.cli.command_line import to_flag
 from abstain.cli.console import show_status
 from abstain.cli.options import (
+    COLUMNS_GROUP,
     DEFAULT_COLUMNS,
     Columns,
     Loss,
@@ -223,7 +224,7 @@ def threshold(
     ] = (),
     scoring: Annotated[ScoreOptions, Parameter(name="*")] = _SCORING,
     paths: Annotated[RuleFiles, Parameter(name="*")] = _NO_FILES,
-    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    columns: Annotated[Columns, COLUMNS_GROUP] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 

@@ -38,7 +38,7 @@ def check_temperature(soft: Any) -> float | None:
 
 
 def standard_deviation(population: Tensor) -> Tensor:
-    """Return the standard deviation of the confidences without a gradient, or 1 if all are equal."""
+    """Return the standard deviation of the confidences, or 1 if all are equal, as a constant."""
     values = population.detach()
     deviation = values.std(unbiased=False)
     return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)

@@ -43,7 +43,8 @@ def gather_batch(batch: Batch) -> Batch:
         # The received samples of this process have no gradient, so the original ones are used.
         column_of_process[dist.get_rank()] = column
         gathered.append(torch.cat(column_of_process))
-    return Batch(*gathered, processes=len(tables))
+    weight = gathered[2] if len(gathered) > 2 else None
+    return Batch(gathered[0], gathered[1], weight, processes=len(tables))
 
 
 def mean_over_processes(x: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ from abstain.metrics.rank_weights import (
     rank_weight_from_vertices,
     sele_weight,
 )
-from abstain.typing import BoolArray, FloatArray
+from abstain.typing import FloatArray
 
 
 def as_host_array(x: Tensor) -> FloatArray | None:

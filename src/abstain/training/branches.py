@@ -1,4 +1,4 @@
-"""ConfidNet, DeVries & Taylor and SelectiveNet, objectives with a branch for the confidence."""
+"""ConfidNet, DeVries & Taylor and SelectiveNet, which train a network branch for the confidence."""
 
 from typing import Any, Final
 
@@ -50,27 +50,24 @@ class ConfidNet(_Branched):
     """ConfidNet, in which a branch on the features learns the probability of the true class.
 
     The first phase trains a classifier with cross-entropy. The second phase freezes the classifier
-    and trains a branch with output c. Its loss is the mean of ``(sigmoid(c) - p[y])^2``, where p is
-    the softmax of the frozen classifier. An optional third phase continues to train the branch
-    together with a copy of the backbone, which is called the twin.
+    and trains a branch with output c. The loss is the mean of ``(sigmoid(c) - p[y])^2``, where p is
+    the softmax of the classifier. An optional third phase trains the branch together with a copy of
+    the backbone.
 
     Parameters
     ----------
     confidence_share : float, default=0.45
         Share of the epochs that train the branch. FD-Shifts uses 200 of 450 epochs.
     fine_tune : float, default=0
-        Share of the epochs that fine-tune the branch together with the twin. The authors fine-tune
-        with a learning rate of 1e-6, which improves the result slightly. FD-Shifts uses 20 of 470
-        epochs (0.043). The default is 0, because the twin doubles the memory and the cost of every
-        later prediction.
+        Share of the epochs in the third phase, whose learning rate is 1e-6. FD-Shifts uses 20 of
+        470 epochs (0.043). The copy of the backbone doubles the memory and the cost of predictions.
     hidden : int, default=400
         Width of the four hidden layers of the branch.
     learning_rate : float, default=1e-4
-        Learning rate of Adam in the second phase. The default is the authors' value, which they use
-        for hundreds of epochs.
+        Learning rate of Adam in the second phase. The default is the value of the authors.
     failure_weight : float, default=1
-        Weight in the loss of the branch of samples that the classifier predicts incorrectly. The
-        authors' code calls it `weighting`.
+        Weight of incorrect predictions in the loss of the branch. The authors' code calls this
+        option `weighting`.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -83,10 +80,9 @@ class ConfidNet(_Branched):
 
     Notes
     -----
-    In the second phase, batch norm keeps its statistics and dropout stays on. In the third phase,
-    dropout is off, as in the authors' code. No gradient flows through the target p[y]. The branch
-    is trained on the training set, on which an overfitted classifier is always correct. Without
-    dropout or augmentation, the branch therefore learns little.
+    In the second phase, batch norm keeps its statistics and dropout is on. In the third phase,
+    dropout is off, as in the authors' code. If the classifier has no errors on the training set,
+    the branch learns little.
 
     References
     ----------
@@ -128,21 +124,21 @@ class ConfidNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The classifier phase, the branch phase and, if requested, the fine-tuning phase."""
+        """The classifier phase, the branch phase and, if its share is positive, fine-tuning."""
         classifier_share = 1.0 - self.confidence_share - self.fine_tune
-        classifier = Phase("classifier", CLASSIFIER, share=classifier_share)
+        classifier = Phase("classifier", trains=CLASSIFIER, share=classifier_share)
         branch = Phase(
             "confidence",
-            ("confidence",),
-            self.confidence_share,
+            trains=("confidence",),
+            share=self.confidence_share,
             learning_rate=self.learning_rate,
         )
         if self.fine_tune == 0.0:
             return classifier, branch
         fine_tuning = Phase(
             "fine-tune",
-            ("confidence", "twin"),
-            self.fine_tune,
+            trains=("confidence", "twin"),
+            share=self.fine_tune,
             dropout=False,
             learning_rate=_FINE_RATE,
         )
@@ -156,12 +152,13 @@ class ConfidNet(_Branched):
         if self.phase.name == "classifier":
             return cross_entropy(output, labels)
         logits = at_least_float32(output.logits).detach()
-        target = functional.softmax(logits, dim=1).gather(1, labels[:, None])[:, 0]
+        probabilities = functional.softmax(logits, dim=1)
+        target = probabilities.gather(1, labels[:, None])[:, 0]
         confidence = at_least_float32(required_field(output, "confidence"))
         squared_error = (confidence.sigmoid() - target) ** 2
         if self.failure_weight != 1.0:
-            is_failure = logits.argmax(dim=1) != labels
-            squared_error = squared_error.where(~is_failure, self.failure_weight * squared_error)
+            is_correct = logits.argmax(dim=1) == labels
+            squared_error = squared_error.where(is_correct, self.failure_weight * squared_error)
         return squared_error.mean()
 
 
@@ -170,32 +167,29 @@ _PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
-    """DeVries & Taylor, in which an uncertain network can use the label at a price.
+    """DeVries & Taylor, which train a branch to output a low confidence for uncertain predictions.
 
-    Let p be the softmax, c in (0, 1) the confidence of a branch, and y the label as a one-hot
-    vector. The label is mixed into the prediction, ``p' = c p + (1 - c) y``, which the authors call
-    a hint. The loss is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. The
-    price lambda increases after a step in which the mean of ``-log c`` is at least the budget, and
-    decreases otherwise.
+    Let p be the softmax, c in (0, 1) the confidence of the branch, and y the label as a one-hot
+    vector. The mixture ``p' = c p + (1 - c) y`` is called a hint. The loss is the mean of
+    ``-log p'[y]`` plus lambda times the mean of ``-log c``. After each step, the factor lambda
+    increases if the mean of ``-log c`` is at least the budget, and decreases otherwise.
 
     Parameters
     ----------
     budget : float, default=0.3
-        Positive number near which the mean of ``-log c`` is kept. A larger budget permits more
-        hints and weakens the classifier.
+        Positive number to which the mean of ``-log c`` is adjusted.
     price : float, default=0.1
-        Initial price lambda, at least 0. If it is 0, hints remain free.
+        Initial factor lambda, at least 0. If it is 0, lambda remains 0.
     hinted : float, default=0.5
-        Probability that a sample of a batch receives its hint, in [0, 1]. For other samples, the
-        loss uses p. The samples are drawn at each step. The default is the value of the paper,
-        which keeps the classifier learning.
+        Probability that the loss of a sample uses the hint p' instead of p, in [0, 1]. The default
+        is the value of the paper.
     rng : int, numpy.random.Generator or None
-        As in `Objective`. The generator also selects the samples that receive hints.
+        As in `Objective`. The generator also selects the samples with hints.
 
     Attributes
     ----------
     multiplier : torch.Tensor
-        Current price lambda, a buffer without axes.
+        Current factor lambda, a buffer without axes.
 
     Raises
     ------
@@ -204,11 +198,10 @@ class DeVries(_Branched):
 
     Notes
     -----
-    The confidence is the logit of c. After each step, lambda is divided by 0.99 if the mean of
-    ``-log c`` is at least the budget, and by 1.01 otherwise, as in the authors' code. Processes
-    that train together share this mean. In eval mode, every sample receives its hint and lambda
-    does not change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``, while the
-    authors clip probabilities at 1e-12.
+    The confidence is the logit of c. As in the authors' code, lambda is divided by 0.99 to increase
+    it, and by 1.01 to decrease it. In eval mode, all samples have hints and lambda does not change.
+    Processes that train together share the mean of ``-log c``. Unlike the authors' code, the loss
+    does not clip probabilities.
 
     References
     ----------
@@ -282,20 +275,24 @@ class DeVries(_Branched):
         log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
         log_p_label = log_p.gather(1, labels[:, None])[:, 0]
         log_c = functional.logsigmoid(confidence)
-        log_likelihood = torch.logaddexp(log_c + log_p_label, functional.logsigmoid(-confidence))
+        log_one_minus_c = functional.logsigmoid(-confidence)
+        log_likelihood = torch.logaddexp(log_c + log_p_label, log_one_minus_c)
         if self.training:
-            gets_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
-            log_likelihood = torch.where(
-                gets_hint.to(log_likelihood.device), log_likelihood, log_p_label
-            )
+            has_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
+            has_hint = has_hint.to(log_likelihood.device)
+            log_likelihood = torch.where(has_hint, log_likelihood, log_p_label)
         hint_amount = -log_c.mean()
         # The price is copied, because the buffer changes before the backward pass reads it.
         price = self.multiplier.to(hint_amount.device, hint_amount.dtype, copy=True)
         if self.training:
-            is_over_budget = mean_over_processes(hint_amount) >= self.budget
-            factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
-            self.multiplier.mul_(factor.to(self.multiplier))
+            self._update_price(hint_amount)
         return price * hint_amount - log_likelihood.mean()
+
+    def _update_price(self, hint_amount: Tensor) -> None:
+        """Increase the price if the amount of hints is at least the budget, else decrease it."""
+        is_over_budget = mean_over_processes(hint_amount) >= self.budget
+        factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
+        self.multiplier.mul_(factor.to(self.multiplier))
 
 
 #: Target coverages in the tables of the paper.
@@ -303,10 +300,10 @@ COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-    """SelectiveNet, which learns to accept samples with a low selective risk at a coverage.
+    """SelectiveNet, which trains a selection of samples for a low risk at a target coverage.
 
-    Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all computed
-    from the same features. Let L be the cross-entropy of a sample::
+    Let f be the classifier, g in (0, 1) the selection, h an auxiliary classifier, and L the
+    cross-entropy of a sample::
 
         coverage = mean(g)
         selective risk = mean(g L_f) / coverage
@@ -316,15 +313,12 @@ class SelectiveNet(_Branched):
     Parameters
     ----------
     coverage : float, default=0.8
-        Target coverage, in (0, 1]. The network is best near its target, so the paper trains one
-        network per coverage.
+        Target coverage, in (0, 1]. The paper trains one network for each coverage.
     penalty : float, default=32
-        Factor of the squared difference between the target and a lower coverage. The paper calls it
-        lambda.
+        Factor of the squared difference between the target and a lower coverage, called lambda in
+        the paper.
     alpha : float, default=0.5
-        Weight of the selective loss, in (0, 1]. The auxiliary loss has the weight 1 - alpha. The
-        auxiliary classifier uses all samples, so that the features do not depend on accepted
-        samples only.
+        Weight of the selective loss, in (0, 1]. The auxiliary loss has the weight 1 - alpha.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -335,10 +329,10 @@ class SelectiveNet(_Branched):
 
     Notes
     -----
-    The confidence is the logit of g. The paper divides the selective risk by the coverage, as this
-    class does, but the authors' code does not. Coverage and risk are computed on each batch, so
-    they are noisy for small batches, and processes do not share them. For a batch of one sample,
-    the batch norm of the selection uses its running statistics.
+    The confidence is the logit of g. The authors' code does not divide the selective risk by the
+    coverage, but the paper and this class do. Coverage and risk are computed from the batch of one
+    process, so they are noisy for small batches. For a batch of one sample, the batch norm of the
+    selection uses its running statistics.
 
     References
     ----------
@@ -383,19 +377,19 @@ class SelectiveNet(_Branched):
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         """Return the weighted sum of the selective loss and the auxiliary loss."""
         selection = at_least_float32(required_field(output, "confidence"))
+        auxiliary_logits = at_least_float32(required_field(output, "auxiliary"))
         losses = functional.cross_entropy(at_least_float32(output.logits), labels, reduction="none")
-        # g divided by its sum, computed in log space, so that the risk exists even if all g are 0.
-        share = functional.softmax(functional.logsigmoid(selection), dim=0)
-        risk = (share * losses).sum()
-        missing = (self.coverage - selection.sigmoid().mean()).clamp(min=0.0)
-        auxiliary = functional.cross_entropy(
-            at_least_float32(required_field(output, "auxiliary")), labels
-        )
-        selective = risk + self.penalty * missing**2
-        return self.alpha * selective + (1.0 - self.alpha) * auxiliary
+        # g is divided by its sum in log space, so that the risk exists even if all g are 0.
+        normalized_selection = functional.softmax(functional.logsigmoid(selection), dim=0)
+        selective_risk = (normalized_selection * losses).sum()
+        missing_coverage = (self.coverage - selection.sigmoid().mean()).clamp(min=0.0)
+        selective_loss = selective_risk + self.penalty * missing_coverage**2
+        auxiliary_loss = functional.cross_entropy(auxiliary_logits, labels)
+        return self.alpha * selective_loss + (1.0 - self.alpha) * auxiliary_loss
 
 
 def _share(x: float, name: str) -> float:
+    """Validate a number in (0, 1]."""
     if checks.fraction(x, name) == 0.0:
         raise DomainError(f"`{name}` must be above 0 and at most 1; got {x!r}")
     return float(x)

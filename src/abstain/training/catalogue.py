@@ -1,4 +1,4 @@
-"""The catalogue of training objectives, and `make`, which creates an objective by name."""
+"""Define the catalogue of training objectives, and create objectives by name."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from abstain.training.kind import ObjectiveKind
 from abstain.training.objective import Objective
 from abstain.typing import Rng
 
-#: All objectives by name. The benchmark, the documentation and the tests use this catalogue.
+#: All objectives by name.
 OBJECTIVES: Catalogue[ObjectiveKind] = Catalogue("objective")
 
 for _kind in (

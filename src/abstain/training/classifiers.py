@@ -1,4 +1,4 @@
-"""Objectives of a classifier without branches: cross-entropy, an area, and their sum."""
+"""Train a classifier with cross-entropy, an area under a risk-coverage curve, or their sum."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ from abstain.typing import Rng
 
 
 class CrossEntropy(Objective):
-    """Cross-entropy, the mean of ``-log p[y]``, with the softmax as the confidence.
+    """Train with cross-entropy, the mean of ``-log p[y]``.
 
     Parameters
     ----------
@@ -65,29 +65,27 @@ class CrossEntropy(Objective):
 
 
 class RankWeighted(ObjectiveWithWarmUp):
-    """An area under a risk-coverage curve, computed by weighting losses by the confidence rank.
+    """Train with an area under a risk-coverage curve as the loss.
 
-    This class wraps `RankWeightedLoss` in the interface of objectives. The score that ranks the
-    samples is also the confidence.
+    The loss is `RankWeightedLoss`. The score that ranks the samples is also the confidence.
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
-        Area: "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function.
-        `weights` and the next five options are passed to `RankWeightedLoss`.
+        Area, as in `RankWeightedLoss`: "aurc", "aurc-log", "sele", "augrc", "partial-aurc",
+        "partial-augrc", or a function.
     score : str or callable, default="msr"
-        Score that ranks the samples and is the confidence of the objective.
+        Score that ranks the samples.
     base : str or callable, default="cross-entropy"
         Loss of a sample.
     between : tuple of float, optional
         Coverages (low, high) of a partial area.
     soft : float, optional
-        Temperature of soft ranks, which give the confidence a gradient.
+        Temperature of soft ranks. By default, ranks are integers without a gradient.
     queue : int, default=0
         Number of recent confidences among which a batch is ranked.
     warm_up : float, default=0
-        Share of the epochs that first train with cross-entropy. The paper fine-tunes trained
-        classifiers.
+        Share of the epochs that first train with cross-entropy.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -134,7 +132,7 @@ class RankWeighted(ObjectiveWithWarmUp):
         self._score = score_of_logits(score)
 
     def confidence(self, output: Output) -> Tensor:
-        """Compute the score of the logits, which also ranks the samples.
+        """Compute the score that ranks the samples.
 
         Parameters
         ----------
@@ -154,28 +152,25 @@ class RankWeighted(ObjectiveWithWarmUp):
 
 
 class Joint(RankWeighted):
-    """Train with cross-entropy plus a multiple of an area under the curve of the 0/1 loss.
+    """Train with cross-entropy plus a multiple of an area under a risk-coverage curve.
 
-    With hard ranks, the area of the 0/1 loss has no gradient. With soft ranks, only the confidence
-    has a gradient, which lowers the confidence of failures below that of successes. This gradient
-    does not improve the classifier, so cross-entropy is part of the loss.
+    The area is that of the 0/1 loss with soft ranks. Its gradient decreases the confidence of
+    failures.
 
     Parameters
     ----------
     strength : float, default=10
         Factor of the area.
     weights : str or callable, default="augrc"
-        Area. `weights` and the next four options are passed to `RankWeightedLoss`.
+        Area, as in `RankWeightedLoss`.
     score : str or callable, default="msr"
-        Score that ranks the samples and is the confidence of the objective.
+        Score that ranks the samples. It is also the confidence.
     between : tuple of float, optional
         Coverages (low, high) of a partial area.
     soft : float, default=0.1
         Temperature of the soft ranks.
     queue : int, default=0
-        Number of recent confidences among which a batch is ranked. A queue of 1,000 confidences
-        decreased the AURC of MNIST digits by 2.6%, but increased the AURC of 8 x 8 pixel digits by
-        2.3%.
+        Number of recent confidences among which a batch is ranked.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
@@ -186,9 +181,10 @@ class Joint(RankWeighted):
 
     Notes
     -----
-    This objective is from abstain. In the fine-tuning experiment of the documentation, it was
-    better than the same number of epochs with cross-entropy on one data set of digits and worse on
-    the other, so it does not improve results reliably.
+    This objective is from abstain. It does not improve results reliably. In the fine-tuning
+    experiment of the documentation, it was better than cross-entropy on one data set of digits and
+    worse on another. A queue of 1,000 confidences decreased the AURC by 2.6% on MNIST, but
+    increased it by 2.3% on digits of 8 x 8 pixels.
 
     Examples
     --------

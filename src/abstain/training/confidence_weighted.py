@@ -1,4 +1,4 @@
-"""An objective that combines CWSA above a threshold with cross-entropy."""
+"""Train a classifier with CWSA above a threshold and cross-entropy."""
 
 from typing import Final
 
@@ -18,11 +18,11 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""One minus the CWSA of a batch, plus cross-entropy, for a classifier without branches.
+    r"""Train with one minus the CWSA of a batch, plus cross-entropy.
 
-    Let c be the softmax response of a prediction and tau the threshold. If c is at least tau, a
-    correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts it. The
-    sum is divided by the number of all samples.
+    Let c be the largest probability of a sample and tau the threshold. If c is at least tau, a
+    correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts this
+    number. The sum is divided by the number of all samples.
 
     Parameters
     ----------
@@ -42,18 +42,14 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     Notes
     -----
-    Appendix A.3 of [1]_ derives the gradient of a loss of CWSA from the chain rule, through the
-    confidence to the logits, but does not define the loss. This class uses the simplest loss. The
-    gradient with respect to the logit of class k is
-    ``-s (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample and 0 for other samples.
-    Here s is +1 for a correct and -1 for a wrong prediction. The contribution of a sample is 0 at
-    the threshold, so CWSA over all samples is continuous there. CWSA jumps only where the predicted
-    class changes. CWSA+ and the equation of the paper are normalized by the accepted samples, so
-    they jump at the threshold.
+    Appendix A.3 of [1]_ derives the gradient of a loss of CWSA, but does not define the loss. The
+    gradient of the loss of this class with respect to the logit of class k is
+    ``-s (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample, where s is +1 for a
+    correct prediction and -1 for a wrong prediction. The gradient is 0 for other samples. Unlike
+    CWSA+, the loss is a continuous function of the confidence at the threshold.
 
     CWSA is not a proper scoring rule. If a prediction is correct with a probability above 1/2, the
-    optimal confidence is 1. A classifier trained with CWSA is therefore overconfident and should be
-    calibrated afterwards.
+    optimal confidence is 1. Therefore, calibrate the classifier after training.
 
     References
     ----------
@@ -112,11 +108,12 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         """Return one minus the CWSA of the batch, plus the weighted cross-entropy."""
-        logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
-        log_response, prediction = logs.max(dim=1)
-        sign = torch.where(prediction == labels, 1.0, -1.0).to(log_response)
-        weight = (log_response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
-        loss = 1.0 - (sign * weight).mean()
+        log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
+        max_log_p, prediction = log_p.max(dim=1)
+        sign = torch.where(prediction == labels, 1.0, -1.0).to(max_log_p)
+        weight = (max_log_p.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
+        cwsa = (sign * weight).mean()
+        loss = 1.0 - cwsa
         if self.keep:
             loss = loss + self.keep * cross_entropy(output, labels)
         return loss

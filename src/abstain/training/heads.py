@@ -1,4 +1,4 @@
-"""`Output`, the output of a network for a batch, and `Head`, which computes it from features."""
+"""Define `Head`, the last layers of a network, and `Output`, the result of a head."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,9 +14,6 @@ from abstain.errors import InputError, MissingInputError, ShapeError
 class Output(NamedTuple):
     """The output of a network for a batch.
 
-    The class is a named tuple, because wrappers of PyTorch such as data parallelism, Fabric and
-    compilation can inspect and rebuild named tuples.
-
     Parameters
     ----------
     logits : torch.Tensor of shape (n, K)
@@ -26,7 +23,7 @@ class Output(NamedTuple):
     abstention : torch.Tensor of shape (n,), optional
         Logit of the additional class "abstain" (DeepGamblers, self-adaptive training).
     confidence : torch.Tensor of shape (n,), optional
-        Logit of a confidence unit (ConfidNet, DeVries & Taylor, SelectiveNet's selection).
+        Logit of the confidence branch (ConfidNet, DeVries & Taylor, SelectiveNet).
     auxiliary : torch.Tensor of shape (n, K), optional
         Logits of a second classifier that only helps to train the features (SelectiveNet).
 
@@ -51,7 +48,7 @@ class Output(NamedTuple):
 
 
 def check_output(output: Output) -> Output:
-    """Return the output of a head. Raise an InputError for other objects, such as logits."""
+    """Return the output of a head, or raise an InputError for other objects such as logits."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         argument: object = output
         raise InputError(
@@ -62,7 +59,7 @@ def check_output(output: Output) -> Output:
 
 
 def required_field(output: Output, field: str) -> Tensor:
-    """Return a field that an objective requires. A missing field raises an error."""
+    """Return a field that an objective requires, or raise a MissingInputError."""
     value: Tensor | None = getattr(check_output(output), field)
     if value is None:
         raise MissingInputError(
@@ -73,12 +70,12 @@ def required_field(output: Output, field: str) -> Tensor:
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """Convert half precision to float32, so that autocast does not affect the sum of a loss."""
+    """Convert a tensor of half precision to float32. Keep float32 and float64."""
     return x.to(at_least_float32_type(x.dtype))
 
 
 def at_least_float32_type(dtype: torch.dtype) -> torch.dtype:
-    """Return the type to which `at_least_float32` converts a tensor of this type."""
+    """Return float64 for float64, and float32 for all other types."""
     return dtype if dtype in {torch.float32, torch.float64} else torch.float32
 
 
@@ -95,8 +92,8 @@ def widest_type(device: torch.device) -> torch.dtype:
 class Head(nn.Module):
     """A network head that consists of a linear classifier and of branches for an objective.
 
-    `Objective.head` creates the head. The classifier is always the submodule ``classifier``, a
-    `torch.nn.Linear` with K outputs, so that methods that use the last layer can find it.
+    `Objective.head` creates the head. The submodule ``classifier`` is a `torch.nn.Linear` with K
+    outputs.
 
     Parameters
     ----------
@@ -155,7 +152,7 @@ class Head(nn.Module):
         features : torch.Tensor of shape (n, width)
             Features from the backbone.
         twin : torch.Tensor of shape (n, width), optional
-            Features from the twin, which replace `features` for the confidence branch.
+            Features from `Network.twin`, which replace `features` for the confidence branch.
 
         Returns
         -------
@@ -182,18 +179,18 @@ class Head(nn.Module):
 
 
 def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
+    """Return the single output of a branch, shape (n,), or None if there is no branch."""
     if branch is None:
         return None
-    out: Tensor = branch(features)
-    return out[:, 0]
+    logits: Tensor = branch(features)
+    return logits[:, 0]
 
 
 def with_seed(make: Callable[[], Head], seed: int) -> Head:
     """Create a head with initial weights from a seed, and restore the generator of torch."""
     state = torch.get_rng_state()
     try:
-        # Modules are initialized on the CPU. torch.manual_seed would also reset the generators of
-        # other devices.
+        # Unlike torch.manual_seed, this call does not reset the generators of other devices.
         torch.default_generator.manual_seed(seed)
         return make()
     finally:
@@ -202,23 +199,25 @@ def with_seed(make: Callable[[], Head], seed: int) -> Head:
 
 def check_sizes(width: int, classes: int) -> tuple[int, int]:
     """Validate the number of features and the number of classes."""
-    width, classes = checks.positive_int(width, "width"), checks.positive_int(classes, "classes")
+    width = checks.positive_int(width, "width")
+    classes = checks.positive_int(classes, "classes")
     checks.fraction(classes, "classes", low=2, high=float("inf"))
     return width, classes
 
 
 def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
     """Return fully connected layers with ReLU between them and a single output."""
-    widths = [width, *[hidden] * (layers - 1)]
-    inner = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
-    return nn.Sequential(*inner, nn.Linear(widths[-1], 1))
+    widths = [width] + [hidden] * (layers - 1)
+    modules: list[nn.Module] = []
+    for n_inputs, n_outputs in pairwise(widths):
+        modules.append(nn.Linear(n_inputs, n_outputs))
+        modules.append(nn.ReLU())
+    modules.append(nn.Linear(widths[-1], 1))
+    return nn.Sequential(*modules)
 
 
 class SingleSampleBatchNorm(nn.BatchNorm1d):
-    """Batch norm that uses its running statistics for a batch of one sample.
-
-    A single sample has no variance, and the last batch of an epoch may have only one sample.
-    """
+    """Batch norm that uses its running statistics for a batch of one sample."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalize a batch (n, width)."""

@@ -1,4 +1,4 @@
-"""`ObjectiveKind`, the catalogue entry of an objective."""
+"""Define `ObjectiveKind`, the catalogue entry of an objective."""
 
 import inspect
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ class ObjectiveKind:
     build : type
         Class of the objective. Its keyword arguments are the options.
     meaning : str
-        A description of one sentence.
+        Description in one sentence.
     score : str
         Description of the confidence.
     source : str
         Reference of the definition.
     grid : mapping of str to tuple
-        For each option, the values from which the literature selects on validation data.
+        Values of some options among which the literature selects on validation data.
     """
 
     name: str
@@ -63,14 +63,14 @@ class ObjectiveKind:
     def shares_of_stages(
         self, epochs: int, stages: Mapping[str, int]
     ) -> tuple[dict[str, float], int]:
-        """Convert the epochs of single phases to shares, which are options of the objective.
+        """Convert numbers of epochs of the phases to shares, which are options of the objective.
 
         Parameters
         ----------
         epochs : int
-            Epochs of the phase that is not in `stages`, which is the classifier or main phase.
+            Number of epochs of the classifier phase or main phase.
         stages : mapping from str to int
-            Epochs of further phases by name. If empty, the default shares are used.
+            Numbers of epochs of all other phases by name. If empty, the default shares are used.
 
         Returns
         -------
@@ -96,21 +96,28 @@ class ObjectiveKind:
         """
         if not stages:
             return {}, epochs
+        self._check_stages(stages)
+        lengths = {
+            name: checks.positive_int(length, f"stages.{name}") for name, length in stages.items()
+        }
+        total = epochs + sum(lengths.values())
+        shares = {self.stages[name]: length / total for name, length in lengths.items()}
+        return shares, total
+
+    def _check_stages(self, stages: Mapping[str, int]) -> None:
+        """Raise an InputError if a phase is unknown or a phase of the default plan is missing."""
         for name in stages:
             if name not in self.stages:
-                listed = ", ".join(map(repr, self.stages)) or "none"
-                near = suggest(name, self.stages)
+                stage_names = ", ".join(repr(stage) for stage in self.stages) or "none"
+                suggestion = suggest(name, self.stages)
                 raise InputError(
-                    f"{self.name} has no stage {name!r}.{near} Its stages are: {listed}."
+                    f"{self.name} has no stage {name!r}.{suggestion} Its stages are: {stage_names}."
                 )
         for name, option in self.stages.items():
             if name not in stages and self.options[option] > 0:
                 raise InputError(
                     f"`stages` of {self.name} must also have {name!r}, a phase of the default plan"
                 )
-        lengths = {k: checks.positive_int(n, f"stages.{k}") for k, n in stages.items()}
-        total = epochs + sum(lengths.values())
-        return {self.stages[name]: length / total for name, length in lengths.items()}, total
 
     def make(self, *, rng: Rng = None, **options: Any) -> Objective:
         """Create the objective.
@@ -136,9 +143,9 @@ class ObjectiveKind:
         """
         for option in options:
             if option not in self.options:
-                listed = ", ".join(f"`{name}`" for name in self.options) or "none but `rng`"
-                near = suggest(option, self.options)
+                option_names = ", ".join(f"`{name}`" for name in self.options) or "none but `rng`"
+                suggestion = suggest(option, self.options)
                 raise UnknownNameError(
-                    f"{self.name} has no option `{option}`.{near} It has {listed}."
+                    f"{self.name} has no option `{option}`.{suggestion} It has {option_names}."
                 )
         return self.build(rng=rng, **options)

@@ -1,4 +1,4 @@
-"""`Network`, a backbone with a head, and `Phase`, which defines the parts that are trained."""
+"""Define `Network`, a backbone with a head, and `Phase`, a stage of training."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -26,16 +26,14 @@ class Phase:
         Name of the phase.
     trains : tuple of str
         Names of the parts of the `Network` that are trained: "backbone", "classifier",
-        "abstention", "confidence", "auxiliary", "twin". All other parts are frozen, including their
-        batch norm.
+        "abstention", "confidence", "auxiliary" or "twin". All other parts are frozen.
     share : float
         Share of all epochs, in (0, 1].
     dropout : bool
         Whether dropout is on, including dropout in frozen parts. If False, the network is in eval
         mode.
     learning_rate : float or None
-        Learning rate of Adam that the authors of the method use in this phase, or None for the
-        learning rate of the classifier. It is a recommendation for the training loop.
+        Recommended learning rate of Adam, or None for the learning rate of the classifier.
     """
 
     name: str
@@ -46,7 +44,7 @@ class Phase:
 
 
 def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
-    """Return the phase of each epoch. Every phase has at least one epoch."""
+    """Divide epochs among phases, and return the phase of each epoch."""
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):
         names = ", ".join(repr(phase.name) for phase in phases)
@@ -55,7 +53,8 @@ def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
         )
     plan: list[Phase] = []
     cumulative_share = 0.0
-    for n_later, phase in zip(range(len(phases) - 1, -1, -1), phases, strict=True):
+    for i, phase in enumerate(phases):
+        n_later = len(phases) - 1 - i
         cumulative_share += phase.share
         end = round(cumulative_share * count) if n_later else count
         # This phase and each later phase have at least one epoch.
@@ -65,9 +64,7 @@ def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
 
 
 class Network(nn.Module):
-    """A network of a backbone and a head, of which each training phase trains some parts.
-
-    The backbone is any module that maps inputs to features of shape (n, width).
+    """A network that consists of a backbone and a head.
 
     Parameters
     ----------
@@ -79,8 +76,7 @@ class Network(nn.Module):
     Attributes
     ----------
     twin : torch.nn.Module or None
-        Copy of the backbone that is used only by the confidence branch. It is created in the first
-        phase that trains it, or when a state that contains it is loaded.
+        Copy of the backbone for the confidence branch, which the last phase of ConfidNet trains.
 
     See Also
     --------
@@ -119,14 +115,14 @@ class Network(nn.Module):
         """
         features: Tensor = self.backbone(x)
         twin_features = None if self.twin is None else self.twin(x)
-        out: Output = self.head(features, twin_features)
-        return out
+        output: Output = self.head(features, twin_features)
+        return output
 
     def enter(self, phase: Phase) -> None:
         """Train the parts of a phase, and freeze all other parts.
 
         Call this method at the start of a phase and after loading a state. Then create an optimizer
-        of `trained`. With DistributedDataParallel, wrap the network after this call.
+        of the parameters that `trained` returns. Apply DistributedDataParallel after this call.
 
         Parameters
         ----------
@@ -153,7 +149,7 @@ class Network(nn.Module):
         Returns
         -------
         list of torch.nn.Parameter
-            Trained parameters, which are all parameters if no phase was entered.
+            Trained parameters. Before the first call of `enter`, all parameters are trained.
         """
         return [p for p in self.parameters() if p.requires_grad]
 
@@ -175,18 +171,19 @@ class Network(nn.Module):
             return super().train(mode)
         super().train(mode=False)
         self.training = True
-        if phase.dropout:
-            for part in phase.trains:
-                self._part(part).train()
-            for module in self.modules():
-                if isinstance(module, _DropoutNd):
-                    module.train()
+        if not phase.dropout:
+            return self
+        for part in phase.trains:
+            self._part(part).train()
+        for module in self.modules():
+            if isinstance(module, _DropoutNd):
+                module.train()
         return self
 
     def _part(self, name: str) -> nn.Module:
         """Return a part of the network by name."""
-        of_network = name in {"backbone", "twin"}
-        part = getattr(self if of_network else self.head, name, None)
+        owner = self if name in {"backbone", "twin"} else self.head
+        part = getattr(owner, name, None)
         if not isinstance(part, nn.Module):
             raise InputError(
                 f"the network has no part {name!r}, which this phase trains. "

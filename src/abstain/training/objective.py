@@ -1,23 +1,17 @@
-"""The interface between a training loop and an objective.
+"""Define the interface between a training loop and an objective.
 
-A training loop uses five parts of an objective, whatever its method:
+An objective provides five parts to a training loop:
 
-1. a **head**: ``objective.head(width, classes)`` maps features (n, width) of any backbone to an
-   `Output`, which contains class logits, features and the logit of each branch of the objective;
-2. a **loss**: ``objective(output, labels, index=index)`` is the scalar to minimize. `index`
-   contains the indices of the training samples, which only objectives with ``needs_index`` use;
-3. a **confidence**: ``objective.confidence(output)`` has shape (n,); higher is more confident. If
-   the score of the paper is in (0, 1), the confidence is its log-odds, which do not saturate, and
-   ``torch.sigmoid`` computes the score. ``objective.class_logits(output)`` is the input of all
-   other scores of `abstain.confidence`;
-4. a **schedule**: ``objective.plan(epochs)`` returns a `Phase` for each epoch, which names the
-   parts of the network that are trained. Examples are a warm-up with cross-entropy, and the
-   training of a confidence branch on a frozen backbone. ``objective.enter(phase)`` and
-   ``network.enter(phase)`` start a phase;
-5. a **state**: ``state_dict()`` contains the targets, the multipliers, the random generator and the
-   phase of an objective, so that training can be resumed exactly.
+1. A head: ``objective.head(width, classes)`` maps features (n, width) of a backbone to an `Output`.
+2. A loss: ``objective(output, labels, index=index)`` is minimized. Only objectives with
+   ``needs_index`` use `index`, the indices of the training samples.
+3. A confidence: ``objective.confidence(output)`` has shape (n,); higher is more confident. If the
+   score of the paper is in (0, 1), the confidence is the log-odds of the score.
+4. A schedule: ``objective.plan(epochs)`` returns a `Phase` for each epoch, which names the trained
+   parts of the network. ``objective.enter(phase)`` and ``network.enter(phase)`` start a phase.
+5. A state: ``objective.state_dict()`` contains all that is needed to resume training.
 
-A loop therefore needs no special case for any method::
+The same loop trains with any objective::
 
     objective = training.make(name, rng=0)
     network = training.Network(backbone, objective.head(width, classes))
@@ -35,9 +29,8 @@ A loop therefore needs no special case for any method::
             loss.backward()
             optimizer.step()
 
-Losses are computed from logits in log space with at least float32, so autocast to half precision is
-safe. After ``objective.eval()``, the loss is a deterministic function of its arguments for
-validation: nothing is sampled and no state changes.
+Losses are computed with at least float32, so autocast to half precision is safe. After
+``objective.eval()``, no random numbers are used and the state does not change.
 """
 
 from abc import ABC, abstractmethod
@@ -69,14 +62,11 @@ WARM_UP = "warm-up"
 class Objective(nn.Module, ABC):
     """Base class of objectives, which define a loss, a head, training phases and a confidence.
 
-    Subclasses define the loss, the confidence and the branches of the head. If an objective has
-    several phases, the subclass also defines the phases.
-
     Parameters
     ----------
     rng : int, numpy.random.Generator or None
-        Seed of the initial weights of the head and of random numbers in the loss. None uses fresh
-        entropy. The global generators of torch and NumPy do not change.
+        Seed of the initial weights of the head and of random numbers in the loss. The global
+        generators of torch and NumPy do not change.
 
     Attributes
     ----------
@@ -143,7 +133,7 @@ class Objective(nn.Module, ABC):
         """Return the loss of a validated batch, a tensor without axes."""
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        """Return the branches of the head other than its classifier, by option of `Head`."""
+        """Return the branches of the head, by their names in `Head`."""
         return {}
 
     # ------------------------------------------------------------------ used by training loops
@@ -161,8 +151,7 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         Head
-            A head on the CPU. Its initial weights follow from the seed of the objective, so each
-            call returns equal weights.
+            A head on the CPU. Each call returns the same initial weights.
 
         Raises
         ------
@@ -181,10 +170,9 @@ class Objective(nn.Module, ABC):
         output : Output
             Output of the head for n samples.
         labels : torch.Tensor of shape (n,)
-            Classes, as integers from 0 to K - 1. Their range is checked only on the CPU, because a
-            check on a device would have to wait for the device at each step.
+            Classes, as integers from 0 to K - 1. Their range is checked only on the CPU.
         index : torch.Tensor of shape (n,), optional
-            Index of the training sample in each row, from 0.
+            Index of each sample in the training set.
 
         Returns
         -------
@@ -210,7 +198,7 @@ class Objective(nn.Module, ABC):
         return self._loss(output, labels, index)
 
     def class_logits(self, output: Output) -> Tensor:
-        """Return the logits of the classes, from which scores are computed.
+        """Return the logits of the classes, from which other confidence scores can be computed.
 
         Parameters
         ----------
@@ -220,7 +208,7 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         torch.Tensor of shape (n, K)
-            Logits without the class "abstain", so that their softmax is renormalized.
+            Logits without the class "abstain".
         """
         return check_output(output).logits
 
@@ -240,8 +228,7 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         tuple of Phase
-            The phase of each epoch. The result depends only on the number of epochs, so a resumed
-            training can look up its phase.
+            The phase of each epoch.
 
         Raises
         ------
@@ -278,7 +265,7 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         dict
-            The name of the phase, as plain values that ``weights_only`` loading accepts.
+            The name of the phase.
         """
         return {"phase": self.phase.name}
 
@@ -315,19 +302,17 @@ class Objective(nn.Module, ABC):
 
 
 def cross_entropy(output: Output, labels: Tensor) -> Tensor:
-    """Return the mean cross-entropy over the classes, without abstention."""
+    """Return the mean cross-entropy over the classes without the class "abstain"."""
     return functional.cross_entropy(at_least_float32(output.logits), labels)
 
 
 class ObjectiveWithWarmUp(Objective):
-    """An objective that may start with a warm-up, a share of the epochs with cross-entropy.
-
-    Subclasses define the loss after the warm-up and the parts of the network that it trains.
+    """Base class of objectives that may start with a warm-up with cross-entropy.
 
     Parameters
     ----------
     warm_up : float
-        Share of the epochs, in [0, 1).
+        Share of the epochs that first train with cross-entropy, in [0, 1).
     rng : int, numpy.random.Generator or None
         As in `Objective`.
     """
@@ -359,7 +344,7 @@ class ObjectiveWithWarmUp(Objective):
 
 
 def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
-    """Validate one non-negative integer per sample. The sign is checked only on the CPU."""
+    """Validate one integer per sample. Negative integers are rejected only on the CPU."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.shape != (n,) or n == 0:
@@ -371,5 +356,5 @@ def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Te
         raise InputError(f"`{name}` must be on the device of the output, {device}; got {x.device}")
     if x.device.type == "cpu" and int(x.amin()) < 0:
         raise DomainError(f"`{name}` must not be negative; got {int(x.amin())}")
-    out: Tensor = x.long()
-    return out
+    integers: Tensor = x.long()
+    return integers

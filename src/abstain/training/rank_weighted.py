@@ -1,4 +1,4 @@
-"""A training loss that equals an area under a risk-coverage curve, by ranks of confidences."""
+"""Train classifiers with an area under a risk-coverage curve as the loss."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -25,11 +25,8 @@ _LARGEST_QUEUE = 10_000_000
 
 
 def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function without tracing by `torch.compile`.
-
-    Ranks are looked up in tables of the host, where a compiler has to stop. Importing
-    `torch.compiler.disable` takes a second, so it is used only during compilation.
-    """
+    """Call a function without compiling it, because `torch.compile` cannot compile ranks."""
+    # Importing `torch.compiler.disable` takes a second, so it is used only during compilation.
     if torch.compiler.is_compiling():
         return torch.compiler.disable(function)(*args)  # type: ignore[no-untyped-call]
     return function(*args)
@@ -48,31 +45,26 @@ def rank_weighted_loss(
 ) -> Tensor:
     r"""Compute an area under a risk-coverage curve as a training loss.
 
-    The gradient states how the losses, and with `soft` the confidences, change the area.
-
     Parameters
     ----------
     confidence : Tensor of shape (n,)
-        Confidences; higher is more confident. With hard ranks, only their order matters and they
-        get no gradient. With `soft`, they get a gradient.
+        Confidences; higher is more confident. The confidences have a gradient only if `soft` is
+        set.
     loss : Tensor of shape (n,)
-        Losses of any kind. Detach them to train only the ranking.
+        Losses of any kind. Detach the losses to train only the ranking.
     weights : str or callable, default="aurc"
-        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function. The
-        function maps ascending ranks, a tensor in which 1 is the least confident, and their number
-        n to weights.
+        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function of
+        (ranks, n) that returns weights. The ranks are a tensor, and rank 1 is the least confident.
     between : tuple of float, optional
-        Coverages (low, high) of a partial area. Required for partial areas, and not allowed
-        otherwise.
+        Coverages (low, high), which are required for partial areas.
     soft : float, optional
         Temperature of soft ranks, relative to the standard deviation of the confidences. A good
         first value is 0.1. By default, ranks are integers without a gradient.
     recent : Tensor of shape (m,), optional
-        Finite confidences of earlier batches, among which the samples are also ranked. They get no
-        gradient.
+        Finite confidences of earlier batches, among which the samples are also ranked.
     weight : Tensor of shape (n,), optional
-        Frequency weights. A sample with an integer weight w counts as w samples, and a weight of 0
-        excludes a sample. They require hard ranks, a name as `weights` and no `recent`.
+        Frequency weights. A sample with an integer weight w counts as w samples. Weights are not
+        supported with `soft`, with `recent` or with a function as `weights`.
     gather : bool, default=False
         Whether to rank among the samples of all processes of `torch.distributed`. Every process
         must then call the function.
@@ -80,10 +72,9 @@ def rank_weighted_loss(
     Returns
     -------
     Tensor without axes
-        The area; lower is better. Its type is the type of `loss`, at least float32. Without `soft`
-        and `recent`, the value equals the metric: `aurc` with the estimator "plugin", "log" or
-        "sele", `augrc`, `partial_aurc` or `partial_augrc`. With `gather`, the value is computed
-        from the samples of all processes.
+        The area, as float32 or float64; lower is better. Without `soft` and `recent`, the value
+        equals the metric: `aurc` with the estimator "plugin", "log" or "sele", `augrc`,
+        `partial_aurc` or `partial_augrc`.
 
     Raises
     ------
@@ -96,16 +87,13 @@ def rank_weighted_loss(
 
     Notes
     -----
-    The value is ``sum_i phi(r_i) loss_i / n``, where phi are the weights of the metrics, computed
-    by the same kernel. Tied samples have the mean of their weights, so the order of rows has no
-    effect. A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``, and phi is evaluated at this
-    real rank. For "aurc", phi is digamma(n + 1) - digamma(n - r + 1). If no confidences are tied,
-    the value converges to the value of hard ranks as the temperature goes to 0. A tied sample has
-    the weight at its mean rank.
+    The value is ``sum_i phi(r_i) loss_i / n``, where r_i is the rank of sample i and phi is the
+    weight of the metric. With hard ranks, tied samples have the mean of their weights. A soft rank
+    is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``. For "aurc", phi(r) is
+    digamma(n + 1) - digamma(n - r + 1).
 
-    If a confidence is NaN or infinite, ranks are undefined and the value is NaN.
-
-    The cost is a sort and two searches, or with `soft` a table of size n x (n + m).
+    If a confidence is NaN or infinite, the value is NaN. The cost is a sort and two searches, or a
+    table of size n x (n + m) with `soft`.
 
     References
     ----------
@@ -133,51 +121,43 @@ def rank_weighted_loss(
         _check_recent(recent)
     if weight is not None:
         area.check_no_weight(has_recent=recent is not None)
-    batch, precision = build_batch(
-        confidence, loss, weight, gather=gather and has_several_processes()
-    )
-    earlier = None
-    if recent is not None and len(recent):
-        earlier = recent.detach().to(batch.confidence)
-    out: Tensor = _uncompiled(area.value, batch, earlier, precision)
-    return with_gradient_error(out, confidence)
+    is_gathered = gather and has_several_processes()
+    batch, precision = build_batch(confidence, loss, weight, gather=is_gathered)
+    recent_confidence = None
+    if recent is not None and len(recent) > 0:
+        recent_confidence = recent.detach().to(batch.confidence)
+    value: Tensor = _uncompiled(area.value, batch, recent_confidence, precision)
+    return with_gradient_error(value, confidence)
 
 
 class RankWeightedLoss(torch.nn.Module):
     r"""Train a classifier for an area under its risk-coverage curve.
 
-    The loss is the mean over the batch of each sample's loss, weighted by the rank of its
-    confidence. A failure with a higher confidence thus has a larger weight. For any batch size, the
-    value equals the metric, both in training and in evaluation.
+    The loss is the mean of the losses of the samples, weighted by the ranks of their confidences. A
+    failure with a higher confidence has a larger weight.
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
-        "aurc" (harmonic weights), "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or
-        a function. The function maps ascending ranks, a float tensor in which 1 is the least
-        confident, and their number n to weights.
+        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function of
+        (ranks, n) that returns weights. The ranks are a tensor, and rank 1 is the least confident.
     score : str or callable, default="msr"
-        Confidence score: the name of a score that needs only logits, with or without a temperature
-        ("msr@T=2"), or a function from logits (n, K) to confidences (n,).
+        Confidence score: the name of a score of logits, such as "msr" or "msr@T=2", or a function
+        from logits (n, K) to confidences (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
         Loss of a sample: a name, or a function from (logits, labels) to losses (n,). "zero-one" has
-        no gradient. Use it for evaluation, where `backward` raises an error, or with `soft` to
-        train the ranking.
+        no gradient. Use it for evaluation, or with `soft` to train the ranking.
     between : tuple of float, optional
-        Coverages (low, high) of a partial area. Required for partial areas, and not allowed
-        otherwise.
+        Coverages (low, high), which are required for partial areas.
     soft : float, optional
-        Temperature of soft ranks, which give the confidence a gradient, relative to the standard
-        deviation of the confidences. A good first value is 0.1. By default, ranks are integers
-        without a gradient, as in the paper.
+        Temperature of soft ranks, relative to the standard deviation of the confidences. A good
+        first value is 0.1. By default, ranks are integers without a gradient, as in the paper.
     queue : int, default=0
-        Number of recent training confidences among which a batch is also ranked, so that the ranks
-        in a small batch approximate those in the population. The queue is part of the state dict,
-        and only training adds confidences to it.
+        Number of recent training confidences among which a batch is also ranked. The queue is part
+        of the state dict.
     gather : {"auto", False}, default="auto"
-        Whether to rank among the samples of all processes of `torch.distributed`. "auto" does so in
-        training if there are several processes, and scales the gradient for the averaging of DDP
-        and FSDP.
+        Whether to rank among the samples of all processes of `torch.distributed` in training. The
+        gradient is then scaled for the averaging of DDP and FSDP.
 
     Raises
     ------
@@ -189,13 +169,11 @@ class RankWeightedLoss(torch.nn.Module):
 
     Notes
     -----
-    Scores are computed in float64 on an unbounded scale (log-odds for "msr"). Losses are computed
-    with at least float32, whatever the type of the logits. The result is float32 or float64. If
-    logits are NaN or infinite, the result is NaN, as for cross-entropy, so that
-    `torch.amp.GradScaler` skips the step. Such logits never enter the queue.
+    Scores are computed in float64, and losses with at least float32. If a logit is NaN or infinite,
+    the loss is NaN, so that `torch.amp.GradScaler` skips the step.
 
     The confidences in the queue are from earlier states of the model. At batch size b, they are up
-    to queue/b steps old. The documentation of training states the cost.
+    to queue/b steps old.
 
     References
     ----------
@@ -232,16 +210,21 @@ class RankWeightedLoss(torch.nn.Module):
         """Validate and store the options."""
         super().__init__()
         self._area = RankWeightedMean(check_weighting(weights, between), check_temperature(soft))
-        self._score, self._base = score_of_logits(score), base_loss(base)
+        self._score = score_of_logits(score)
+        self._base = base_loss(base)
         size = _queue_size(queue)
         self.recent = RecentConfidences(size) if size else None
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-        # Options for `extra_repr`. Optional ones are included only if they differ from the default.
+        # Options for `extra_repr`, without options that have their default value.
         self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
-        optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
-        self._options |= {name: value for name, value in optional.items() if value is not None}
+        if between is not None:
+            self._options["between"] = between
+        if soft is not None:
+            self._options["soft"] = soft
+        if gather is False:
+            self._options["gather"] = gather
 
     def forward(
         self,
@@ -258,15 +241,16 @@ class RankWeightedLoss(torch.nn.Module):
         labels : Tensor of shape (n,)
             Class codes, or the labels that a custom function as `base` requires.
         weight : Tensor of shape (n,), optional
-            Frequency weights, which require hard ranks, a name as `weights` and no queue.
+            Frequency weights. They are not supported with `soft`, with `queue` or with a function
+            as `weights`.
 
         Returns
         -------
         Tensor without axes
-            The loss. A lower value is better.
+            The loss; lower is better.
         """
-        out: Tensor = _uncompiled(self._value, logits, labels, weight)
-        return out
+        value: Tensor = _uncompiled(self._value, logits, labels, weight)
+        return value
 
     def _value(self, logits: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         """Compute the loss of a batch, and add its confidences to the queue in training."""
@@ -274,7 +258,8 @@ class RankWeightedLoss(torch.nn.Module):
         if weight is not None:
             self._area.check_no_weight(has_recent=self.recent is not None)
         # Hard ranks have no gradient, so the operations of the score are not recorded.
-        with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
+        needs_gradient = self._area.soft is not None and torch.is_grad_enabled()
+        with torch.set_grad_enabled(needs_gradient):
             confidence = self._score(logits)
         loss = self._base(logits, labels)
         is_gathered = self._gather and self.training and has_several_processes()
@@ -297,9 +282,12 @@ class RankWeightedLoss(torch.nn.Module):
 
 
 def _queue_size(queue: Any) -> int:
+    """Validate the size of the queue."""
     if queue == 0 and not isinstance(queue, bool):
         return 0
-    return int(checks.fraction(checks.positive_int(queue, "queue"), "queue", high=_LARGEST_QUEUE))
+    size = checks.positive_int(queue, "queue")
+    checks.fraction(size, "queue", high=_LARGEST_QUEUE)
+    return size
 
 
 def _check_recent(recent: Any) -> None:
