@@ -165,7 +165,6 @@ def compare_pairs(
 
     `warnings` contains a warning for each pair, which is added to its note. `max_shifts`, shape (k,
     2, steps), is the result of `influence.max_shifts_by_step` for each number.
-    `no_error_at_threshold` is the field of `Measurement`.
     """
     reasons = _reasons_for_no_test(pairs)
     has_test = np.array([not reason for reason in reasons], np.bool_)

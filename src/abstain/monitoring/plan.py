@@ -292,8 +292,8 @@ class MonitorPlan:
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
         """Return confidence limits of the coverage or the risk, which are valid at all times.
 
-        The confidence level is 1 minus the false-alarm probability of the watch. If `tally` is
-        passed, it replaces the counts of the watch.
+        The confidence level is 1 minus the false-alarm probability of the watch. The counts `tally`
+        replace those of the watch.
         """
         counts = tally or watch.tally
         level = 1 - self.false_alarm_probability(watch.name)

@@ -1,12 +1,12 @@
 """Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
-A slot is a sequence of neighboring samples in this order. An *exact* slot is a tie group with a
-failure or with several samples, or one of the first samples. Its area is computed exactly. Every
-other slot is a *cell* of up to 16 successes, whose area is computed by a series (see
+A slot is a sequence of neighboring samples. A tie group with a failure or with several samples is
+an *exact* slot, whose area is computed exactly. The first samples are exact slots, too. Every other
+slot is a *cell* of up to 16 successes, whose area is computed by a series (see
 `abstain.inference.resampled_areas`).
 
-Suppose that a success is drawn k times, after m accepted samples with a risk of about `max_risk`.
-It adds to total x AURC the area of k trapezoids of width 1 and
+A success that is drawn k times, after m accepted samples with a risk of about `max_risk`, adds to
+total x AURC the area of k trapezoids of width 1 and
 
     max_risk (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...)
 
