@@ -1,5 +1,5 @@
-"""The lowest layer: arrays, checks, tie groups, catalogues, records and files.
+"""Functions and classes that all other packages use: arrays, checks, tie groups, records, files.
 
-The modules import NumPy, SciPy, the array-API helpers and msgspec. From abstain, they import only
-the errors and the types.
+The modules import only the errors and the types of abstain, NumPy, SciPy, msgspec and array-API
+helpers.
 """

@@ -35,8 +35,8 @@ def library_of(x: object) -> str:
 def is_on_device(x: Any) -> bool:
     """Return whether `x` is an array in the memory of a device such as a GPU.
 
-    The function returns False for Apple's GPUs. They have no double precision, so their arrays are
-    copied to host memory.
+    The function returns False for Apple's GPUs, which have no double precision. Arrays on these
+    GPUs are copied to host memory.
     """
     if isinstance(x, _HOST_TYPES):
         return False

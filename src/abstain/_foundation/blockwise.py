@@ -16,7 +16,7 @@ _BLOCK = 1 << 15
 
 
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences. See `compiled.pack_nonnegative`."""
+    """Write the sort keys of non-negative confidences. See `compiled.pack_nonnegative`."""
     max_pattern = 0
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -32,7 +32,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write the keys of confidences of both signs. See `compiled.pack_by_sign`."""
+    """Write the sort keys of confidences of both signs. See `compiled.pack_by_sign`."""
     front_end, back_start = 0, keys.size
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -79,10 +79,11 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Find the ends of tie groups among consecutive keys. See `compiled.find_group_ends`."""
+    """Find the ends of tie groups among sorted keys. See `compiled.find_group_ends`."""
     # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(keys.size + 1, np.bool_)
-    is_boundary[0], is_boundary[-1] = starts_group, ends_group
+    is_boundary[0] = starts_group
+    is_boundary[-1] = ends_group
     np.greater(keys[1:] ^ keys[:-1], 1, out=is_boundary[1:-1])
     is_failure = (keys & 1).astype(np.bool_)
     is_untied_success = is_boundary[:-1] & is_boundary[1:] & ~is_failure

@@ -31,7 +31,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @njit()
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences.
+    """Write the sort keys of non-negative confidences.
 
     Returns the largest bit pattern, and whether all losses are 0 or 1. The keys are valid only if
     the largest pattern is less than the pattern of infinity.
@@ -50,7 +50,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 @njit()
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write the keys of confidences of both signs.
+    """Write the sort keys of confidences of both signs.
 
     The keys of non-negative confidences are written to the front of the array, the others to the
     back. Returns the number of non-negative confidences, or -1 if a confidence is not finite.
@@ -154,7 +154,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Find the ends of tie groups among consecutive keys.
+    """Find the ends of tie groups among sorted keys.
 
     `starts_group` states whether a group starts with the first key. `ends_group` states whether a
     group ends with the last key. If `merge` is True, consecutive untied successes form one group.

@@ -338,7 +338,7 @@ def _move_into_place(staged: Path, destination: Path) -> None:
 
 
 def _complete_publication(folder: Path) -> None:
-    """Move pending files to the output folder, which may come from a killed run."""
+    """Move all pending files to the output folder, including those of a killed run."""
     pending = folder / _PENDING_FOLDER
     if not pending.is_dir():
         return

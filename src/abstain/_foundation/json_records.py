@@ -88,8 +88,7 @@ _ESCAPE = re.compile(
 def replace_lone_surrogates(text: str) -> str:
     r"""Replace half of a surrogate pair, such as ``\ud83d`` alone, by U+FFFD.
 
-    JSON permits this escape, but no text encoding can represent it. Such an escape occurs if a
-    program cuts a text at a fixed length within an emoji.
+    JSON permits half of a surrogate pair, but no text encoding can represent it.
     """
     if "\\ud" not in text and "\\uD" not in text:
         return text

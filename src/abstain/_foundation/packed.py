@@ -1,9 +1,8 @@
 """Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
 A key is an unsigned integer as wide as the confidence. Bit 0 contains the loss (1 for a failure).
-The other bits contain the bit pattern of the confidence without its sign bit. These bits are
-complemented if the confidence is not negative, so ascending keys are in descending order of
-confidence.
+The other bits contain the bit pattern of the confidence without its sign bit. The bit pattern of a
+non-negative confidence is complemented, so ascending keys are in descending order of confidence.
 
 The sign is not part of the key. Keys of non-negative confidences are at the front of the array, and
 keys of negative confidences at the back. Both ranges are sorted. Neighbors in a range have equal
@@ -240,7 +239,7 @@ def _view_contiguous(x: Array, dtype: Any) -> Array:
 
 
 def _loss_for_kernels(loss: Array) -> Array | None:
-    """Convert the loss to a dtype that the kernels accept, or return None if this would round."""
+    """Convert the loss to a dtype of the kernels, or return None if the conversion would round."""
     if loss.dtype in _KERNEL_LOSS_DTYPES:
         return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):

@@ -116,7 +116,8 @@ def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
     Records call this function in `__post_init__`. An invalid value raises an InputError that names
-    the field, the value and, if it is set, the `owner` of the field, such as "a decision rule".
+    the field and the value. If `owner` is set, such as "a decision rule", the message also contains
+    the owner of the field.
     """
     owner_phrase = f" of {owner}" if owner else ""
     for name, value in _validated_fields(record, str, owner_phrase).items():
@@ -335,6 +336,7 @@ def _rule_text(t: Any, value: Any, *, is_item: bool) -> str:
 
 
 def _number_rule(t: Any, value: Any) -> str:
+    """Return the rule for a number that a value violates."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "be a number"
     # NaN fails the comparison, and an integer may be larger than any float.

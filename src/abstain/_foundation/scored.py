@@ -226,9 +226,9 @@ class Scored:
 
     @cached_property
     def split_rows(self) -> "Scored":
-        """The samples with one row per merged group and loss, except near the ends of the order.
+        """The samples with one row per merged group and loss.
 
-        The function `split_at_ends` splits the merged groups near the ends.
+        The function `split_at_ends` first splits the merged groups near both ends of the order.
         """
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None

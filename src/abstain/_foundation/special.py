@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-SciPy computes the functions of NumPy arrays. For other libraries, the functions are computed from
-their asymptotic series at a larger argument and their recurrence.
+SciPy computes the functions of NumPy arrays. For other libraries, an asymptotic series is evaluated
+at a larger argument, and a recurrence yields the value at the requested argument.
 """
 
 from typing import Any
@@ -22,11 +22,12 @@ def harmonic(x: AnyArray) -> Any:
         return special.digamma(x + 1.0) + np.euler_gamma
     if isinstance(x, float):
         return float(special.digamma(x + 1.0)) + np.euler_gamma
-    xp, far = namespace(x), x + float(MIN_ASYMPTOTIC)
-    out = xp.log(far) + float(np.euler_gamma) + harmonic_tail(far)
+    large_x = x + float(MIN_ASYMPTOTIC)
+    value = namespace(x).log(large_x) + float(np.euler_gamma) + harmonic_tail(large_x)
+    # The recurrence is H_(k - 1) = H_k - 1/k.
     for step in range(MIN_ASYMPTOTIC, 0, -1):
-        out = out - 1.0 / (x + float(step))
-    return out
+        value = value - 1.0 / (x + float(step))
+    return value
 
 
 def harmonic_between(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -80,11 +81,14 @@ def log_factorial(x: AnyArray) -> Any:
     """Compute ln Gamma(x + 1) for real x >= 0."""
     if isinstance(x, np.ndarray):
         return special.gammaln(x + 1.0)
-    xp, far = namespace(x), x + float(MIN_ASYMPTOTIC)
-    out = (far + 0.5) * xp.log(far) - far + 0.5 * float(np.log(2 * np.pi)) + stirling_tail(far)
+    xp = namespace(x)
+    large_x = x + float(MIN_ASYMPTOTIC)
+    main_term = (large_x + 0.5) * xp.log(large_x) - large_x
+    value = main_term + 0.5 * float(np.log(2 * np.pi)) + stirling_tail(large_x)
+    # The recurrence is ln Gamma(k) = ln Gamma(k + 1) - ln k.
     for step in range(MIN_ASYMPTOTIC, 0, -1):
-        out = out - xp.log(x + float(step))
-    return out
+        value = value - xp.log(x + float(step))
+    return value
 
 
 def harmonic_tail(x: AnyArray) -> Any:

@@ -3,8 +3,8 @@
 The groups are in descending order of confidence. A threshold accepts or rejects all samples of a
 tie group. Curves and area metrics are computed from the tie groups.
 
-Consecutive untied samples of loss 0 can be merged into one group. Some functions merge them,
-because sums over merged samples have a closed form.
+Some functions merge consecutive untied samples of loss 0 into one group, because sums over these
+samples have a closed form.
 """
 
 from dataclasses import dataclass

@@ -34,8 +34,8 @@ class Binning(Calibration):
         Probability of a correct prediction in each bin, in [0, 1]. The probability can decrease
         from one bin to the next.
     weight : tuple of float
-        Weight of the fitting samples in each bin. For unweighted samples, this is their number. The
-        value of a bin of weight 0 is computed from neighboring bins.
+        Total weight of the fitting samples in each bin, or their number if there are no weights.
+        The value of a bin of weight 0 is computed from neighboring bins.
     n : int
         Number of fitting samples.
     note : str

@@ -150,7 +150,7 @@ def fit_isotonic(
 
     On the fitting data, the ECE is 0, and no nondecreasing map has a larger log-likelihood. The new
     ranking corresponds to the convex hull of the ROC curve [2]_, so the AUGRC does not increase.
-    These properties do not hold on other data. Values such as 0 and 1 that are estimated from few
+    On other data, these three properties do not hold, and values that are estimated from few
     samples are often overconfident. The cost is one sort.
 
     References

@@ -121,12 +121,12 @@ def fit_temperature(
     Notes
     -----
     L-BFGS minimizes the mean negative log-likelihood (NLL) over the logarithm of the temperature T.
-    The root of the derivative refines the result. The NLL is convex in 1 / T. It has no minimum in
-    two cases, which `note` reports:
+    The root of the derivative refines the result. The NLL is convex in 1 / T. In two cases, which
+    `note` reports, the NLL has no minimum:
 
     - If every label has the largest logit, the NLL decreases as T approaches 0. The function
       selects T so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule
-      of succession. If this probability is higher at T = 1, T is 1.
+      of succession. T is 1 if the mean probability at T = 1 is already higher.
     - If the logits have no information about the labels, the NLL decreases as T increases. T is
       then 1000 times the standard deviation of the logits, but at least 1.
 

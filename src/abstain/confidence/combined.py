@@ -137,9 +137,9 @@ class Combined(CompositeScore):
         Scale of the combined scores. "rank" stands for relative ranks among the fitting data.
         "standard" stands for values with mean 0 and standard deviation 1, if `how` is "learned".
     reason : str
-        Reason for the choice of this scale.
+        Reason for the choice of the scale.
     parts : tuple of str or FittedScore
-        The combined scores. If `scale` is "rank", they have the type `Ranked`.
+        The combined scores, which have the type `Ranked` if `scale` is "rank".
     shift, spread, slope : ndarray of shape (parts,)
         If `how` is "learned", the mean, standard deviation and coefficient of each score;
         otherwise 0, 1 and 1.

@@ -46,10 +46,9 @@ class VirtualLogit(FittedScore):
         Mean of the largest logit divided by the mean distance to the subspace, both computed on
         the training samples.
     weight : ndarray of shape (K, d) or None
-        Weight of the last layer if it was passed to `fit`. If it is set, logits are computed from
-        the features.
+        Weight of the last layer. If the weight is not None, logits are computed from the features.
     bias : ndarray of shape (K,) or None
-        Bias of the last layer if it was passed to `fit`.
+        Bias of the last layer.
     """
 
     kind: ClassVar[str] = "vim"

@@ -76,8 +76,8 @@ class Score:
     function : str
         Call of the function in `abstain.confidence` that computes the score from arrays, as text.
     kernel : callable or None
-        Function from logits or log-probabilities, shape (n, K), to the confidences. It is None if
-        the score needs other inputs.
+        Function from logits or log-probabilities, shape (n, K), to the confidences, or None if the
+        score needs other inputs.
     is_multiplied_by_temperature : bool
         Whether the output of the kernel is multiplied by the temperature.
     """

@@ -71,8 +71,7 @@ def fit(
         lower is better. Only "pnorm" and "temperature" use it. `abstain.fit_score` accepts the
         name of a metric instead.
     **options : optional
-        Options of the score. ``FITTED[name].options`` lists them, and `docs/scores.md` explains
-        them.
+        Options of the score, which ``FITTED[name].options`` lists and `docs/scores.md` explains.
 
     Returns
     -------

@@ -147,7 +147,7 @@ class FittedKind:
     searches : bool
         Whether `fit` selects among candidates by `criterion`.
     weighted : bool
-        Whether `fit` uses sample weights. If it does not, unequal weights raise an error.
+        Whether `fit` uses sample weights. If False, unequal weights raise an error.
     """
 
     name: str

@@ -145,7 +145,7 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     logits : array of shape (n, K)
         Unnormalized log-scores.
     p : float
-        Exponent, at least 1. The authors select it on held-out data.
+        Exponent, at least 1. The authors select the exponent on held-out data.
 
     Returns
     -------

@@ -58,8 +58,8 @@ def negative_entropy_of_mean(
     Returns
     -------
     array of shape (n,)
-        Negative entropies in nats, from -log K to 0; higher is more confident. They are the sum of
-        `negative_expected_entropy` and `negative_mutual_information`.
+        Sum of `negative_expected_entropy` and `negative_mutual_information` in nats, from -log K to
+        0; higher is more confident.
 
     Examples
     --------
@@ -188,8 +188,8 @@ def penalized_softmax_response(
     Notes
     -----
     The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. FD-Shifts uses
-    the standard deviation of the first row for all rows, so the other rows have other values. The
-    WAIC of Choi et al. is the mean of log-likelihoods minus their variance.
+    the standard deviation of the first sample for all samples. The WAIC of Choi et al. is the mean
+    of log-likelihoods minus their variance.
 
     References
     ----------

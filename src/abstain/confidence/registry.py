@@ -137,7 +137,7 @@ def score_many(
 
 
 def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
-    """Compute scores of class scores in one pass over the samples, and return them by name.
+    """Compute several scores in one pass over the class probabilities, and return them by name.
 
     The result is empty if there are few classes, for which separate passes are as fast.
     """

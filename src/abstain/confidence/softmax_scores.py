@@ -230,7 +230,7 @@ def negative_generalized_entropy(
         Exponent, above 0 and at most 1. A smaller exponent increases the influence of small
         probabilities.
     top : int
-        Number of largest probabilities in the sum. If it exceeds K, the sum contains all classes.
+        Number of largest probabilities in the sum. A number above K selects all classes.
     temperature : float
         Number that divides the logits.
 

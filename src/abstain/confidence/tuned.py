@@ -197,7 +197,7 @@ class TunedNorm(FittedScore):
         Number that divides the normalized logits, if `base` is "msr".
     scale : float
         Mean p-norm of the fitting data, which multiplies the normalized logits if `base` is "msr".
-        It is 1 if `p` is 0.
+        If `p` is 0, the scale is 1.
     fallback : bool
         Whether the score is the softmax response of the logits because no exponent was better.
     """

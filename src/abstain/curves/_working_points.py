@@ -57,7 +57,7 @@ class WorkingPoints:
 def working_points_on_grid(
     s: Scored, coverage: FloatArray, cluster: IntArray | None
 ) -> WorkingPoints:
-    """Compute the working point at each coverage.
+    """Compute the threshold and the risk at each coverage, and the covariance of the risks.
 
     `cluster` contains the integer code of the cluster of each sample, or is None if the samples are
     independent.
@@ -140,8 +140,9 @@ def _loss_near_threshold(
 ) -> FloatArray:
     """Estimate the mean loss at each threshold from the samples near the threshold.
 
-    On each side of a threshold, the share n^(-1/5)/2 of all samples is used, or less near coverage
-    0 and 1, but at least five samples. A tie group that is larger than this window replaces it.
+    On each side of a threshold, the share n^(-1/5)/2 of all samples is used. Near coverage 0 and 1,
+    the share is smaller, but at least five samples are used. If the tie group at the threshold is
+    larger, the mean loss of the tie group is used.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
@@ -162,7 +163,7 @@ def _loss_near_threshold(
 def _independent_products(
     groups: TieGroups, moments: list[FloatArray], thresholds: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products of influences at two coverages over independent samples.
+    """Sum the products of the influences of each sample at two coverages, for all pairs.
 
     `moments` is the result of `_moments_by_group`. Returns the sums, shape (m, m), and the
     effective sizes, shape (m,).
@@ -246,7 +247,7 @@ def _moments_by_group(s: Scored, groups: TieGroups) -> list[FloatArray]:
 def _clustered_products(
     s: Scored, thresholds: _Thresholds, cluster: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products of influences at two coverages over clusters.
+    """Sum the products of the influences of each cluster at two coverages, for all pairs.
 
     The influence of a cluster is the sum of the influences of its samples. Returns the sums, shape
     (m, m), and the effective sizes, shape (m,).

@@ -26,8 +26,8 @@ class RiskCoverageBand:
 
     Attributes
     ----------
-    kind : str
-        "selective" or "generalized".
+    kind : {"selective", "generalized"}
+        Kind of risk.
     coverage : ndarray of shape (m,)
         Ascending coverages in (0, 1].
     risk : ndarray of shape (m,)
@@ -35,10 +35,10 @@ class RiskCoverageBand:
     standard_error : ndarray of shape (m,)
         Standard error of each risk.
     low, high : ndarray of shape (m,)
-        Bounds of the pointwise band. At each coverage, this band contains the true risk with
+        Bounds of the pointwise band. At each coverage, the band contains the true risk with
         probability `level`.
     low_all, high_all : ndarray of shape (m,)
-        Bounds of the simultaneous band. With probability `level`, this band contains the true curve
+        Bounds of the simultaneous band. With probability `level`, the band contains the true curve
         at all coverages from `simultaneous_from` to 1.
     level : float
         Confidence level of both bands.
@@ -126,9 +126,9 @@ def risk_coverage_band(
 
     The pointwise band consists of Wilson intervals. The number of samples in the intervals is the
     effective sample size that corresponds to the standard error. The simultaneous band consists of
-    Clopper-Pearson intervals at a higher level [1]_. This level is computed from the quantile of
-    the largest standardized deviation over all coverages. Losses above 1 are first divided by the
-    largest loss.
+    Clopper-Pearson intervals at a higher level [1]_. The higher level corresponds to the quantile
+    of the largest standardized deviation over all coverages. Losses above 1 are first divided by
+    the largest loss.
 
     References
     ----------

@@ -31,9 +31,9 @@ class FailureRocCurve(CurveArrays):
     accepted : array of shape (g + 1,)
         Number of accepted samples.
     successes : array of shape (g + 1,)
-        Weight of the accepted successes. For unweighted samples, this is their number.
+        Total weight of the accepted successes, or their number if there are no weights.
     failures : array of shape (g + 1,)
-        Weight of the accepted failures.
+        Total weight of the accepted failures, or their number if there are no weights.
     """
 
     thresholds: Array

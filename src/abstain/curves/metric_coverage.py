@@ -82,8 +82,8 @@ def metric_coverage_curve(
         function is called as ``metric(confidence, loss, threshold=t, weight=weight)``, such as
         `cwsa` or `cwsa_plus`.
     thresholds : array of shape (t,), optional
-        Any finite thresholds. The default is the distinct confidences. If there are more than 200
-        distinct confidences, about 200 of them are used, which are evenly spaced in coverage.
+        Any finite thresholds. The default is the distinct confidences. If there are more than 200,
+        the default is about 200 distinct confidences that are evenly spaced in coverage.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -105,10 +105,10 @@ def metric_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence are accepted together. If a value is undefined, it is NaN, and the
-    function warns with an `UndefinedMetricWarning`. For confidences in [0, 1] and a callable
-    metric, the largest number below 1 replaces a default threshold of 1, because CWSA divides by
-    1 - threshold. The cost is one sort and one call of the metric for each threshold.
+    Samples of equal confidence are accepted together. Undefined values are NaN, and the function
+    warns with an `UndefinedMetricWarning`. If `metric` is a callable, a default threshold of 1 is
+    replaced by the largest number below 1, because CWSA divides by 1 - threshold. The cost is one
+    sort and one call of the metric for each threshold.
 
     References
     ----------

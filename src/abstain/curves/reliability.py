@@ -39,7 +39,7 @@ class ReliabilityCurve(CurveArrays):
     count : array of shape (b,)
         Number of samples.
     weight : array of shape (b,)
-        Weight of the samples. For unweighted samples, this is their number.
+        Total weight of the samples, or their number if there are no weights.
     confidence : array of shape (b,)
         Weighted mean confidence, or NaN for an empty bin.
     accuracy : array of shape (b,)
@@ -129,8 +129,9 @@ def reliability_curve(
     Notes
     -----
     Bins include their upper edge, and the first bin also includes 0. Samples of equal confidence
-    are in the same bin. For equal-mass bins, this is the bin that contains the middle of their
-    weight. The cost is one pass over the samples, and one sort for equal-mass bins.
+    are in the same bin. For equal-mass bins, a tie group belongs to the bin that contains the
+    middle of the weight of the group. The cost is one pass over the samples, and one sort for
+    equal-mass bins.
 
     References
     ----------

@@ -46,8 +46,8 @@ class ErrorRetentionCurve(CurveArrays):
     retention : array of shape (g + 1,)
         Weighted share of the samples that the model answers, from 0 to 1.
     error : array of shape (g + 1,)
-        Mean loss of all samples, where samples that the oracle answers have loss 0. This is the
-        generalized risk.
+        Generalized risk, which is the mean loss of all samples if the samples that the oracle
+        answers have loss 0.
     accepted : array of shape (g + 1,)
         Number of samples that the model answers.
     """

@@ -41,13 +41,13 @@ class RiskCoverageCurve(CurveArrays):
     accepted : array of shape (g,)
         Number of accepted samples.
     failures : array of shape (g,)
-        Sum of weight x loss over the accepted samples. For unweighted samples with 0/1 loss, this
-        is the number of silent failures.
+        Sum of weight x loss over the accepted samples, which is the number of silent failures for
+        unweighted samples with 0/1 loss.
     usable : array of shape (g,)
-        Whether the selective risk is larger at every point of larger coverage. If it is not, do not
-        use this threshold.
+        Whether the selective risk is larger at every point of larger coverage. Select only
+        thresholds of usable points.
     total : float
-        Weight of all samples. For unweighted samples, this is their number.
+        Total weight of all samples, or their number if there are no weights.
     """
 
     kind: Kind

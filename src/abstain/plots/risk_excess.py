@@ -1,4 +1,4 @@
-"""Excess of a decision rule over its target on each data set."""
+"""Figure of the excess of a risk over the target of a decision rule."""
 
 import math
 from dataclasses import dataclass
@@ -46,13 +46,14 @@ _MAX_GROUPS = 40
 
 @dataclass(eq=False)
 class RiskExcessDisplay(Titled):
-    """Excess over the target on each data set and its groups, in input order.
+    """Excess over the target of a decision rule on each data set and its groups.
 
-    Values to the right of the line at 0 are worse than the target. On data sets with a filled
-    circle, the target holds, because the interval is at or below 0. On data sets with a cross, the
-    target is violated. A hollow circle is an inconclusive result. Consecutive data sets are
-    severities of one shift if their names differ only in a number at the end. A line connects the
-    severities of one shift.
+    Values to the right of the line at 0 are worse than the target. A filled circle means that the
+    target holds, because the interval is at or below 0. A cross means that the target is violated.
+    A hollow circle is an inconclusive result.
+
+    A line connects the severities of one shift, which are consecutive data sets whose names differ
+    only in a number at the end.
 
     `plot` passes additional options to each call of ``Axes.errorbar``.
 
@@ -93,7 +94,10 @@ class RiskExcessDisplay(Titled):
 
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
-        """Data sets and groups, limited to the groups with the largest lower bounds."""
+        """Data sets and groups that are drawn.
+
+        Of many groups, those with the largest lower bounds of the excess are drawn.
+        """
         # The limits of a group without a threshold have no results.
         all_checks = [c for c in self.checks.all_checks() if not c.limit or c.rule.attainable]
         groups = sorted((c for c in all_checks if c.group), key=_lower_excess, reverse=True)
@@ -169,7 +173,7 @@ class RiskExcessDisplay(Titled):
         return _AXIS_TITLES[rule.quantity].format(target=rule.target)
 
     def _add_legend(self, ax: "Axes") -> None:
-        """Add a legend of the verdicts that occur."""
+        """Add a legend of the check results in the figure."""
         from matplotlib.lines import Line2D
 
         figure: Any = ax.figure

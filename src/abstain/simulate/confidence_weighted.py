@@ -38,8 +38,8 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     Notes
     -----
     CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)`` for the confidence g and the threshold tau.
-    For populations of `block_scores`, the expectation has a closed form. For other populations, it
-    is integrated numerically.
+    The expectation has a closed form for populations of `block_scores`, and is integrated
+    numerically for other populations.
 
     Examples
     --------

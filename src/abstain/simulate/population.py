@@ -116,7 +116,7 @@ class Population(ABC):
 
     @cached_property
     def risk(self) -> float:
-        """Mean loss of all samples. For a 0/1 loss, this is the error rate."""
+        """Mean loss of all samples, which is the error rate for a 0/1 loss."""
         return self._risk()
 
     def aurc(self, *, ties: str = "averaged") -> float:

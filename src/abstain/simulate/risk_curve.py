@@ -201,8 +201,9 @@ class RiskCurve:
     def _complete_tie_area(self, interval: _CoverageInterval, *, is_constant: bool) -> float:
         """Return the area under the selective risk if tied samples are accepted together.
 
-        The selective risk is interpolated linearly between the coverages without and with the tie
-        group or, if `is_constant` is True, is the risk with the tie group.
+        If `is_constant` is True, the selective risk is that with the tie group. Otherwise, the
+        selective risk is interpolated linearly between the coverages without and with the tie
+        group.
         """
         before, after = interval.tie or (interval.low, interval.high)
         end = self._generalized_at(after) / after

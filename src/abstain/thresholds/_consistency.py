@@ -110,16 +110,19 @@ def _check_bound(r: Any) -> None:
     if bound is None:
         message = "must be a number for a threshold with a guarantee; got None"
         _raise_contradiction("bound", message)
-    is_lower_bound = r.guarantee == "coverage"
-    if (bound < target - 1e-12) if is_lower_bound else (bound > target + 1e-12):
-        side = "at least" if is_lower_bound else "at most"
-        _raise_contradiction("bound", f"must be {side} the target {target!r}; got {bound!r}")
+    # The bound of a coverage is a lower bound, and the bound of a risk is an upper bound.
+    if r.guarantee == "coverage":
+        sign, target_side, observed_side = -1, "at least", "at most"
+    else:
+        sign, target_side, observed_side = 1, "at most", "at least"
+    if sign * (bound - target) > 1e-12:
+        message = f"must be {target_side} the target {target!r}; got {bound!r}"
+        _raise_contradiction("bound", message)
     observed = _observed_value(r)
-    if observed is None:
-        return
-    if (bound > observed + 1e-9) if is_lower_bound else (bound < observed - 1e-9):
-        side = "at most" if is_lower_bound else "at least"
-        message = f"must be {side} the observed {r.guarantee} of {observed!r}; got {bound!r}"
+    if observed is not None and sign * (observed - bound) > 1e-9:
+        message = (
+            f"must be {observed_side} the observed {r.guarantee} of {observed!r}; got {bound!r}"
+        )
         _raise_contradiction("bound", message)
 
 

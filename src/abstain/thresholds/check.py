@@ -461,13 +461,12 @@ def disparities(groups: Sequence[RuleCheck]) -> tuple[Disparity, ...]:
     -----
     The intervals of the groups, l_g to u_g, hold jointly at the requested level. The true largest
     value therefore lies between max l_g and max u_g, and the true smallest value between min l_g
-    and min u_g. The largest difference lies between max(0, max l_g - min u_g) and max u_g - min
-    l_g. The bounds of the ratio follow in the same way. For each quantity, these intervals hold at
-    the requested level, regardless of which groups have the largest and the smallest value. The
-    difference is significant only if the intervals of two groups do not overlap. Groups in which no
-    sample is accepted have no selective risk, and their selective risk is excluded. On average, the
-    observed difference is larger than the true difference, because some of many small groups
-    deviate randomly. The interval accounts for this bias.
+    and min u_g. The true largest difference lies between max(0, max l_g - min u_g) and
+    max u_g - min l_g, and the bounds of the ratio follow in the same way. The difference is
+    significant only if the intervals of two groups do not overlap. Groups in which no sample is
+    accepted have no selective risk and are excluded. On average, the observed difference is larger
+    than the true difference, because small groups deviate randomly. The interval accounts for this
+    bias.
 
     Examples
     --------
@@ -506,27 +505,33 @@ def _disparity(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
     """Compute the disparity of one quantity between groups."""
     first = groups[0]
     level = 1 - first.n_joint_verdicts * (1 - first.coverage_interval.level)
-    rows = [(c.group, *_value_with_bounds(c, quantity)) for c in groups]
-    rows = [row for row in rows if not np.isnan(row[1])]
-    if len(rows) < 2:
+    names = []
+    values_with_bounds = []
+    for group_check in groups:
+        value, low, high = _value_with_bounds(group_check, quantity)
+        if not np.isnan(value):
+            names.append(group_check.group)
+            values_with_bounds.append((value, low, high))
+    n_groups = len(names)
+    if n_groups < 2:
         missing, nan = no_interval(level, _TOO_FEW_GROUPS), float("nan")
-        return Disparity(first.name, quantity, "", "", nan, missing, nan, missing, len(rows))
-    values, lows, highs = np.array([row[1:] for row in rows]).T
+        return Disparity(first.name, quantity, "", "", nan, missing, nan, missing, n_groups)
+    values, lows, highs = np.array(values_with_bounds).T
     highest, lowest = int(values.argmax()), int(values.argmin())
+    min_difference = max(lows.max() - highs.min(), 0.0)
+    max_difference = highs.max() - lows.min()
     min_ratio = max(_ratio(lows.max(), highs.min()), 1.0)
     max_ratio = _ratio(highs.max(), lows.min())
     return Disparity(
         name=first.name,
         quantity=quantity,
-        highest=rows[highest][0],
-        lowest=rows[lowest][0],
+        highest=names[highest],
+        lowest=names[lowest],
         difference=float(values[highest] - values[lowest]),
-        difference_interval=_interval(
-            max(lows.max() - highs.min(), 0.0), highs.max() - lows.min(), level
-        ),
+        difference_interval=_interval(min_difference, max_difference, level),
         ratio=_ratio(values[highest], values[lowest]),
         ratio_interval=_interval(min_ratio, max_ratio, level),
-        n_groups=len(rows),
+        n_groups=n_groups,
     )
 
 

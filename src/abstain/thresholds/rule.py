@@ -395,7 +395,7 @@ class DecisionRule(NotebookDisplay):
             Class scores from which the score of the rule is computed. Pass class scores instead of
             `confidence`.
         score : fitted score, optional
-            The state of the score of the rule if the score is fitted.
+            The fitted score, if the score of the rule is fitted.
         scale : {"log-odds", "probability", "score"}, optional
             The scale of the confidences if it may differ from the scale of the threshold. "score"
             compares the numbers without conversion.

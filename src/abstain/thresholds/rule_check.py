@@ -61,32 +61,35 @@ class AcceptedLosses:
 def check_losses(
     accepted: Array, loss: AnyArray | None, weight: AnyArray | None, *, level: float
 ) -> AcceptedLosses:
-    """Validate weights and losses, which are None without labels."""
-    w = checks.weight(weight, length=accepted.size)
+    """Validate weights and losses, which are None without labels, and drop weights of 0."""
+    valid_weight = checks.weight(weight, length=accepted.size)
     if loss is None:
-        rows, w, accepted = drop_zero_weights(w, accepted)
-        return AcceptedLosses(None, accepted, w, level, is_binary=True, source_rows=rows)
-    x = checks.loss(loss, length=accepted.size).astype(np.float64)
-    rows, w, x, accepted = drop_zero_weights(w, x, accepted)
-    if w is not None:
-        checks.finite_sum(w * x, "weight * loss")
-    return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
+        rows, valid_weight, accepted = drop_zero_weights(valid_weight, accepted)
+        return AcceptedLosses(None, accepted, valid_weight, level, is_binary=True, source_rows=rows)
+    losses = checks.loss(loss, length=accepted.size).astype(np.float64)
+    rows, valid_weight, losses, accepted = drop_zero_weights(valid_weight, losses, accepted)
+    if valid_weight is not None:
+        checks.finite_sum(valid_weight * losses, "weight * loss")
+    is_binary = bool(((losses == 0) | (losses == 1)).all())
+    return AcceptedLosses(losses, accepted, valid_weight, level, is_binary, rows)
 
 
-def share_with_interval(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
-    """Return the share of samples for which `x` is True, with an exact interval.
+def share_with_interval(s: AcceptedLosses, mask: BoolArray) -> tuple[float, Interval]:
+    """Return the share of the samples in a mask, with an exact interval.
 
     With weights, the interval uses the effective sample size.
     """
-    count = int(np.count_nonzero(x))
+    count = int(np.count_nonzero(mask))
     if s.weight is None:
         return count / s.n, clopper_pearson(count, s.n, level=s.level)
-    value = min(max(s.mean(x), 0.0), 1.0)
-    size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
+    share = min(max(s.mean(mask), 0.0), 1.0)
+    effective_size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
     if 0 < count < s.n:
-        error = standard_error((x - value).astype(np.float64), weight=s.weight)
-        size = min(effective_sample_size(value, error), float(s.n)) if error > 0 else size
-    return value, clopper_pearson(value * size, size, level=s.level)
+        error = standard_error((mask - share).astype(np.float64), weight=s.weight)
+        if error > 0:
+            effective_size = min(effective_sample_size(share, error), float(s.n))
+    interval = clopper_pearson(share * effective_size, effective_size, level=s.level)
+    return share, interval
 
 
 def mean_with_interval(
@@ -374,15 +377,14 @@ def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
         excess, excess_interval = _NAN, no_interval(s.level, "the rule has no target")
     elif rule.quantity == "cost":
         excess, excess_interval = _cost_beyond_abstaining(s, rule.target)
-    else:
-        value, interval = {
-            "coverage": (coverage, coverage_interval),
-            "selective risk": (selective, selective_interval),
-            "generalized risk": (generalized, generalized_interval),
-        }[rule.quantity]
+    elif rule.quantity == "coverage":
         excess, excess_interval = excess_over_target(
-            value, interval, rule.target, is_minimum=rule.quantity == "coverage"
+            coverage, coverage_interval, rule.target, is_minimum=True
         )
+    elif rule.quantity == "selective risk":
+        excess, excess_interval = excess_over_target(selective, selective_interval, rule.target)
+    else:
+        excess, excess_interval = excess_over_target(generalized, generalized_interval, rule.target)
     verdict = decide_verdict(excess_interval)
     if not rule.attainable:
         verdict = "unattainable"
@@ -391,15 +393,15 @@ def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
     elif s.loss is not None and n_accepted == 0 and np.isnan(excess_interval.low):
         verdict = "nothing accepted"
     return RuleCheck(
-        name,
-        rule,
-        s.n,
-        (stage,),
-        generalized,
-        generalized_interval,
-        excess,
-        excess_interval,
-        verdict,
+        name=name,
+        rule=rule,
+        n=s.n,
+        stages=(stage,),
+        risk=generalized,
+        risk_interval=generalized_interval,
+        excess=excess,
+        excess_interval=excess_interval,
+        verdict=verdict,
     )
 
 

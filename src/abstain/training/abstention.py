@@ -142,10 +142,10 @@ _MAX_INDEX = 2**32
 class SelfAdaptiveTraining(_Abstaining):
     """Self-adaptive training, which gradually replaces improbable labels by a class "abstain".
 
-    Each training sample i has a target t_i, which is 1 at first. Let q_i[y_i] be the probability of
-    the label. In each step, ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let p be the softmax
-    over K classes and the class "abstain". The loss is the mean of
-    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    Each training sample i has a target t_i with the initial value 1. Let q_i[y_i] be the
+    probability of the label. Training updates the targets by
+    ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let p be the softmax over K classes and the
+    class "abstain". The loss is the mean of ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
@@ -200,6 +200,7 @@ class SelfAdaptiveTraining(_Abstaining):
         self.register_buffer("target", torch.ones(0))
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Update the targets of the batch, and return the mean loss."""
         log_p_label, log_p_abstention = _log_probabilities(output, labels)
         if not self.training:
             return -log_p_label.mean()

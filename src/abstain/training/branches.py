@@ -179,7 +179,7 @@ class DeVries(_Branched):
     budget : float, default=0.3
         Positive number to which the mean of ``-log c`` is adjusted.
     price : float, default=0.1
-        Initial factor lambda, at least 0. If it is 0, lambda remains 0.
+        Initial factor lambda, at least 0. A factor of 0 remains 0.
     hinted : float, default=0.5
         Probability that the loss of a sample uses the hint p' instead of p, in [0, 1]. The default
         is the value of the paper.
@@ -198,10 +198,10 @@ class DeVries(_Branched):
 
     Notes
     -----
-    The confidence is the logit of c. As in the authors' code, lambda is divided by 0.99 to increase
-    it, and by 1.01 to decrease it. In eval mode, all samples have hints and lambda does not change.
-    Processes that train together share the mean of ``-log c``. Unlike the authors' code, the loss
-    does not clip probabilities.
+    The confidence is the logit of c. As in the authors' code, an increase divides lambda by 0.99,
+    and a decrease divides lambda by 1.01. In eval mode, all samples have hints and lambda does not
+    change. Processes that train together share the mean of ``-log c``. Unlike the authors' code,
+    the loss does not clip probabilities.
 
     References
     ----------

@@ -164,7 +164,7 @@ class Joint(RankWeighted):
     weights : str or callable, default="augrc"
         Area, as in `RankWeightedLoss`.
     score : str or callable, default="msr"
-        Score that ranks the samples. It is also the confidence.
+        Score that ranks the samples and is the confidence.
     between : tuple of float, optional
         Coverages (low, high) of a partial area.
     soft : float, default=0.1
@@ -181,10 +181,10 @@ class Joint(RankWeighted):
 
     Notes
     -----
-    This objective is from abstain. It does not improve results reliably. In the fine-tuning
-    experiment of the documentation, it was better than cross-entropy on one data set of digits and
-    worse on another. A queue of 1,000 confidences decreased the AURC by 2.6% on MNIST, but
-    increased it by 2.3% on digits of 8 x 8 pixels.
+    This objective is from abstain and does not improve results reliably. In the fine-tuning
+    experiment of the documentation, the objective was better than cross-entropy on one data set of
+    digits and worse on another. A queue of 1,000 confidences decreased the AURC by 2.6% on MNIST,
+    but increased the AURC by 2.3% on digits of 8 x 8 pixels.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
     threshold : float, default=0.5
         Threshold tau, in [0, 1).
     keep : float, default=1
-        Factor of the cross-entropy. If it is 0, samples below the threshold have no gradient.
+        Factor of the cross-entropy. With factor 0, samples below the threshold have no gradient.
     warm_up : float, default=0
         Share of the epochs that first train with cross-entropy only.
     rng : int, numpy.random.Generator or None

@@ -146,7 +146,7 @@ class RankWeightedLoss(torch.nn.Module):
         from logits (n, K) to confidences (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
         Loss of a sample: a name, or a function from (logits, labels) to losses (n,). "zero-one" has
-        no gradient. Use it for evaluation, or with `soft` to train the ranking.
+        no gradient. Use "zero-one" for evaluation, or with `soft` to train the ranking.
     between : tuple of float, optional
         Coverages (low, high), which are required for partial areas.
     soft : float, optional
@@ -162,8 +162,8 @@ class RankWeightedLoss(torch.nn.Module):
     Raises
     ------
     InputError
-        If a name is unknown or options exclude each other. `forward` raises it if logits or labels
-        have a wrong shape, if a batch is empty or, on the CPU, if a label is out of range.
+        If a name is unknown or options exclude each other. `forward` raises an InputError if logits
+        or labels have a wrong shape, a batch is empty, or a label on the CPU is out of range.
     DomainError
         If a coverage is outside [0, 1], or if the temperature is not positive.
 
@@ -172,8 +172,7 @@ class RankWeightedLoss(torch.nn.Module):
     Scores are computed in float64, and losses with at least float32. If a logit is NaN or infinite,
     the loss is NaN, so that `torch.amp.GradScaler` skips the step.
 
-    The confidences in the queue are from earlier states of the model. At batch size b, they are up
-    to queue/b steps old.
+    At batch size b, the confidences in the queue are up to queue/b training steps old.
 
     References
     ----------
@@ -241,7 +240,7 @@ class RankWeightedLoss(torch.nn.Module):
         labels : Tensor of shape (n,)
             Class codes, or the labels that a custom function as `base` requires.
         weight : Tensor of shape (n,), optional
-            Frequency weights. They are not supported with `soft`, with `queue` or with a function
+            Frequency weights, which are not supported with `soft`, with `queue` or with a function
             as `weights`.
 
         Returns

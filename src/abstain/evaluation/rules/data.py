@@ -129,8 +129,9 @@ def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | Non
 
     `scale` is the scale of confidence columns and arrays. The scale of a computed score is known.
     """
-    is_computed = data.score is not None and not data.is_column
-    data_scale = data.score.scale if is_computed and data.score is not None else scale
+    data_scale: str | None = scale
+    if data.score is not None and not data.score.is_user_column:
+        data_scale = data.score.scale
     if {data_scale, rule.scale} != {"log-odds", "probability"}:
         return data
     with np.errstate(divide="ignore"):
@@ -158,11 +159,7 @@ def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
 def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
-    """Return the requested confidence score, by default the only score that can be computed.
-
-    If several scores are possible and no score was requested, an error message lists the possible
-    scores. The same message appears if the predictions lack the inputs of the requested score.
-    """
+    """Return the requested confidence score, or else the only score that can be computed."""
     if score is None:
         score = _only_score(predictions)
     if not isinstance(score, str):
@@ -195,6 +192,7 @@ def _only_score(predictions: Predictions) -> str:
 
 
 def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore:
+    """Return the confidences of a fitted score; raise InputError for another object."""
     scored = state.score(predictions) if callable(getattr(state, "score", None)) else None
     if not isinstance(scored, ConfidenceScore):
         raise InputError(f"`score` must be a name or a fitted score; got {type(state).__name__}")
@@ -204,8 +202,8 @@ def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore
 def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
     """Return the split, the name and the data of each data set.
 
-    A single data set has the name "data". Otherwise, the name consists of the values of the split
-    columns. If the same values belong to several data sets, the name also contains the columns.
+    A data set that is not in a mapping has the name "data". The name of a split consists of its
+    values, and also of its columns if several splits have the same values.
     """
     if not isinstance(source, Mapping):
         return [((), "data", source)]
@@ -266,8 +264,11 @@ def _check_key(key: object) -> str | Split:
 
 
 def _data_set_name(key: str | Split, *, with_columns: bool) -> str:
+    """Return the name of a data set from its name or split, with or without split columns."""
     if isinstance(key, str):
         return key
     if not key:
         return "data"
-    return split_name(key) if with_columns else ", ".join(value for _, value in key) or "data"
+    if with_columns:
+        return split_name(key)
+    return ", ".join(value for _, value in key) or "data"

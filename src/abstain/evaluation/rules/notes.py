@@ -34,8 +34,8 @@ def rule_notes(
 ) -> list[Note]:
     """Return the notes about a rule and about each data set on which the rule was checked.
 
-    For each data set, `checks` contains the check of the data set and then the checks of its
-    groups. The notes omit the reasons of `explained_groups`, which the caller explains.
+    `checks` contains the check of each data set, followed by the checks of its groups. The notes do
+    not state why `explained_groups` have no threshold.
     """
     notes = [
         *_guarantee_notes(rule),
@@ -65,6 +65,7 @@ def _within(name: str, notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def _direction(data: RuleData) -> Iterator[Note]:
+    """Yield a warning if failures have higher confidences than successes."""
     if data.s is None:
         return
     warning = direction_warning(data.s, is_column=bool(data.is_column))
@@ -73,7 +74,7 @@ def _direction(data: RuleData) -> Iterator[Note]:
 
 
 def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
-    """Yield notes that state the guarantee of a rule, or that there is none."""
+    """Yield notes that state the guarantee of a rule, or a warning if it has no guarantee."""
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:

@@ -54,17 +54,11 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
             _percent(check.selective_risk),
             _interval(check.selective_risk_interval),
         )
-    without_rule = outcome.wrong_without_abstention
-    yield doc.KeyNumber(
-        "Wrong without abstention", _percent(without_rule.value), _interval(without_rule.interval)
-    )
+    yield _share_number("Wrong without abstention", outcome.wrong_without_abstention)
     if outcome.classes is None or not check.accepted:
         return
-    for name, share in (
-        ("Sensitivity, answered", outcome.classes.sensitivity),
-        ("Specificity, answered", outcome.classes.specificity),
-    ):
-        yield doc.KeyNumber(name, _percent(share.value), _interval(share.interval))
+    yield _share_number("Sensitivity, answered", outcome.classes.sensitivity)
+    yield _share_number("Specificity, answered", outcome.classes.specificity)
     n_negative = format_count(outcome.classes.false_negatives.count)
     n_positive = format_count(outcome.classes.false_positives.count)
     yield doc.KeyNumber(
@@ -72,6 +66,10 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
         f"{n_negative} / {n_positive}",
         f"of {format_count(outcome.wrong.count)} wrong answers",
     )
+
+
+def _share_number(label: str, share: Share) -> doc.KeyNumber:
+    return doc.KeyNumber(label, _percent(share.value), _interval(share.interval))
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
@@ -94,16 +92,22 @@ def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
-        label = "Target holds"
-        yield doc.KeyNumber(label, f"{n_holding} of {len(results)}", "data sets")
-    yield doc.KeyNumber(
-        "Answered", _range([check.coverage for check in results]), "lowest, highest"
-    )
-    totals = [outcome for outcome, *_ in checks.outcomes if outcome]
-    if wrong := [outcome.wrong.value for outcome in totals if outcome.wrong.total]:
-        yield doc.KeyNumber("Wrong answers", _range(wrong), "lowest, highest")
-    if without_rule := [outcome.wrong_without_abstention.value for outcome in totals]:
-        yield doc.KeyNumber("Wrong without abstention", _range(without_rule), "lowest, highest")
+        yield doc.KeyNumber("Target holds", f"{n_holding} of {len(results)}", "data sets")
+    yield _range_number("Answered", [check.coverage for check in results])
+    # The first outcome of a data set is the total over its groups.
+    totals = [outcomes[0] for outcomes in checks.outcomes if outcomes[0] is not None]
+    wrong = [total.wrong.value for total in totals if total.wrong.total]
+    if wrong:
+        yield _range_number("Wrong answers", wrong)
+    if totals:
+        without_rule = [total.wrong_without_abstention.value for total in totals]
+        yield _range_number("Wrong without abstention", without_rule)
+
+
+def _range_number(label: str, shares: Sequence[float]) -> doc.KeyNumber:
+    """Return the lowest and the highest share over several data sets as a key number."""
+    limits = format_interval(min(shares), max(shares), "percent")
+    return doc.KeyNumber(label, limits, "lowest, highest")
 
 
 def _percent(value: float) -> str:
@@ -114,13 +118,12 @@ def _interval(interval: Interval) -> str:
     return format_interval(interval.low, interval.high, "percent")
 
 
-def _range(values: Sequence[float]) -> str:
-    return format_interval(min(values), max(values), "percent")
-
-
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table, or else the record for a safety review, beside the key figure."""
+    """Yield the key table beside the key figure.
+
+    Without a key table, the record for a safety review is beside the figure.
+    """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
     if figure is None:
@@ -133,7 +136,7 @@ def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Blo
 
 
 def is_review_on_first_screen(checks: RuleChecks) -> bool:
-    """Return whether the record stands beside the key figure, because there is no key table."""
+    """Return whether the review record replaces the key table, which needs check results."""
     return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
@@ -187,7 +190,7 @@ def count_groups(checks: RuleChecks) -> int:
 
 
 def interval_note(checks: RuleChecks) -> str:
-    """Return a sentence that says which intervals hold jointly."""
+    """Return a sentence that states which intervals hold jointly."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):
@@ -206,7 +209,7 @@ def answers_table(
     max_groups: int | None = None,
     shows_classes: bool = True,
 ) -> doc.Table:
-    """Return the results among the answers, with a row for each group or each data set.
+    """Return the results of a rule, with a row for each group or each data set.
 
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
     The columns of the positive class are only included if `shows_classes` is true.
@@ -219,15 +222,17 @@ def answers_table(
     name = "Data"
     if has_groups:
         name = _group_header(checks.rule)
-    columns = [
-        doc.Column(name, "name"),
-        *([doc.Column("Answer if")] if has_conditions else []),
-        doc.number_column("Answered"),
-        *([doc.number_column(_risk_label(checks))] if has_risk else []),
-        *([doc.number_column("Limit")] if has_limits else []),
-        doc.Column("Result" if has_limits else _target_label(checks)),
-        *(_class_columns() if shows_classes else []),
-    ]
+    columns = [doc.Column(name, "name")]
+    if has_conditions:
+        columns.append(doc.Column("Answer if"))
+    columns.append(doc.number_column("Answered"))
+    if has_risk:
+        columns.append(doc.number_column(_risk_label(checks)))
+    if has_limits:
+        columns.append(doc.number_column("Limit"))
+    columns.append(doc.Column("Result" if has_limits else _target_label(checks)))
+    if shows_classes:
+        columns += _class_columns()
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         return [
@@ -307,38 +312,38 @@ def _row_groups(
     has_groups: bool,
     max_groups: int | None = None,
 ) -> tuple[doc.TableRows, ...]:
-    """Return a row for each group and the total of each data set, or for each data set."""
+    """Return the rows of each data set: its groups and their total, or only the total."""
+    # The first result of a data set is the total, and the other results are those of the groups.
+    results_by_data_set = [checks.results_of(index) for index in range(len(checks))]
     if not has_groups:
-        totals = [checks.results_of(index)[0] for index in range(len(checks))]
-        return doc.single_group([cells_of(check, outcome) for check, outcome in totals])
-    groups = []
-    for index, check in enumerate(checks.checks):
-        total, *parts = checks.results_of(index)
-        parts = [part for part in parts if _has_results(part[0])]
+        return doc.single_group([cells_of(*results[0]) for results in results_by_data_set])
+    row_groups = []
+    for check, results in zip(checks.checks, results_by_data_set, strict=True):
+        group_results = [result for result in results[1:] if _has_results(result[0])]
         rows = [
-            doc.Row(tuple(cells_of(*part)), _row_kind(part[0]))
-            for part in (*_keep_worst(parts, max_groups), total)
+            doc.Row(tuple(cells_of(*result)), _row_kind(result[0]))
+            for result in (*_keep_worst(group_results, max_groups), results[0])
         ]
-        groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
-    return tuple(groups)
+        row_groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
+    return tuple(row_groups)
 
 
 def _keep_worst(
-    parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
+    group_results: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
 ) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bounds of the excess, sorted by name.
+    """Return the groups with the largest lower bounds of the excess, in their original order.
 
     The severity of a group is the largest excess of the group and its limits.
     """
     severity: dict[str, float] = {}
-    for check, _ in parts:
+    for check, _ in group_results:
         low = check.excess_interval.low
         low = -math.inf if math.isnan(low) else low
         severity[check.group] = max(severity.get(check.group, -math.inf), low)
     if max_groups is None or len(severity) <= max_groups:
-        return parts
+        return group_results
     worst = sorted(severity, key=lambda group: severity[group], reverse=True)[:max_groups]
-    return [part for part in parts if part[0].group in worst]
+    return [result for result in group_results if result[0].group in worst]
 
 
 _LIMIT_HEADER: Final = "Limit for"
@@ -398,8 +403,9 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
     """Return the condition with the second alternative in a small font."""
     if not condition.parts:
         return condition.text
-    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
-    return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
+    alternatives = [part.replace(" ", _NO_BREAK) for part in condition.parts]
+    further = [doc.Span(f" or{_NO_BREAK}{text}", "small") for text in alternatives[1:]]
+    return (alternatives[0], *further)
 
 
 def _verdict_cell(check: RuleCheck) -> doc.Span:
@@ -482,12 +488,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
         if rule.limits:
             cells.append(_limit_text(first_check.rule))
         for index in range(len(checks)):
-            results = checks.results_of(index)
-            result = next((r for r in results if (r[0].group, r[0].limit) == subset), None)
-            if result is None:
-                cells += [None] * 3
-                continue
-            cells += [_answered_cell(result[0]), _risk_cell(*result), _verdict_cell(result[0])]
+            cells += _cells_of_subset(checks, index, subset)
         rows.append(doc.Row(tuple(cells), _row_kind(first_check)))
     return doc.Table(
         tuple(columns),
@@ -504,9 +505,20 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     )
 
 
+def _cells_of_subset(checks: RuleChecks, index: int, subset: tuple[str, str]) -> list[doc.Cell]:
+    """Return three cells with the results of a group or limit on one data set, or empty cells."""
+    for check, outcome in checks.results_of(index):
+        if (check.group, check.limit) == subset:
+            return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(check)]
+    return [None, None, None]
+
+
 # ------------------------------------------------------------------------------------ details
 def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples, where an abstention is not an error."""
+    """Return the errors among all samples.
+
+    An abstention is not an error.
+    """
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
@@ -598,7 +610,7 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 
 
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the options do not explain."""
+    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
     explained_groups = {remedies.group for remedies in checks.remedies}
     parts = [part for part in checks.rule.parts if part.rule.reason]
     for part in parts:
@@ -613,31 +625,34 @@ def _calibration_cells(
     rule = part.rule
     cells: list[doc.Cell] = [format_limit_name(part.name) if is_limit else part.name]
     if checks.rule.per:
-        condition = None if is_limit else checks.condition_of(part.name)
-        cell: doc.Cell = "" if condition is None else _condition_text(condition)
-        if not (rule.attainable or is_limit):
-            cell = doc.Span("no threshold", "open", tooltip=rule.reason)
-        cells.append(cell)
+        cells.append("" if is_limit else _calibration_condition(checks, part))
     if checks.rule.limits:
         cells.append(_limit_text(rule))
-    risk = None
-    if rule.risk is not None:
-        is_share = checks.is_binary and rule.failures is not None
-        risk = doc.Number(
-            rule.risk,
-            number_format="percent" if is_share else "four_decimals",
-            display_text=(
-                f"{format_count(rule.failures or 0)} ({_percent(rule.risk)})" if is_share else ""
-            ),
-        )
     answered = None
     if rule.coverage is not None:
-        answered = doc.Number(
-            rule.coverage,
-            display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
-        )
-    cells += [doc.Number(rule.n, number_format="count"), answered, risk]
+        text = f"{format_count(rule.accepted)} ({_percent(rule.coverage)})"
+        answered = doc.Number(rule.coverage, display_text=text)
+    cells.append(doc.Number(rule.n, number_format="count"))
+    cells += [answered, _calibration_risk(rule, is_binary=checks.is_binary)]
     if not checks.rule.limits:
         cells.append("none" if rule.bound is None else format_percent(round(rule.bound, 6)))
         cells.append(None if rule.delta is None else f"{rule.delta:.3g}")
     return cells
+
+
+def _calibration_condition(checks: RuleChecks, part: RulePart) -> doc.Cell:
+    """Return the condition for an answer in a group."""
+    if not part.rule.attainable:
+        return doc.Span("no threshold", "open", tooltip=part.rule.reason)
+    condition = checks.condition_of(part.name)
+    return "" if condition is None else _condition_text(condition)
+
+
+def _calibration_risk(rule: DecisionRule, *, is_binary: bool) -> doc.Number | None:
+    """Return the risk on the calibration data, with the number of failures for a binary loss."""
+    if rule.risk is None:
+        return None
+    if not is_binary or rule.failures is None:
+        return doc.Number(rule.risk, number_format="four_decimals")
+    text = f"{format_count(rule.failures)} ({_percent(rule.risk)})"
+    return doc.Number(rule.risk, number_format="percent", display_text=text)

@@ -32,24 +32,17 @@ def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
 
 def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield the table of options, and the explanation of the failed tests."""
-    has_groups = bool(checks.rule.per)
-    columns = (
-        *(
-            [doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)]
-            if has_groups
-            else []
-        ),
-        doc.Column("Change"),
-        doc.Column("Rule"),
-        doc.Column("Calibration data"),
-    )
+    columns = [doc.Column("Change"), doc.Column("Rule"), doc.Column("Calibration data")]
     rows = []
     for remedies in checks.remedies:
-        prefix = [remedies.group] if has_groups else []
+        prefix = [remedies.group] if checks.rule.per else []
         rows += [[*prefix, *cells] for cells in _options(remedies)]
+    if checks.rule.per:
+        group_column = doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)
+        columns.insert(0, group_column)
     if rows:
         yield doc.Table(
-            columns,
+            tuple(columns),
             doc.single_group(rows),
             title="Options for a threshold",
             caption=doc.Span("Options for a threshold", "strong"),
@@ -58,18 +51,19 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     for remedies in checks.remedies:
         yield doc.Prose(_test_sentence(remedies), "notes")
     if any(remedies.alternatives for remedies in checks.remedies):
-        delta, spent = _deltas(checks.remedies[0])
-        yield doc.Prose(
-            "The other rules are second attempts on the same calibration data. Each spends its own "
-            f"delta of {spent:g} in addition to {delta:g}, and is valid only if it was fixed "
-            "before the data were seen. Otherwise, repeat it on new calibration data.",
-            "notes",
-        )
+        yield doc.Prose(_alternatives_note(checks.remedies[0]), "notes")
 
 
-def _deltas(remedies: Remedies) -> tuple[float, float]:
-    alternative = next((a.rule.delta for a in remedies.alternatives if a.rule.delta), 0.0)
-    return remedies.rule.delta or 0.0, alternative
+def _alternatives_note(remedies: Remedies) -> str:
+    """Return the condition under which the alternative rules are valid, with their delta."""
+    delta = remedies.rule.delta or 0.0
+    alternative_deltas = [alternative.rule.delta for alternative in remedies.alternatives]
+    additional = next((value for value in alternative_deltas if value), 0.0)
+    return (
+        "The other rules are second attempts on the same calibration data. Each spends its own "
+        f"delta of {additional:g} in addition to {delta:g}, and is valid only if it was fixed "
+        "before the data were seen. Otherwise, repeat it on new calibration data."
+    )
 
 
 def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
