@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
-from abstain.plots.style import css_variable, dash_pattern
 from abstain.report.cells import (
     FORMATS,
     METHOD_COLUMN,
@@ -38,6 +37,7 @@ from abstain.report.cells import (
     plain_text,
     single_group,
 )
+from abstain.report.controls import Choice, JumpMenu, Option, SearchField, Switch, line_option
 
 if TYPE_CHECKING:
     from abstain.report.images import SampleImages
@@ -48,22 +48,28 @@ __all__ = [
     "NAN",
     "Axis",
     "Cell",
+    "Choice",
     "Column",
     "Format",
     "GlossaryEntry",
     "IntervalMark",
+    "JumpMenu",
     "Label",
     "Number",
     "NumberFormat",
+    "Option",
     "Range",
     "Remark",
     "Row",
+    "SearchField",
     "Span",
+    "Switch",
     "TableRows",
     "Text",
     "Thumbnail",
     "define_terms",
     "interval_column",
+    "line_option",
     "number_column",
     "plain_text",
     "single_group",
@@ -334,74 +340,6 @@ class Links(Block):
 
 
 # ------------------------------------------------------------------------------ interaction
-@dataclass(frozen=True)
-class Option:
-    """An option of a `Choice`, with the `color` and `dash` of its line in the figures."""
-
-    key: str
-    label: str
-    color: str = ""
-    dash: str = ""
-    is_selected: bool = True
-
-
-def line_option(index: int, name: str, *, is_selected: bool = True) -> Option:
-    """Return the option for a score or a method, with the line style of the figures."""
-    pattern = " ".join(map(str, dash_pattern(index)))
-    return Option(str(index), name, css_variable(index), pattern, is_selected=is_selected)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A control that selects which tagged parts of a page are visible.
-
-    A part with the tag ``{name: key}`` is visible if the option `key` is selected. A tag can
-    contain several keys, separated by spaces. The option "" shows all parts.
-
-    If `is_multiple` is true, each option is a button that shows and hides its parts. The parts of a
-    figure have the class ``name-key``. If `is_multiple` is false, the control is a menu with the
-    initial option `selected`.
-    """
-
-    name: str
-    label: str
-    options: tuple[Option, ...]
-    is_multiple: bool = False
-    selected: str = ""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A checkbox that sets the class `name` on the page."""
-
-    name: str
-    label: str
-    is_on: bool = False
-
-
-@dataclass(frozen=True)
-class SearchField:
-    """A field that searches the rows of a table and shows the number of matches.
-
-    The table has the id `anchor`. The plural noun `row_noun`, such as "numbers", describes its
-    rows.
-    """
-
-    anchor: str
-    row_noun: str
-
-
-@dataclass(frozen=True)
-class JumpMenu:
-    """A menu of links to parts of a page.
-
-    Each group of links has a title and pairs of an anchor and a text.
-    """
-
-    label: str
-    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-
 @dataclass(frozen=True)
 class Controls(Block):
     """Controls of a page, such as menus and buttons.
