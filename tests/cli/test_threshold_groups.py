@@ -1,5 +1,7 @@
 """`abstain threshold --per` and `--limit` as a user runs them."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -101,8 +103,11 @@ def test_several_limits(capsys):
     checked = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet", "--group", "site")
     assert "label:cat" in checked
     assert "SUBSET=RISK" in refused(capsys, "val.parquet", "--limit", "label")
-    assert "drop --per" in refused(
+    assert "drop the limit 'label'" in refused(
         capsys, "val.parquet", "--limit", "label=0.1", "--per", "prediction"
+    )
+    assert "replace the limit 'group' by 'overall' (--max-risk)" in refused(
+        capsys, "val.parquet", "--limit", "group=0.1", "--per", "site"
     )
 
 
@@ -143,3 +148,26 @@ def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
     assert run(["threshold", "val.parquet", "--limit", "label=0.001", "--max-risk", "0.1"]) == 3
     text = " ".join(capsys.readouterr().out.split())
     assert "Unattainable: no threshold could be certified for all limits. label:cat" in text
+
+
+def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    per = ["--per", "site", "--limit", "label:cat=0.2", *ASKED]
+    checked = ["--apply", "test.parquet", "--out", "report"]
+    text = printed(capsys, "val.parquet", *per, *checked)
+    assert "2 of 3 groups have a threshold; the rule abstains on all samples of tiny." in text
+    assert "at most 10% of the answers are wrong; for label cat, at most 20%" in text
+    assert "All limits hold jointly in each group with a probability of at least 95%" in text
+    data = ab.read_predictions("val.parquet", group="site").only()
+    options = {"per": "group", "max_risk": 0.1, "limits": {"label:cat": 0.2}}
+    assert load("report/rule.json").parts == ab.set_threshold(data, **options).parts
+    rows = pl.read_csv("report/results.csv").filter(pl.col("role") == "limit")
+    assert rows["subgroup"].to_list() == [f"{s}: label:cat" for s in ("north", "south", "tiny")]
+    assert set(rows["target"]) == {0.2}
+    page = Path("report/report.html").read_text()
+    assert page.count('<tr class="group"><th scope="row" class="name">label cat</th>') >= 6
+    jointly = printed(capsys, "val.parquet", *per, "--joint")
+    assert "All limits and all groups hold jointly with a probability of at least 95%" in jointly
+    again = printed(capsys, "--rule", "report/rule.json", "--apply", "test.parquet")
+    assert "label cat" in again

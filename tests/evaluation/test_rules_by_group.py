@@ -1,5 +1,7 @@
 """`set_threshold` with groups and limits, and what `check_rule` says of them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -94,13 +96,95 @@ def test_limits_equal_those_of_arrays():
         ({"limits": {"labels": 0.1}, "delta": 0.1}, "'labels'"),
         ({"limits": {"label:cow": 0.1}, "delta": 0.1}, "'cow'"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "coverage": 0.3}, "`coverage`"),
-        ({"limits": {"label": 0.1}, "delta": 0.1, "per": "group"}, "drop `per` or `limits`"),
+        (
+            {"limits": {"group:north": 0.1}, "per": "group"},
+            "replace the limit 'group' by 'overall'",
+        ),
+        ({"limits": {"prediction": 0.1}, "per": "prediction"}, "by 'overall' (`max_risk`)"),
+        ({"limits": {"label": 0.1}, "per": "prediction"}, "drop the limit 'label'"),
+        ({"limits": {"label": 0.1}, "per": "group", "method": "sgr"}, "'sgr'"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "method": "risk"}, "'risk'"),
     ],
 )
 def test_limits_that_cannot_be(options, said):
-    with pytest.raises((InputError, UnknownNameError), match=said):
+    with pytest.raises((InputError, UnknownNameError), match=re.escape(said)):
         set_threshold(CAL, **options)
+
+
+def test_limits_in_each_group_equal_those_of_arrays_and_are_checked():
+    limits = {"label": 0.3, "label:cat": 0.25}
+    rule = set_threshold(CAL, per="group", max_risk=0.15, limits=limits, joint=True)
+    arrays = [
+        Limit("overall", 0.15),
+        *(
+            Limit(f"label:{name}", 0.25 if name == "cat" else 0.3, CAL.labels == name)
+            for name in CLASSES
+        ),
+    ]
+    expected = fit_groups(
+        "learn_then_test", MSR, WRONG, CAL.group, limits=arrays, joint=True, delta=0.05
+    )
+    assert rule == expected.for_score("msr", scale="log-odds")
+    assert [part.rule.attainable for part in rule.parts] == [True, True, False]
+    checked = check_rule(rule, {"later": TEST}, calibration=CAL)
+    rows = {row["subgroup"]: row for row in checked.rows() if row["role"] != "calibration"}
+    answered = np.asarray(rule.apply(TEST))
+    in_limit = (TEST.group == "south") & (TEST.labels == "dog")
+    row = rows["south: label:dog"]
+    assert (row["role"], row["target"], row["n"]) == ("limit", 0.3, in_limit.sum())
+    assert row["selective_risk"] == (~TEST.correct)[in_limit & answered].mean()
+    assert row["threshold"] == rule.part("south").threshold
+    # The total, three groups, and three limits in each group.
+    assert row["together"] == len(rows) == 13
+    assert rows["south"]["role"] == "group"
+    labels = [check.label for check in checked.all_checks()]
+    assert labels[-3:] == [f"later: tiny: label:{name}" for name in CLASSES]
+    outcome = dict(zip(labels, checked.outcomes[0], strict=True))["later: south: label:dog"]
+    assert outcome.answered.count == (in_limit & answered).sum()
+    assert {d.n_groups for d in checked.disparities()} == {2, 3}
+    (remedies,) = checked.remedies
+    assert (remedies.group, remedies.tests) == ("tiny", ())
+    # Without labels, only the coverages are computed, and a note names the limits.
+    bare = ab.Predictions(logits=TEST.logits, classes=CLASSES, group=TEST.group, unlabeled=True)
+    unlabeled = check_rule(rule, {"later": bare})
+    assert len(unlabeled.all_checks()) == 4
+    kinds = {note.kind: note.message for note in unlabeled.notes}
+    assert "'north: label:cat', 'north: label:dog'" in kinds["limit_unchecked"]
+
+
+def test_group_limits_in_each_predicted_class_are_checked_there():
+    rule = set_threshold(CAL, per="prediction", limits={"group:south": 0.2})
+    checked = check_rule(rule, {"later": TEST})
+    subgroups = [check.subgroup for check in checked.groups[0]]
+    assert subgroups == [text for name in CLASSES for text in (name, f"{name}: group:south")]
+    assert not [note for note in checked.notes if note.kind == "limit_unchecked"]
+
+
+def test_remedies_for_several_limits_give_a_threshold():
+    data = CAL.subset(np.arange(CAL.n) < 600)
+    options = {"max_risk": 0.1, "limits": {"label:cat": 0.1}}
+    rule = set_threshold(data, per="group", **options)
+    checked = check_rule(rule, {}, calibration=data)
+    remedies = {r.group: r for r in checked.remedies}
+    south = remedies["south"]
+    # Three copies of each sample are enough if at most twice as many more samples are needed.
+    rows = np.flatnonzero(data.group == "south")
+    n_copies = int(np.ceil(south.n_required / rows.size))
+    repeated = data.subset(np.tile(rows, n_copies))
+    assert not rule.part("south").attainable
+    assert set_threshold(repeated, **options).attainable
+    for alternative in south.alternatives:
+        targets = {part.name: part.rule.target for part in alternative.rule.parts}
+        again = set_threshold(
+            data.subset(rows), limits=targets, delta=0.025,
+            **({"starts": alternative.starts} if alternative.starts else {}),
+        )  # fmt: skip
+        assert again == alternative.rule
+        assert alternative.condition.group == "south"
+    # Other starts than the default: the tests of the rule are unknown, so nothing is proposed.
+    other = set_threshold(data, per="group", starts=(0.9,), **options)
+    assert not other.part("south").attainable
+    assert {r.group for r in check_rule(other, {}, calibration=data).remedies} == {"tiny"}
 
 
 def test_small_and_unseen_groups_are_named_and_counted():

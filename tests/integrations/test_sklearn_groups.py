@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tests.integrations.sklearn_data import blobs, words
 
+import abstain as ab
 from abstain.errors import InputError, ShapeError, UnattainableRuleWarning
 from abstain.integrations.sklearn import SelectiveClassifier, coverage_scorer
 from abstain.thresholds import DecisionRule, fit_groups
@@ -84,6 +85,30 @@ def test_a_finished_set_of_rules():
     coded = np.c_[X, SITE == "north"]
     with pytest.raises(InputError, match="threshold for each 'site'"):
         SelectiveClassifier(inside, rule=sites, cv="prefit").fit(coded, Y)
+
+
+def test_a_finished_rule_with_limits_in_each_group():
+    frame = np.c_[X, np.where(SITE == "north", 1, 0)]
+    inside = LogisticRegression().fit(frame[:1000], Y[:1000])
+    site = frame[:, -1].astype(int).astype(str)
+    held_out = slice(1000, 2000)
+    data = ab.Predictions(
+        probabilities=inside.predict_proba(frame[held_out]),
+        labels=Y[held_out],
+        classes=inside.classes_,
+    )
+    options = {"max_risk": 0.2, "limits": {"label:cat": 0.3}, "delta": 0.1}
+    rule = ab.set_threshold(data, per=site[held_out], **options)
+    assert all(part.rule.attainable and len(part.rule.parts) == 2 for part in rule.parts)
+    classifier = SelectiveClassifier(inside, rule=rule, cv="prefit", per=-1)
+    classifier.fit(frame[held_out], Y[held_out])
+    accepted = classifier.accepts(frame[NEW])
+    new = ab.Predictions(
+        probabilities=inside.predict_proba(frame[NEW]), labels=Y[NEW], classes=inside.classes_
+    )
+    assert (accepted == rule.apply(new, group=site[NEW])).all()
+    assert 0 < accepted.sum() < accepted.size
+    assert set(classifier.answer_conditions_) == {"0", "1"}
 
 
 def test_it_is_searched_and_cloned():

@@ -70,10 +70,8 @@ def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, 
 
 
 def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
-    passes, between = [], cwsa_module._moments_in_cells
-    monkeypatch.setattr(
-        cwsa_module, "_moments_in_cells", lambda *a: passes.append(a) or between(*a)
-    )
+    passes, between = [], cwsa_module._moments_in_bins
+    monkeypatch.setattr(cwsa_module, "_moments_in_bins", lambda *a: passes.append(a) or between(*a))
     s = samples(0, "float32", weighted=False)
     accepted_sums_at_thresholds(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
     assert len(passes) == 1

@@ -99,8 +99,25 @@ def limited():
     return check_rule(rule, {"later": in_groups(2)}, calibration=calibration)
 
 
+def in_groups_with_labels(seed):
+    p = in_groups(seed)
+    labels = np.random.default_rng(seed).choice(HOSTILE[:2], p.n)
+    other = {HOSTILE[0]: HOSTILE[1], HOSTILE[1]: HOSTILE[0]}
+    prediction = np.where(p.loss == 1, [other[name] for name in labels], labels)
+    data = {"labels": labels, "prediction": prediction, "confidence": p.confidence}
+    return ab.Predictions(**data, group=p.group)
+
+
+def limited_by_group():
+    calibration = in_groups_with_labels(1)
+    limits = {f"label:{HOSTILE[0]}": 0.2}
+    rule = set_threshold(calibration, per="group", max_risk=0.1, limits=limits, delta=0.05)
+    return check_rule(rule, {"later": in_groups_with_labels(2)}, calibration=calibration)
+
+
 CASES = {
     "by group": by_group,
+    "limited by group": limited_by_group,
     "limited": limited,
     "plain": plain,
     "grouped": grouped,
@@ -210,9 +227,10 @@ def test_page_and_terminal_agree_with_the_library():
     assert rule.for_score("own", scale="probability").to_json() in "".join(Page(page).text)
 
 
-@pytest.mark.parametrize("width", [70, 100, 140])
+@pytest.mark.parametrize("width", [70, 80, 100, 140])
 def test_terminal_keeps_its_width(width):
-    for case in (plain, hostile, unattainable, unlabeled, grouped, crowded):
+    cases = (plain, hostile, unattainable, unlabeled, grouped, crowded, limited, limited_by_group)
+    for case in cases:
         printed = terminal(case(), width)
         assert max(map(len, printed.splitlines())) <= width
         assert not steering(printed)
@@ -278,6 +296,22 @@ def test_the_page_as_a_file(tmp_path):
     for function in (threshold_html, threshold_terminal):
         with pytest.raises(InputError, match="`checks`"):
             function(CALIBRATION)
+
+
+def test_limits_are_rows_below_their_group():
+    checks = limited_by_group()
+    printed = terminal(checks, 80)
+    results, errors = printed.split("Errors among the answers; positive class")
+    assert "Sensitivity" not in results
+    assert "Sensitivity" in errors
+    # A group without a threshold has no row for its limit.
+    (row,) = [line for line in results.splitlines() if line.startswith("few")]
+    assert " 0 of 30 " in row
+    page = threshold_html(checks)
+    assert "All limits hold jointly in each group with a probability of at least 95%" in page
+    n_limits = sum(bool(check.limit) and check.rule.attainable for check in checks.groups[0])
+    first_table = page[page.index("<table") : page.index("</table>")]
+    assert first_table.count('<tr class="group">') == n_limits == 2
 
 
 def test_groups_are_rows_and_the_whole_says_what_it_owes_them():

@@ -54,6 +54,51 @@ def test_each_group_and_all_groups_are_broken_no_more_often_than_delta(method):
     assert pooled / SETS > 0.8
 
 
+def exceeds_a_limit(threshold, g):
+    """Whether the risk of a group, or of its harder half, is above its limit."""
+    if threshold is None:
+        return False
+    risk = HARDNESS[g] * (1 - threshold) ** 2 / 3
+    return risk > TARGET or 1.5 * risk > HARD_HALF_TARGET
+
+
+HARD_HALF_TARGET = 0.13
+
+
+@pytest.mark.parametrize("joint", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_limits_in_each_group_are_exceeded_no_more_often_than_delta(joint):
+    # Half of each group is harder, by a factor of 1.5 against 0.5, and its limit is the tighter one.
+    rng = np.random.default_rng(9)
+    exceeded, without_limit, attained = np.zeros(3), np.zeros(3), np.zeros(3)
+    n_sets_exceeded = 0
+    for _ in range(SETS):
+        group = rng.choice(3, 1500, p=SHARES)
+        u, is_hard = rng.random(1500), rng.random(1500) < 0.5
+        loss = rng.random(1500) < HARDNESS[group] * np.where(is_hard, 1.5, 0.5) * (1 - u) ** 2
+        limits = [Limit("overall", TARGET), Limit("label:hard", HARD_HALF_TARGET, is_hard)]
+        options = {"joint": joint, "delta": DELTA}
+        data = ("learn_then_test", u, loss, NAMES[group])
+        rule = fit_groups(*data, limits=limits, **options)
+        is_exceeded = [
+            exceeds_a_limit(rule.part(name).threshold, g) for g, name in enumerate(NAMES)
+        ]
+        exceeded += is_exceeded
+        n_sets_exceeded += any(is_exceeded)
+        attained += [rule.part(name).attainable for name in NAMES]
+        if not joint:
+            alone = fit_groups(*data, max_risk=TARGET, **options)
+            without_limit += [
+                exceeds_a_limit(alone.part(name).threshold, g) for g, name in enumerate(NAMES)
+            ]
+    assert (exceeded / SETS <= DELTA + slack(DELTA)).all()
+    if joint:
+        assert n_sets_exceeded / SETS <= DELTA + slack(DELTA)
+        return
+    assert (attained > 0.2 * SETS).all()
+    # Without the limit of the harder half, it is exceeded in a group more often than delta.
+    assert without_limit.max() / SETS > DELTA + slack(DELTA)
+
+
 def test_several_limits_are_exceeded_no_more_often_than_delta_together():
     rng = np.random.default_rng(5)
     exceeded = attained = single = 0

@@ -227,7 +227,9 @@ def test_one_limit_on_all_is_learn_then_test():
         assert rule.attainable
         assert two.part("overall") == rule
         assert two.population == rule.population
-    with pytest.raises(DomainError, match="all samples of the limit 'none' have a ratio of 0"):
+    with pytest.raises(
+        DomainError, match="the limit 'none' has no calibration samples with a ratio"
+    ):
         thresholds.several_risks(
             confidence, loss, [thresholds.Limit("none", 0.1, ratio == 0)], delta=0.1, ratio=ratio
         )

@@ -19,16 +19,16 @@ __all__ = ["accelerators", "one_thread", "torch"]
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread: two that compete for a core are slower than one."""
-    before = torch.get_num_threads()
+    """Let torch compute in one thread, because threads that compete for a core are slower."""
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)
 
 
 def accelerators(device: Any) -> list[Any]:
     """Return the devices whose generators must be restored in addition to that of the CPU."""
-    where = torch.device(device)
-    return [] if where.type == "cpu" else [where]
+    torch_device = torch.device(device)
+    return [] if torch_device.type == "cpu" else [torch_device]

@@ -100,7 +100,7 @@ def test_a_picture_of_each_study_heads_the_page():
     )
     text = benchmark_site(results(), images=shown)["benchmark.html"]
     assert text.count("<img ") == len(results().headline)
-    assert text.index("<img ") < text.index('<svg class="plot"')
+    assert text.index("<img ") < text.index('<svg class="plot')
 
 
 @pytest.mark.parametrize("metrics", [("failure_auroc",), ()])

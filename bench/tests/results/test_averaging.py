@@ -7,7 +7,7 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.evaluation.comparison import Plan, ScoredRun
 from abstain.metrics import METRICS
-from abstain_bench.results.studies import averaged
+from abstain_bench.results.studies import compare_study_average
 
 DATA = (("study", "corruption"),)
 SHIFTS = (-1.4, -0.5, 0.4)
@@ -41,7 +41,9 @@ def drawn(rng, n, *, apart=(1.0, 1.0), seeds=2):
 
 
 def found_in(seeds, metric="augrc", resamples=0):
-    return averaged(seeds, METRICS[metric], plan_of(resamples), headline=True).part
+    return compare_study_average(
+        seeds, METRICS[metric], plan_of(resamples), headline=True
+    ).comparison
 
 
 def truth(metric, apart=(1.0, 1.0)):

@@ -103,8 +103,9 @@ class Target:
     limit: Annotated[
         tuple[str, ...],
         repeatable(
-            "SUBSET=RISK for one threshold with several limits; SUBSET is overall, group, "
-            "prediction, label (false negatives of a class), or one value such as label:cat"
+            "SUBSET=RISK for a threshold (with --per, each threshold) with several limits; SUBSET "
+            "is overall, group, prediction, label (false negatives of a class), or one value such "
+            "as label:cat"
         ),
     ] = ()
 
@@ -139,16 +140,16 @@ class Target:
 
     def group_column(self, columns: Columns) -> str | None:
         """Return the column of groups in the calibration data, or None if none is required."""
-        if self.per is None:
-            grouped = any(text.startswith("group") for text in self.limit)
-            return columns.group if grouped else None
-        if self.per == columns.label:
+        if self.per is not None and self.per == columns.label:
             raise InputError(
                 f"--per {self.per} is the true class, which is unknown for new samples. Use --per "
                 f"{PREDICTION}, the predicted class, or --limit label=RISK, one threshold with a "
                 "limit in each true class"
             )
-        return None if self.is_per_prediction(columns) else self.per
+        if self.per is not None and not self.is_per_prediction(columns):
+            return self.per
+        grouped = any(text.startswith("group") for text in self.limit)
+        return columns.group if grouped else None
 
     def without_groups(self, columns: Columns) -> Columns:
         """Return the columns without a group column that only the limits use."""
@@ -230,8 +231,8 @@ def threshold(
 
     The command prints the rule, and a table of the calibration data and all data of --apply. --by
     splits the data of --apply, and --group checks them separately for each group. --per chooses one
-    threshold per group. --limit chooses one threshold with several limits. The exit status is 3
-    if the target is unattainable. Values are fractions.
+    threshold per group. --limit chooses a threshold with several limits. The exit status is 3 if
+    the target is unattainable. Values are fractions.
     """
     from abstain.report import threshold_terminal
 

@@ -13,6 +13,7 @@ from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.rules.data import compute_confidence
 from abstain.predictions import Predictions
 from abstain.predictions.class_view import log_probabilities
+from abstain.predictions.outputs import ClassScores
 from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
 from abstain.typing import Array, FloatArray, Rng
 
@@ -63,22 +64,24 @@ class EstimatedRatios:
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the reliability of a decision rule that uses these ratios."""
-        return tuple(self._notes())
+        summary = Note("ratios", f"Of the calibration data {self.ratios}.")
+        return (summary, *self._class_notes(), *self._reliability_warnings())
 
-    def _notes(self) -> Iterator[Note]:
-        """Yield a summary of the ratios, and warnings if the ratios are unreliable."""
-        yield Note("ratios", f"Of the calibration data {self.ratios}.")
-        if self.classes is not None:
-            yield Note(
-                "class_ratios", f"Ratios of the classes: {_format_class_ratios(self.classes)}."
-            )
-        if self.classes is not None and self.classes.doubtful:
+    def _class_notes(self) -> Iterator[Note]:
+        """Yield the ratios of the classes for a label shift, and a warning if it is implausible."""
+        if self.classes is None:
+            return
+        yield Note("class_ratios", f"Ratios of the classes: {_format_class_ratios(self.classes)}.")
+        if self.classes.doubtful:
             names = ", ".join(map(repr, self.classes.doubtful[:8]))
             yield Note.warning(
                 "class_ratios",
                 f"The estimated ratio of {names} is significantly below 0, so the shift is not "
                 "only in the class frequencies. Try a covariate shift.",
             )
+
+    def _reliability_warnings(self) -> Iterator[Note]:
+        """Yield warnings if the data sets hardly overlap or the effective size is small."""
         if self.auroc is not None and self.auroc > _MAX_AUROC:
             yield Note.warning(
                 "overlap",
@@ -144,9 +147,10 @@ def estimate_ratios(
 
     Notes
     -----
-    For a covariate shift, the domain classifier uses the confidence and the features of both data
-    sets. If there are no features, it uses the logarithms of the class probabilities. More input
-    columns can reveal more kinds of shift, but they increase the variance of the ratios.
+    For a covariate shift, a classifier learns to distinguish the two data sets. Its inputs are the
+    confidence and the features, or the logarithms of the class probabilities if there are no
+    features. More inputs can reveal more kinds of shift, but they increase the variance of the
+    ratios.
 
     Examples
     --------
@@ -202,25 +206,28 @@ def _columns(
     predictions: Predictions, deployed: Predictions, score: "str | ScoreState | None"
 ) -> tuple[FloatArray, FloatArray]:
     """Return the features of the domain classifier for both data sets, shapes (n, d) and (m, d)."""
-    confidences = [
-        _finite(compute_confidence(data, score, where=where).values)
-        for data, where in ((predictions, "calibration"), (deployed, "the data to come"))
-    ]
-    blocks = [[values[:, None]] for values in confidences]
+    confidence = compute_confidence(predictions, score, where="calibration")
+    deployed_confidence = compute_confidence(deployed, score, where="the data to come")
+    columns = [_clipped_column(confidence.values)]
+    deployed_columns = [_clipped_column(deployed_confidence.values)]
     if predictions.features is not None and deployed.features is not None:
-        for columns, data in zip(blocks, (predictions, deployed), strict=True):
-            columns.append(np.asarray(data.features, dtype=np.float64))
+        columns.append(np.asarray(predictions.features, dtype=np.float64))
+        deployed_columns.append(np.asarray(deployed.features, dtype=np.float64))
     elif predictions.class_scores is not None and deployed.class_scores is not None:
-        class_scores = (predictions.class_scores, deployed.class_scores)
-        for columns, scores in zip(blocks, class_scores, strict=True):
-            columns.append(np.maximum(log_probabilities(scores), _MIN_LOG_PROBABILITY))
-    features, deployed_features = (np.concatenate(columns, axis=1) for columns in blocks)
-    return features, deployed_features
+        columns.append(_log_probability_columns(predictions.class_scores))
+        deployed_columns.append(_log_probability_columns(deployed.class_scores))
+    return np.concatenate(columns, axis=1), np.concatenate(deployed_columns, axis=1)
 
 
-def _finite(values: Array) -> FloatArray:
-    out: FloatArray = np.clip(values.astype(np.float64), -1e12, 1e12)
-    return out
+def _clipped_column(confidence: Array) -> FloatArray:
+    """Return finite confidences as a column of shape (n, 1)."""
+    clipped: FloatArray = np.clip(confidence.astype(np.float64), -1e12, 1e12)
+    return clipped[:, None]
+
+
+def _log_probability_columns(class_scores: ClassScores) -> FloatArray:
+    """Return the logarithms of the class probabilities, with a lower bound."""
+    return np.maximum(log_probabilities(class_scores), _MIN_LOG_PROBABILITY)
 
 
 def _format_class_ratios(shift: LabelShift) -> str:

@@ -52,17 +52,15 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        Predictions of one data set or of several splits. Splits, as `read_predictions` returns
-        them, are evaluated separately. The key of a split may also be a name. Files that do not fit
-        in memory are passed as the return value of `scan_predictions`. The inputs of
-        `read_predictions` are also accepted if they have the usual column names. Examples are a
-        path, a dataframe, a list of rows and a mapping from name to array. If
-        `probabilities_or_loss` is passed, this argument contains the labels or the confidences.
+        Predictions of one data set, or of several splits, which are evaluated separately. The key
+        of a split may also be a name. For files that do not fit in memory, pass the result of
+        `scan_predictions`. A path, a dataframe, a list of rows and a mapping from name to array are
+        also accepted if they have the usual column names (see `read_predictions`). With
+        `probabilities_or_loss`, this argument is the array of labels or of confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
-        Class probabilities or losses. An array of shape (n, K) contains class probabilities, and
-        `predictions` then contains labels. An array of shape (n,) contains losses, and
-        `predictions` then contains confidences. The loss of a wrong prediction is 1. A tuple of
-        both arrays as `predictions` is equivalent.
+        Class probabilities of shape (n, K) if `predictions` contains labels. Losses of shape (n,)
+        if `predictions` contains confidences; the loss of a wrong prediction is 1. A tuple of both
+        arrays as `predictions` is equivalent.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns, names of registered scores (``abstain list scores``), or
         fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
@@ -117,7 +115,7 @@ def evaluate(
     If a metric is undefined for valid data, its value is NaN and the result states the reason.
     `Evaluation.skipped` lists the metrics that do not apply, with the reasons. Each score requires
     one sort of the samples, and a score with ties requires two more sorts. All CWSA and CWSA+
-    metrics share one pass over the samples, regardless of the number of thresholds.
+    metrics together require one pass over the samples.
 
     Scanned files are read once in batches, and the values are the same as in memory. For scanned
     files, `Evaluation.skipped` also lists the metrics that need all samples at once.
@@ -158,27 +156,26 @@ def evaluate(
     all_notes = reading_notes(notes, splits.values(), reader=notes_of_reader)
     builder = EvaluationBuilder(requested_metrics, all_notes, curves=curves)
     splits, loss = positive_weight_splits(splits, loss)
-    parts = []
+    scored_splits = []
+    column_scores: set[str] = set()
     for split, predictions_of_split in splits.items():
+        column_scores.update(predictions_of_split.confidence or ())
         losses = per_sample_loss(predictions_of_split, loss)
         for score in compute_scores(predictions_of_split, scores):
             s = join(predictions_of_split, score, losses)
-            parts.append(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
-            builder.add(parts[-1])
-    column_scores = frozenset(name for p in splits.values() for name in p.confidence or ())
-    evaluation = builder.build(loss_name(loss, splits.values()), column_scores)
-    if len(parts) == 1:
-        return replace(evaluation, n_classes=_count_classes(splits.values()))
+            scored_split = InMemorySplit(split, score.name, s, intervals, predictions_of_split)
+            scored_splits.append(scored_split)
+            builder.add(scored_split)
+    evaluation = builder.build(loss_name(loss, splits.values()), frozenset(column_scores))
+    evaluation = replace(evaluation, n_classes=_count_classes(splits.values()))
+    if len(scored_splits) == 1:
+        return evaluation
     # The module is imported here, because the evaluation of one score does not need it.
     from abstain.evaluation.score_tests import compute_score_tests, find_equal_rankings
 
-    equal_rankings = find_equal_rankings(parts, evaluation.results)
-    return replace(
-        evaluation,
-        n_classes=_count_classes(splits.values()),
-        equal_rankings=equal_rankings,
-        tests=compute_score_tests(parts, evaluation.results, equal_rankings),
-    )
+    equal_rankings = find_equal_rankings(scored_splits, evaluation.results)
+    tests = compute_score_tests(scored_splits, evaluation.results, equal_rankings)
+    return replace(evaluation, equal_rankings=equal_rankings, tests=tests)
 
 
 def _count_classes(predictions: Iterable[Predictions]) -> int:

@@ -44,13 +44,10 @@ def check_splits(
         (("name", key),) if isinstance(key, str) else key: value for key, value in mapping.items()
     }
     for split in predictions:
-        pairs: object = split
-        if not isinstance(pairs, tuple) or not all(
-            isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
-        ):
+        if not _is_split(split):
             raise InputError(
                 "the keys of `predictions` must be names or tuples of (column, value) pairs, such "
-                f"as (('model', 'a'),); got {pairs!r}"
+                f"as (('model', 'a'),); got {split!r}"
             )
     for value in mapping.values():
         if not isinstance(value, Predictions):
@@ -63,13 +60,22 @@ def check_splits(
     return predictions
 
 
+def _is_split(key: object) -> bool:
+    """Return whether a key is a tuple of (column, value) pairs."""
+    if not isinstance(key, tuple):
+        return False
+    return all(isinstance(pair, tuple) and len(pair) == 2 for pair in key)
+
+
 def check_split_columns(splits: Iterable[Split], result_columns: Collection[str]) -> None:
     """Raise InputError if a split column has the same name as a result column."""
-    for column in (column for split in splits for column, _ in split):
-        if column in result_columns:
-            raise InputError(
-                f"the split column {column!r} has the name of a column of the results; rename it"
-            )
+    for split in splits:
+        for column, _ in split:
+            if column in result_columns:
+                raise InputError(
+                    f"the split column {column!r} has the name of a column of the results; "
+                    "rename it"
+                )
 
 
 def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
@@ -82,21 +88,23 @@ def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
     # A number in a metric name has several spellings (`0.8`, `0.80`), which have the same title. A
     # user may register a metric with an existing title, so its name identifies the metric.
     unique: dict[str, Metric] = {}
-    for metric in (metric for name in requested for metric in metrics_named(name)):
-        key = metric.name if metric.name in METRICS else metric.title
-        unique.setdefault(key, metric)
+    for name in requested:
+        for metric in metrics_named(name):
+            key = metric.name if metric.name in METRICS else metric.title
+            unique.setdefault(key, metric)
     return list(unique.values())
 
 
 def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterator[ConfidenceScore]:
-    """Yield each requested score once, and compute it only when it is needed."""
+    """Yield each requested score once; a score is computed when it is yielded."""
     requests_by_name: dict[str, str | ScoreState] = {}
+    confidence_columns = predictions.confidence or {}
     requests = _list_requests(predictions, scores)
     for request, score in zip(requests, score_many(requests, predictions), strict=True):
         if score.name in requests_by_name:
             _check_same_score(requests_by_name[score.name], request, score.name)
             continue
-        if not isinstance(request, str) and score.name in (predictions.confidence or {}):
+        if not isinstance(request, str) and score.name in confidence_columns:
             raise InputError(
                 f"the fitted score {score.name!r} has the name of a confidence column; rename it "
                 "with `state.renamed('...')`, or rename the column"
@@ -117,7 +125,7 @@ def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Sco
 
 
 def loss_name(loss: object, splits: Iterable[Predictions]) -> str:
-    """Return the name under which the results report a loss."""
+    """Return the name of a loss in the results; a custom array of losses has the name "own"."""
     if isinstance(loss, str):
         return loss
     if isinstance(loss, CostMatrix):
@@ -176,7 +184,7 @@ def read_source(
 ) -> tuple[Any, tuple[Note | str, ...]]:
     """Return the predictions of a file, a table or two arrays, and the notes of the file reader.
 
-    An input of any other type is returned unchanged.
+    A source of another type is returned unchanged.
     """
     if probabilities_or_loss is not None:
         return _predictions_from_arrays(source, probabilities_or_loss), ()
@@ -227,7 +235,7 @@ _FRAME_LIBRARIES: Final = frozenset(
 
 def _is_frame(source: object) -> bool:
     """Return whether an object is a dataframe or exports a table as an Arrow stream."""
-    # Checks the type: a lazy frame of polars resolves its columns on access, and warns.
+    # The attribute is looked up on the type, because a lazy Polars frame warns on access.
     has_columns = hasattr(type(source), "columns")
     return (has_columns and _package_name(source) in _FRAME_LIBRARIES) or is_arrow_table(source)
 
@@ -293,9 +301,8 @@ def _check_not_labels(confidence: Array, loss: Array) -> None:
 def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
     """Return the predictions and the columns without the rows whose weight is 0.
 
-    A column has one entry per row. Other arguments, such as the name of a loss, are returned
-    unchanged. Data that are not `Predictions` are also returned unchanged. The function raises a
-    DomainError if no weight is positive.
+    Data that are not `Predictions`, and columns without one entry for each row, are returned
+    unchanged. Raise DomainError if no weight is positive.
     """
     mask = positive_weight_mask(data.weight) if isinstance(data, Predictions) else None
     if mask is None:
@@ -336,21 +343,20 @@ def positive_weight_batch(predictions: Predictions) -> Predictions | None:
 def positive_weight_runs(
     runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
 ) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
-    """Return the rows of each run that at least one method gives a positive weight, with losses.
+    """Return the runs and the losses without the rows whose weight is 0 for all methods.
 
-    All runs of a data set that have the same number of rows keep the same rows. The samples of
-    these runs therefore stay matched. A run in which all weights are 0 is removed.
+    A row is also kept if it has a positive weight in another run of the same data set, so that the
+    samples of the runs stay matched. A run in which all weights are 0 is removed.
     """
     remaining = {}
     for (data, run), models in runs.items():
-        n = next(iter(models.values())).n
-        tables = [p for (d, _), ms in runs.items() if d == data for p in ms.values()]
-        if any(p.n != n for p in tables):
-            tables = list(models.values())
-        masks = [positive_weight_mask(p.weight) for p in tables]
-        mask = None
-        if all(m is not None for m in masks):
-            mask = np.logical_or.reduce(masks)
+        models_of_data: list[Predictions] = []
+        for (other_data, _), other_models in runs.items():
+            if other_data == data:
+                models_of_data += other_models.values()
+        if len({p.n for p in models_of_data}) > 1:
+            models_of_data = list(models.values())
+        mask = _mask_of_any_positive_weight(models_of_data)
         if mask is None or mask.all():
             remaining[data, run] = dict(models)
         elif mask.any():
@@ -359,6 +365,14 @@ def positive_weight_runs(
     if not remaining:
         raise zero_weights_error()
     return remaining, loss
+
+
+def _mask_of_any_positive_weight(models: Sequence[Predictions]) -> BoolArray | None:
+    """Return the mask of the rows with a positive weight in any model, or None for all rows."""
+    masks = [positive_weight_mask(p.weight) for p in models]
+    if any(mask is None for mask in masks):
+        return None
+    return np.asarray(np.logical_or.reduce(masks))
 
 
 def zero_weights_error(where: str = "") -> DomainError:

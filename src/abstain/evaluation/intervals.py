@@ -59,24 +59,27 @@ def interval_of_replicates(
 ) -> Interval:
     """Return the BCa interval, or the percentile interval if there is no influence function."""
     measured = measured or metric.compute(s)
-    if measured.reason:
-        return no_interval(level, measured.reason)
-    if reason := metric.measurement.unreliable_reason(s):
+    reason = measured.reason or metric.measurement.unreliable_reason(s)
+    if reason:
         return no_interval(level, reason)
     value = float(measured.value)
     if not has_variation(replicates, value):
-        # Some metrics have an exact interval. The interval of a coverage at a risk is always exact.
-        if metric.measurement.interval is not None:
-            return interval_of_metric(metric, s, level=level, cluster=cluster)
-        exact = interval_without_variation(
-            metric, s, metric.compute(s), level=level, cluster=cluster
-        )
-        return exact or no_interval(level, NO_SPREAD)
+        return _interval_without_variation(metric, s, cluster=cluster, level=level)
     influence = influence_of(metric, s)
     if influence is None:
         interval = percentile_interval(metric, replicates, value, level=level)
     else:
         contributions = unit_contributions(influence, s.weight, cluster)[:, 0]
         interval = bca(replicates, value, contributions, level=level)
-    units = None if cluster is None else np.unique(cluster).size
-    return with_notes(interval, few_clusters_warning(units), bounds=value_bounds(metric, s))
+    n_clusters = None if cluster is None else np.unique(cluster).size
+    return with_notes(interval, few_clusters_warning(n_clusters), bounds=value_bounds(metric, s))
+
+
+def _interval_without_variation(
+    metric: Metric, s: Scored, *, cluster: IntArray | None, level: float
+) -> Interval:
+    """Return an exact interval for equal replicates if the metric has one."""
+    if metric.measurement.interval is not None:
+        return interval_of_metric(metric, s, level=level, cluster=cluster)
+    exact = interval_without_variation(metric, s, metric.compute(s), level=level, cluster=cluster)
+    return exact or no_interval(level, NO_SPREAD)

@@ -19,14 +19,16 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: A larger share of tied samples gives a note. The note is a warning if the range of the AUGRC over
-#: all orders of the tied samples, divided by the AUGRC, is larger than the second number.
-TIED_NOTE, TIE_WARNING = 0.01, 0.05
+#: A larger share of tied samples gives a note.
+TIED_NOTE = 0.01
+#: The note on ties is a warning if the orders of tied samples change the AUGRC by more than this
+#: fraction.
+TIE_WARNING = 0.05
 #: Shares of samples with the same extreme confidence from which there is a note or a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
 #: A larger difference between the mean probability and the accuracy gives a warning.
 MIN_CALIBRATION_GAP = 0.1
-#: A larger correlation, in standard deviations under independence, gives a warning.
+#: A larger correlation, divided by its standard deviation under independence, gives a warning.
 _SIGNIFICANT = 2.0
 
 
@@ -40,10 +42,21 @@ def reading_notes(
     argument: object = [notes] if isinstance(notes, str) else notes
     if not isinstance(argument, Iterable):
         raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
-    records = [n if isinstance(n, Note) else Note(READING, n) for n in (*argument, *reader)]
+    all_notes = (*argument, *reader)
+    records = [note if isinstance(note, Note) else Note(READING, note) for note in all_notes]
     texts = {note.text for note in records}
-    new_texts = dict.fromkeys(text for p in predictions for text in p.notes if text not in texts)
-    return [*records, *(Note(READING, text) for text in new_texts)]
+    for p in predictions:
+        for text in p.notes:
+            if text not in texts:
+                texts.add(text)
+                records.append(Note(READING, text))
+    return records
+
+
+#: Kinds of notes that are the same for all scores of a split.
+_KINDS_FOR_ALL_SCORES = frozenset(
+    {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
+)
 
 
 def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
@@ -67,15 +80,15 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply."
         notes.append(Note("scale", text))
-    # The following notes are the same for all scores of a split.
-    shared_kinds = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
-    return [
-        replace(note, split=part.split, score="" if note.kind in shared_kinds else part.score)
-        for note in notes
-    ]
+    located_notes = []
+    for note in notes:
+        score = "" if note.kind in _KINDS_FOR_ALL_SCORES else part.score
+        located_notes.append(replace(note, split=part.split, score=score))
+    return located_notes
 
 
 def _loss_notes(s: Scored, n_unknown_class: int | None) -> Iterator[Note]:
+    """Yield a note if all losses are equal or if failures are few."""
     if s.loss.min() == s.loss.max():
         has_known_classes = n_unknown_class is None or n_unknown_class < s.n_samples
         yield _equal_losses(s, has_known_classes=has_known_classes)
@@ -143,23 +156,23 @@ def _saturation_notes(s: Scored, confidence: Array) -> Iterator[Note]:
         message = f"Every confidence is {highest}: this score cannot reject single samples."
         yield Note.warning("constant", message)
         return
-    if n_highest > 1 and n_highest / s.n_samples >= MASS_POINT:
+    highest_share, lowest_share = n_highest / s.n_samples, n_lowest / s.n_samples
+    if n_highest > 1 and highest_share >= MASS_POINT:
+        message = (
+            f"{highest_share:.1%} of the samples ({n_highest:,}) have the highest "
+            f"confidence, exactly {highest}; no threshold separates them."
+        )
         n_failures = _n_failures_with_highest_confidence(s)
-        failures = ""
         if n_failures and s.is_binary:
-            failures = f" {n_failures:,} of them are wrong and are accepted at every threshold."
-        yield Note(
-            "saturation",
-            f"{n_highest / s.n_samples:.1%} of the samples ({n_highest:,}) have the highest "
-            f"confidence, exactly {highest}; no threshold separates them.{failures}",
-            level="warning" if n_highest / s.n_samples >= SATURATED else "note",
+            message += f" {n_failures:,} of them are wrong and are accepted at every threshold."
+        is_warning = highest_share >= SATURATED
+        yield Note("saturation", message, level="warning" if is_warning else "note")
+    if n_lowest > 1 and lowest_share >= MASS_POINT:
+        message = (
+            f"{lowest_share:.1%} of the samples ({n_lowest:,}) have the lowest "
+            f"confidence, exactly {lowest}; they are rejected together or not at all."
         )
-    if n_lowest > 1 and n_lowest / s.n_samples >= MASS_POINT:
-        yield Note(
-            "abstentions",
-            f"{n_lowest / s.n_samples:.1%} of the samples ({n_lowest:,}) have the lowest "
-            f"confidence, exactly {lowest}; they are rejected together or not at all.",
-        )
+        yield Note("abstentions", message)
 
 
 def _count_extreme_confidences(groups: TieGroups) -> tuple[int, int]:
@@ -167,7 +180,7 @@ def _count_extreme_confidences(groups: TieGroups) -> tuple[int, int]:
     extremes = [0, -1]
     count = groups.count[extremes]
     if groups.is_merged is not None:
-        # A merged group contains different confidences, so only one sample has the extreme value.
+        # A stream merges samples of different confidences. Only one of them has the extreme value.
         count = np.where(groups.is_merged[extremes], 1, count)
     return int(count[0]), int(count[1])
 
@@ -177,34 +190,33 @@ def _tie_notes(s: Scored, augrc: Result | None) -> Iterator[Note]:
     tied_share = s.merged_groups.n_tied / s.n_samples
     if tied_share < TIED_NOTE:
         return
-    effect, is_large = "", False
-    if augrc is not None and augrc.tie_high > augrc.tie_low:
-        width = augrc.tie_high - augrc.tie_low
-        is_large = width > TIE_WARNING * augrc.value
-        if width >= 0.01 * augrc.value:
-            effect = (
-                f" Over all orders of the tied samples, the AUGRC is between {augrc.tie_low:.4g} "
-                f"and {augrc.tie_high:.4g}."
-            )
-        else:
-            effect = " Their order changes the AUGRC by less than 1%."
-    yield Note(
-        "ties",
+    message = (
         f"{tied_share:.1%} of the samples share their confidence with another sample; tied "
-        f"samples are accepted or rejected together.{effect}",
-        level="warning" if is_large else "note",
+        "samples are accepted or rejected together."
     )
+    if augrc is None or not augrc.tie_high > augrc.tie_low:
+        yield Note("ties", message)
+        return
+    width = augrc.tie_high - augrc.tie_low
+    if width >= 0.01 * augrc.value:
+        message += (
+            f" Over all orders of the tied samples, the AUGRC is between {augrc.tie_low:.4g} "
+            f"and {augrc.tie_high:.4g}."
+        )
+    else:
+        message += " Their order changes the AUGRC by less than 1%."
+    is_warning = width > TIE_WARNING * augrc.value
+    yield Note("ties", message, level="warning" if is_warning else "note")
 
 
 def direction_warning(s: Scored, *, is_column: bool) -> str | None:
     """Return a warning if failures have significantly higher confidences than successes.
 
     The test statistic is the correlation of the loss with the mid-rank of the confidence. For 0/1
-    losses, the test is the Mann-Whitney test with correction for ties. If the score is a column of
-    the data, the warning names the option that reverses the direction of the score.
+    losses, the test is the Mann-Whitney test with correction for ties. For a column of the data,
+    the warning names the option that reverses the score.
     """
     groups = s.merged_groups
-    # The samples of a merged group have no separate losses, so only the rank of the group matters.
     rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight
     risk, loss_variance = _loss_mean_and_variance(s)
     variance_product = loss_variance * _rank_variance(groups)
@@ -236,6 +248,7 @@ def direction_warning(s: Scored, *, is_column: bool) -> str | None:
 
 
 def _loss_mean_and_variance(s: Scored) -> tuple[float, float]:
+    """Return the weighted mean and the weighted variance of the loss."""
     if s.is_binary and s.has_unit_weights:
         risk = s.n_failures / s.n_samples
         return risk, risk * (1 - risk)
@@ -250,7 +263,7 @@ def _rank_variance(groups: TieGroups) -> float:
     share = groups.weight / groups.total_weight
     if groups.is_merged is None:
         return (1 - float((share**3).sum())) / 12
-    # Each sample of a merged group counts as a separate tie group.
+    # A stream merges samples of different confidences into one group. These samples are not tied.
     n_merged = float(groups.count[groups.is_merged].sum())
     ties = float((share[~groups.is_merged] ** 3).sum())
     return (1 - ties - n_merged / groups.total_weight**3) / 12

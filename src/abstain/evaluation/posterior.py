@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation.arrays import read_only, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.scored import MetricValue, undefined
-from abstain.confidence import ScoreState
+from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
@@ -134,19 +134,17 @@ def posterior_expectation(
 
     Notes
     -----
-    The estimated quantity is eq. 37-38 of [1]_. It is the expectation, over the posterior
-    p(theta | data), of the population AURC of the model f_theta. The score *and* the loss are those
-    of the model f_theta. The function computes the plug-in estimate of each draw on the n samples
-    and averages these estimates. The mean predictor averages the class probabilities of all draws,
-    so its metric is a different quantity. The result contains that metric as
-    `mean_predictor_value`.
+    The function estimates eq. 37-38 of [1]_, the expectation of the population AURC of the model
+    f_theta over the posterior p(theta | data). The score and the loss are those of the model
+    f_theta. The estimate is the mean of the metric over the draws. The mean predictor averages the
+    class probabilities of all draws, so its metric is a different quantity, which the result
+    contains as `mean_predictor_value`.
 
-    The standard error describes the variation over a finite number of independent draws. Draws from
-    one Markov chain are dependent, so the true standard error is larger. The standard error does
-    not include the variation over samples. If the estimator of the metric is biased, the mean has
-    the same bias. The function ignores predicted classes that were passed for all draws, because
-    each draw has its own predicted classes. The score, the loss and the metric are evaluated once
-    for each draw.
+    The standard error describes the variation over independent draws, not over samples. Draws from
+    one Markov chain are dependent, so the true standard error is larger. If the estimator of the
+    metric is biased, the mean has the same bias. Predicted classes in `predictions` are ignored,
+    because each draw has its own predicted classes. The cost is one evaluation of the score, the
+    loss and the metric for each draw.
 
     References
     ----------
@@ -172,30 +170,40 @@ def posterior_expectation(
     """
     entry = metric_named(metric)
     predictions, loss = positive_weight_rows(predictions, loss)
-    models = list(_draws(predictions))
-    columns = _losses(loss, predictions.n, len(models))
-    results = [_evaluate_model(entry, score, p, x) for p, x in zip(models, columns, strict=True)]
-    of_mean = _evaluate_mean_predictor(entry, score, predictions, loss)
-    values = np.array([float(value.value) for _, value in results])
+    draws = list(_predictions_of_draws(predictions))
+    losses = _losses_of_draws(loss, predictions.n, len(draws))
+    score_name = ""
+    results = []
+    for p, loss_of_draw in zip(draws, losses, strict=True):
+        confidence = _score_model(score, p)
+        score_name = confidence.name
+        results.append(_compute_metric(entry, p, confidence, loss_of_draw))
+    result_of_mean = _evaluate_mean_predictor(entry, score, predictions, loss)
+    values = np.array([float(result.value) for result in results])
     defined = values[np.isfinite(values)]
-    spread = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
+    mean = deviation = standard_error = float("nan")
+    if defined.size > 0:
+        mean = float(defined.mean())
+    if defined.size > 1:
+        deviation = float(defined.std(ddof=1))
+        standard_error = deviation / float(np.sqrt(defined.size))
     return PosteriorExpectation(
-        score=results[0][0],
+        score=score_name,
         metric=entry.name,
         loss=loss_name(loss, [predictions]),
-        mean=float(defined.mean()) if defined.size else float("nan"),
-        standard_deviation=spread,
-        standard_error=spread / float(np.sqrt(defined.size)) if defined.size else spread,
+        mean=mean,
+        standard_deviation=deviation,
+        standard_error=standard_error,
         values=read_only(values),
-        mean_predictor_value=float(of_mean.value),
+        mean_predictor_value=float(result_of_mean.value),
         n=predictions.n,
         draws=values.size,
         lower_is_better=entry.lower_is_better,
-        reason=_undefined_reasons([value for _, value in results], of_mean),
+        reason=_undefined_reasons(results, result_of_mean),
     )
 
 
-def _draws(predictions: Predictions) -> Iterator[Predictions]:
+def _predictions_of_draws(predictions: Predictions) -> Iterator[Predictions]:
     """Yield the predictions of each draw, which contain only the class scores of that draw."""
     samples = predictions.samples
     if samples is None:
@@ -208,58 +216,68 @@ def _draws(predictions: Predictions) -> Iterator[Predictions]:
         yield replace(predictions, **(_NO_OUTPUTS | {kind: samples.values[:, draw]}))
 
 
-def _losses(loss: object, n: int, draws: int) -> list[Any]:
-    """Return the argument `loss` of each draw."""
+def _losses_of_draws(loss: object, n: int, n_draws: int) -> list[Any]:
+    """Return the argument `loss` for each draw."""
     if loss is None or isinstance(loss, str | CostMatrix):
-        return [loss] * draws
+        return [loss] * n_draws
     losses = to_numpy(loss, "loss")
-    if losses.shape not in {(n,), (n, draws)}:
+    if losses.shape not in {(n,), (n, n_draws)}:
         raise ShapeError(
-            f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {losses.shape}"
+            f"`loss` must have shape ({n},) or, a column a draw, ({n}, {n_draws}); "
+            f"got {losses.shape}"
         )
-    return [losses] * draws if losses.ndim == 1 else list(losses.T)
+    return [losses] * n_draws if losses.ndim == 1 else list(losses.T)
 
 
-def _evaluate_model(
-    metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
-) -> tuple[str, MetricValue]:
-    """Return the name of the score and the value of the metric for one model."""
+def _score_model(score: str | ScoreState, predictions: Predictions) -> ConfidenceScore:
+    """Return the confidence score of one model; raise an error if it needs several draws."""
     try:
-        confidence = scored_by(score, predictions)
+        return scored_by(score, predictions)
     except MissingInputError as error:
         raise MissingInputError(
             f"the score must be one of a single draw from the posterior: {error}"
         ) from error
+
+
+def _compute_metric(
+    metric: Metric, predictions: Predictions, confidence: ConfidenceScore, loss: Any
+) -> MetricValue:
+    """Return the metric of one model; raise InputError if it does not apply."""
     s = join(predictions, confidence, per_sample_loss(predictions, loss))
-    if missing := metric.reason_not_applicable(s):
-        raise InputError(f"the metric {metric.name!r} does not apply: it {missing}")
-    return confidence.name, metric.compute(s)
+    reason = metric.reason_not_applicable(s)
+    if reason:
+        raise InputError(f"the metric {metric.name!r} does not apply: it {reason}")
+    return metric.compute(s)
 
 
 def _evaluate_mean_predictor(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> MetricValue:
     """Return the metric of the predictor that averages the class probabilities over the draws."""
-    if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
+    is_array = loss is not None and not isinstance(loss, str | CostMatrix)
+    if is_array and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
     # If predictions contain only Monte Carlo samples, their probabilities are the mean over draws.
-    samples = {
-        name: getattr(predictions, name) for name in ("logit_samples", "probability_samples")
+    outputs = {
+        **_NO_OUTPUTS,
+        "logit_samples": predictions.logit_samples,
+        "probability_samples": predictions.probability_samples,
     }
-    mean = replace(predictions, **(_NO_OUTPUTS | samples))
+    mean_predictions = replace(predictions, **outputs)
     try:
-        return _evaluate_model(metric, score, mean, loss)[1]
+        confidence = _score_model(score, mean_predictions)
+        return _compute_metric(metric, mean_predictions, confidence, loss)
     except MissingInputError:
         # A score that needs logits can be computed for each draw, but not for mean probabilities.
         return undefined("the score needs more than mean probabilities")
 
 
-def _undefined_reasons(values: list[MetricValue], of_mean: MetricValue) -> str:
+def _undefined_reasons(results: list[MetricValue], result_of_mean: MetricValue) -> str:
     """Return the reasons why values are undefined as one text."""
     texts = []
-    reasons = [value.reason for value in values if value.reason]
+    reasons = [result.reason for result in results if result.reason]
     if reasons:
-        texts.append(f"undefined in {len(reasons)} of {len(values)} draws: {reasons[0]}")
-    if of_mean.reason:
-        texts.append(f"undefined for the mean predictor: {of_mean.reason}")
+        texts.append(f"undefined in {len(reasons)} of {len(results)} draws: {reasons[0]}")
+    if result_of_mean.reason:
+        texts.append(f"undefined for the mean predictor: {result_of_mean.reason}")
     return "; ".join(texts)

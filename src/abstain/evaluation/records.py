@@ -23,8 +23,7 @@ from abstain.typing import Array, Split
 #: Placeholder for the interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
 
-#: Columns of a table of results, after the split columns. Each column is mapped to the attribute of
-#: `Result` that it contains.
+#: Attribute of `Result` that each column of a table of results contains.
 _RESULT_ATTRIBUTES = {
     "score": "score",
     "metric": "metric.name",
@@ -96,10 +95,9 @@ class Result:
     interval: Interval = NOT_REQUESTED
 
     def count_of(self, total: int) -> int | None:
-        """Return the number of samples that, divided by `total`, equals the value.
+        """Return the number of samples whose share of `total` is the value.
 
-        The method returns None if no integer gives the value, for example because samples have
-        weights or losses between 0 and 1.
+        The result is None if the value is no such share, for example because samples have weights.
         """
         count = self.value * total
         if math.isnan(count) or abs(count - round(count)) > _COUNT_ROUNDING:
@@ -120,17 +118,15 @@ class Result:
 
 @dataclass(frozen=True)
 class ExtremeSample:
-    """A failure with very high confidence or a success with very low confidence.
-
-    `probability` is the confidence, converted to a probability of a correct prediction. It is None
-    if the score is a probability already or cannot be converted.
-    """
+    """A failure with very high confidence or a success with very low confidence."""
 
     id: str
     label: str
     prediction: str
     confidence: float
     loss: float
+    #: Probability of a correct prediction for this confidence. It is None if the confidence is a
+    #: probability already or cannot be converted.
     probability: float | None = None
 
 
@@ -147,11 +143,10 @@ class Contribution:
     sample_share : float
         Share of all samples that belong to the class or group.
     contribution : float
-        Additive contribution of the class or group to the AUGRC. The sum over all classes or groups
-        is the AUGRC.
+        Contribution of the class or group to the AUGRC, which is the sum of all contributions.
     share : float
-        The contribution divided by the AUGRC, or NaN if the AUGRC is 0. If `share` is larger than
-        `sample_share`, the class or group has more silent failures than its size explains.
+        The contribution divided by the AUGRC, or NaN if the AUGRC is 0. A class or group whose
+        `share` is larger than its `sample_share` has more silent failures than average.
     """
 
     name: str
@@ -163,18 +158,17 @@ class Contribution:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A threshold with the counts and the risk of the samples that are accepted.
-
-    `risk` is the mean loss of the accepted samples. `failures` is the weighted total loss of the
-    accepted samples. `probability` is the threshold, converted to a probability of a correct
-    prediction. It is NaN if the score is a probability already or cannot be converted.
-    """
+    """A point of a risk-coverage curve: a threshold with the risk of the accepted samples."""
 
     threshold: float
+    #: Probability of a correct prediction at the threshold. It is NaN if the score is a probability
+    #: already or cannot be converted.
     probability: float
     coverage: float
+    #: Mean loss of the accepted samples.
     risk: float
     accepted: int
+    #: Weighted total loss of the accepted samples.
     failures: float
 
 
@@ -195,8 +189,8 @@ class ScoreCurves:
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     selective, generalized : RiskCoverageCurve
-        The risk-coverage curves. Curves with more than 20,000 vertices are thinned to about this
-        number and keep their extremes (see `abstain.curves.risk_coverage.thin`).
+        The risk-coverage curves. A curve with more than 20,000 points is reduced to about this
+        number of points (see `abstain.curves.risk_coverage.thin`).
     reliability, cwsa, cwsa_plus : ReliabilityCurve and MetricCoverageCurve, or None
         Reliability curve, and curves of CWSA and CWSA+ against coverage. They are None if the score
         is not a probability.
@@ -209,8 +203,7 @@ class ScoreCurves:
         Whether the score is a column of the data.
     band : RiskCoverageBand or None
         Confidence band of the selective risk at about sixty coverages, or None if no intervals were
-        requested. The function `abstain.curves.bands.as_generalized` converts the band into a band
-        of the generalized risk.
+        requested. Use `abstain.curves.bands.as_generalized` for a band of the generalized risk.
     group_curves : mapping from str to RiskCoverageCurve
         Curves of the twelve largest groups. The coverage of a curve is the share of accepted
         samples in the group. The mapping is empty for a stream.
@@ -245,16 +238,17 @@ class ScoreCurves:
         return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
 
     def point_at(self, coverage: float) -> CurvePoint:
-        """Return the vertex of the curve with the smallest coverage of at least `coverage`."""
+        """Return the point of the curve with the smallest coverage of at least `coverage`."""
         curve = self.selective
-        i = int(np.searchsorted(curve.coverage, coverage - ROUNDING).clip(max=len(curve.risk) - 1))
+        index = np.searchsorted(curve.coverage, coverage - ROUNDING)
+        i = min(int(index), len(curve.risk) - 1)
         return CurvePoint(
-            float(curve.thresholds[i]),
-            math.nan if self.probabilities is None else float(self.probabilities[i]),
-            float(curve.coverage[i]),
-            float(curve.risk[i]),
-            int(curve.accepted[i]),
-            float(curve.failures[i]),
+            threshold=float(curve.thresholds[i]),
+            probability=math.nan if self.probabilities is None else float(self.probabilities[i]),
+            coverage=float(curve.coverage[i]),
+            risk=float(curve.risk[i]),
+            accepted=int(curve.accepted[i]),
+            failures=float(curve.failures[i]),
         )
 
 
@@ -315,9 +309,9 @@ class ScoreTests:
     differences : tuple of ScoreDifference
         All tested pairs.
     has_same_samples : bool
-        Whether all splits contain the same samples, for example the predictions of several models.
-        If True, all combinations of scores and splits are tested together. If False, the scores of
-        each split are tested separately.
+        Whether all splits contain the same samples, for example predictions of several models. If
+        True, scores of different splits are tested too. If False, only scores of the same split are
+        tested.
     """
 
     metric: str
@@ -374,9 +368,9 @@ class Evaluation(NotebookDisplay):
     n_classes : int
         Number of classes of the predictions, or 0 if the predictions have no classes.
     tests : ScoreTests or None
-        Paired tests between the scores. Of several scores with equal rankings, only the first is
-        tested. It is None for a single score, without intervals, for a stream, and for more than
-        100 combinations of scores and splits.
+        Paired tests between the scores. If several scores have equal rankings, only the first is
+        tested. `tests` is None for a single score, without intervals, for a stream, and for more
+        than 100 combinations of scores and splits.
     equal_rankings : tuple of tuple of str
         Groups of scores that sort the samples of every split in the same order.
     """
@@ -408,24 +402,25 @@ class Evaluation(NotebookDisplay):
         for curves in self.curves:
             if curves.split == split:
                 return curves.risk
+        if not self.is_binary:
+            return math.nan
         for result in self.results:
-            if self.is_binary and result.split == split and result.metric.name == CLASSIFIER_METRIC:
+            if result.split == split and result.metric.name == CLASSIFIER_METRIC:
                 return 1 - result.value
         return math.nan
 
     @property
     def answered(self) -> RowCount | None:
-        """Number of samples that the model answered; None if the model refused no sample.
+        """Number of samples that the model answered; None if the model answered all samples.
 
-        It is also None if the samples are split, or if the model refused different samples for
-        different confidences.
+        It is also None for several splits, and if the refused samples differ between scores.
         """
         refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
-        n_samples = {result.n for result in self.results}
         if len(refusals) != 1:
             return None
-        (refused,) = refusals
-        if n_samples != {refused.n_total}:
+        refused = next(iter(refusals))
+        is_single_split = {result.n for result in self.results} == {refused.n_total}
+        if not is_single_split:
             return None
         return RowCount(refused.n_total - refused.n, refused.n_total)
 
@@ -439,13 +434,11 @@ class Evaluation(NotebookDisplay):
 
     def value(self, metric: str, *, score: str | None = None, split: Split | None = None) -> float:
         """Return a metric value; `score` and `split` are optional if there is only one of them."""
-        matches = [
-            r
-            for r in self.results
-            if r.metric.name == metric
-            and score in {None, r.score}
-            and (split is None or r.split == split)
-        ]
+        matches = [result for result in self.results if result.metric.name == metric]
+        if score is not None:
+            matches = [result for result in matches if result.score == score]
+        if split is not None:
+            matches = [result for result in matches if result.split == split]
         if len(matches) == 1:
             return matches[0].value
         request = f"metric {metric!r}, score {score!r}, split {split!r}"
@@ -471,7 +464,7 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 
 def _missing_arguments(metric: str, matches: list[Result]) -> str:
-    """Return a call of `Evaluation.value` that selects a single one of several results."""
+    """Return a hint which arguments of `Evaluation.value` select one of several results."""
     arguments, choices = [], []
     for name in ("score", "split"):
         values = list(dict.fromkeys(repr(getattr(match, name)) for match in matches))

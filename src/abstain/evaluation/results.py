@@ -32,7 +32,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class EvaluationBuilder:
-    """Collect the results, curves and notes of all scores, and the metrics that do not apply."""
+    """Builder of an evaluation, which collects the results, curves and notes of all scores."""
 
     def __init__(
         self, metrics: list[Metric] | None, notes: Iterable[Note], *, curves: bool
@@ -75,15 +75,14 @@ class EvaluationBuilder:
         for name in requested:
             if name not in evaluated:
                 raise InputError(f"the metric {name!r} does not apply: it {self.skipped[name]}")
+        # A metric that applies to some scores or splits only is not skipped.
+        skipped = {name: reason for name, reason in self.skipped.items() if name not in evaluated}
         return Evaluation(
             results=tuple(self.results),
             curves=tuple(self.score_curves),
             notes=warnings_first(self.notes),
             loss=loss,
-            # A metric may apply to some scores or splits only.
-            skipped={
-                name: reason for name, reason in self.skipped.items() if name not in evaluated
-            },
+            skipped=skipped,
             is_binary=self.is_binary,
             requested_metrics=requested,
             column_scores=column_scores,
@@ -91,24 +90,19 @@ class EvaluationBuilder:
 
 
 def _compute_results(metrics: Sequence[Metric], part: ScoredSplit) -> list[Result]:
-    """Return the metrics; metrics of the same samples share passes over these samples."""
-    metrics_by_samples: dict[Scored, list[Metric]] = {}
-    for metric in metrics:
-        metrics_by_samples.setdefault(part.samples_for(metric), []).append(metric)
-    values: dict[str, MetricValue] = {}
-    for samples, group in metrics_by_samples.items():
-        names = (metric.name for metric in group)
-        values |= zip(names, compute_metrics(group, samples), strict=True)
+    """Return the values of the metrics, with their ranges over all orders of tied samples."""
+    values = _compute_values(metrics, part)
     s, broken_ties = part.s, BrokenTies(part.s)
     n_tied = s.merged_groups.n_tied
     results = []
     for metric in metrics:
         value = values[metric.name]
-        tie_bounds = (float("nan"), float("nan"))
+        tie_low = tie_high = float("nan")
         has_bounds = metric.identity.family in _WITH_TIE_BOUNDS and part.has_tie_bounds
         if has_bounds and has_exact_tie_bounds(metric, s):
-            is_tied = n_tied and not value.reason
-            tie_bounds = broken_ties.bounds(metric) if is_tied else (value.value, value.value)
+            tie_low = tie_high = float(value.value)
+            if n_tied and not value.reason:
+                tie_low, tie_high = map(float, broken_ties.bounds(metric))
         result = Result(
             split=part.split,
             score=part.score,
@@ -118,59 +112,83 @@ def _compute_results(metrics: Sequence[Metric], part: ScoredSplit) -> list[Resul
             failures=s.n_failures,
             accepted=value.n_accepted,
             tied_share=n_tied / s.n_samples,
-            tie_low=float(tie_bounds[0]),
-            tie_high=float(tie_bounds[1]),
+            tie_low=tie_low,
+            tie_high=tie_high,
             reason=value.reason,
         )
         results.append(result)
     return results
 
 
+def _compute_values(metrics: Sequence[Metric], part: ScoredSplit) -> dict[str, MetricValue]:
+    """Return the metrics by name; metrics of the same samples are computed together."""
+    metrics_by_samples: dict[Scored, list[Metric]] = {}
+    for metric in metrics:
+        metrics_by_samples.setdefault(part.samples_for(metric), []).append(metric)
+    values: dict[str, MetricValue] = {}
+    for samples, metrics_of_samples in metrics_by_samples.items():
+        results = compute_metrics(metrics_of_samples, samples)
+        for metric, result in zip(metrics_of_samples, results, strict=True):
+            values[metric.name] = result
+    return values
+
+
 def _with_intervals(results: list[Result], part: ScoredSplit) -> list[Result]:
     """Return the results with confidence intervals added."""
-    options = part.intervals
-    if options.kind == "none":
+    if part.intervals.kind == "none":
         return results
-    level, cluster = options.level, part.cluster
     defined = [result for result in results if not result.reason]
-    intervals: dict[str, Interval] = {}
-    if options.kind == "analytic":
-        for result in defined:
-            intervals[result.metric.name] = interval_of_metric(
-                result.metric,
-                part.samples_for(result.metric),
-                level=level,
-                cluster=cluster,
-                measured=MetricValue(result.value),
-            )
+    if part.intervals.kind == "analytic":
+        intervals = _analytic_intervals(defined, part)
     else:
-        draws = Draws(part.s.n_rows, options.resamples, rng=options.seed, cluster=cluster)
-        tables = replicates([part.s], [result.metric for result in defined], draws)
-        for result, table in zip(defined, tables, strict=True):
-            intervals[result.metric.name] = interval_of_replicates(
-                result.metric,
-                table[0],
-                part.s,
-                cluster=cluster,
-                level=level,
-                measured=MetricValue(result.value),
-            )
-    undefined = no_interval(level, "the value itself is undefined")
+        intervals = _bootstrap_intervals(defined, part)
+    undefined = no_interval(part.intervals.level, "the value itself is undefined")
     return [
         replace(result, interval=intervals.get(result.metric.name, undefined)) for result in results
     ]
 
 
+def _analytic_intervals(results: list[Result], part: ScoredSplit) -> dict[str, Interval]:
+    """Return the analytic interval of each metric by its name."""
+    intervals = {}
+    for result in results:
+        intervals[result.metric.name] = interval_of_metric(
+            result.metric,
+            part.samples_for(result.metric),
+            level=part.intervals.level,
+            cluster=part.cluster,
+            measured=MetricValue(result.value),
+        )
+    return intervals
+
+
+def _bootstrap_intervals(results: list[Result], part: ScoredSplit) -> dict[str, Interval]:
+    """Return the bootstrap interval of each metric by its name."""
+    options = part.intervals
+    draws = Draws(part.s.n_rows, options.resamples, rng=options.seed, cluster=part.cluster)
+    tables = replicates([part.s], [result.metric for result in results], draws)
+    intervals = {}
+    for result, table in zip(results, tables, strict=True):
+        intervals[result.metric.name] = interval_of_replicates(
+            result.metric,
+            table[0],
+            part.s,
+            cluster=part.cluster,
+            level=options.level,
+            measured=MetricValue(result.value),
+        )
+    return intervals
+
+
 # ------------------------------------------------------------------------------------ curves
-#: Maximum number of vertices of a curve. A report draws up to 400 coverages and rounds each
-#: coverage to the nearest vertex.
+#: Maximum number of points of a curve. A report draws at most 400 of them.
 _MAX_VERTICES = 20_000
 #: Thresholds of the CWSA curves. They decrease, so the coverage increases.
 _THRESHOLDS = np.arange(19, -1, -1) / 20
 #: Coverages of the bands. They are denser at small coverages, where the bands are curved.
 _COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.arange(5, 51) / 50))
-#: With clusters, each coverage requires one pass over the samples. The band has fewer coverages if
-#: the number of coverages times the number of samples would exceed this limit.
+#: With clusters, each coverage of a band requires one pass over the samples. A band has fewer
+#: coverages if their number times the number of samples would exceed this limit.
 _MAX_VISITS = 10_000_000
 
 
@@ -197,7 +215,7 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
 
 
 def _band(part: ScoredSplit) -> RiskCoverageBand:
-    """Return the band of the selective risk, from which the generalized band is computed."""
+    """Return the confidence band of the selective risk."""
     s, cluster, options = part.s, part.cluster, part.intervals
     is_slow = cluster is not None and s.n_samples * _COVERAGES.size > _MAX_VISITS
     coverage = _COVERAGES[2::3] if is_slow else _COVERAGES
@@ -209,12 +227,16 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
 
 
 def _threshold_probabilities(s: Scored, thresholds: Array) -> Array | None:
-    """Return thresholds as probabilities; None if the score is one already or has none."""
+    """Return the probabilities of a correct prediction at the thresholds.
+
+    The result is None if the score is a probability already or cannot be converted.
+    """
     probability = other_probability(s)
     if probability is None:
         return None
     order = np.argsort(s.confidence, kind="stable")
-    return np.asarray(probability[order][np.searchsorted(s.confidence[order], thresholds)])
+    index = np.searchsorted(s.confidence[order], thresholds)
+    return np.asarray(probability[order][index])
 
 
 def _calibration_curves(s: Scored) -> dict[str, Any]:
@@ -222,11 +244,13 @@ def _calibration_curves(s: Scored) -> dict[str, Any]:
     if not s.is_calibratable:
         return dict.fromkeys(("reliability", "cwsa", "cwsa_plus"))
     # CWSA+ is undefined for a threshold at which no sample is accepted.
-    largest = float(s.probability_groups.confidence[0])
-    sweep = sweep_thresholds(s, _THRESHOLDS[largest >= _THRESHOLDS])
-    columns = sweep.threshold, sweep.coverage
+    highest_confidence = float(s.probability_groups.confidence[0])
+    thresholds = _THRESHOLDS[highest_confidence >= _THRESHOLDS]
+    sweep = sweep_thresholds(s, thresholds)
+    cwsa = MetricCoverageCurve("cwsa", sweep.threshold, sweep.coverage, sweep.cwsa, sweep.accepted)
+    cwsa_plus = replace(cwsa, metric="cwsa_plus", value=sweep.cwsa_plus)
     return {
         "reliability": cached_reliability_curve(s, 15, "equal_width"),
-        "cwsa": MetricCoverageCurve("cwsa", *columns, sweep.cwsa, sweep.accepted),
-        "cwsa_plus": MetricCoverageCurve("cwsa_plus", *columns, sweep.cwsa_plus, sweep.accepted),
+        "cwsa": cwsa,
+        "cwsa_plus": cwsa_plus,
     }

@@ -25,7 +25,7 @@ METRIC, LIKELIHOOD = "metric", "nll"
 
 @dataclass(frozen=True, eq=False)
 class MetricCriterion:
-    """An objective to minimize, which is the metric or its negative if higher is better."""
+    """Objective of a search: the metric, or its negative if higher values are better."""
 
     metric: Metric
     #: The samples with their weights and class probabilities, which some metrics require.
@@ -33,10 +33,10 @@ class MetricCriterion:
     loss: Array
 
     def __call__(self, confidence: FloatArray, loss: Array) -> float:
-        """Return the objective; confidences in [0, 1] are interpreted as probabilities."""
+        """Return the objective for confidences, which are probabilities if all are in [0, 1]."""
         is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
         score = ConfidenceScore("", confidence, confidence if is_probability else None)
-        return MetricCriterion(self.metric, self.predictions, loss).of_score(score)
+        return replace(self, loss=loss).of_score(score)
 
     def of_score(self, score: ConfidenceScore) -> float:
         """Return the objective for a score, or NaN if the metric is undefined."""
@@ -46,7 +46,8 @@ class MetricCriterion:
     def value(self, score: ConfidenceScore) -> float:
         """Return the metric of a score, or NaN if the metric is undefined."""
         s = join(self.predictions, score, self.loss)
-        if reason := self.metric.reason_not_applicable(s):
+        reason = self.metric.reason_not_applicable(s)
+        if reason:
             raise InputError(
                 f"the metric {self.metric.name!r} does not apply to {score.name!r}: it {reason}"
             )
@@ -94,13 +95,13 @@ def fit_score(
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        If `abstain.confidence.fit` rejects the arguments. Also if the score does not use `metric`,
+        If `abstain.confidence.fit` rejects the arguments, if the score does not use `metric`,
         `loss` or `objective`, if the metric does not apply, or if the metric does not depend on the
         confidence.
 
     Notes
     -----
-    On the samples of the search, the metric is optimistically biased. Evaluate the score on other
+    The metric is optimistically biased on the samples of the search, so evaluate the score on other
     samples. The search evaluates the metric once for each candidate. The maximum-likelihood fit
     requires about 20 passes over the samples.
 
@@ -202,10 +203,12 @@ class Candidate:
 
     def row(self) -> dict[str, Any]:
         """Return the candidate as a flat row, in which non-scalar options become text."""
-        scalar = bool | int | float | str
-        options = {k: x if isinstance(x, scalar) else str(x) for k, x in self.options.items()}
-        row = {"value": self.value, "selected": self.is_selected, "reason": self.reason}
-        return {**options, **row}
+        row: dict[str, Any] = {}
+        for option, value in self.options.items():
+            is_scalar = isinstance(value, bool | int | float | str)
+            row[option] = value if is_scalar else str(value)
+        results = {"value": self.value, "selected": self.is_selected, "reason": self.reason}
+        return row | results
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +252,12 @@ class SelectedScore:
         return self.state.score(predictions)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the candidates as flat rows."""
+        """Return the candidates as flat rows, with the values of an option in one type."""
         rows = [candidate.row() for candidate in self.candidates]
-        for column in self.options:
-            if len({type(row[column]) for row in rows}) > 1:
-                rows = [{**row, column: str(row[column])} for row in rows]
+        for option in self.options:
+            types = {type(row[option]) for row in rows}
+            if len(types) > 1:
+                rows = [{**row, option: str(row[option])} for row in rows]
         return rows
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
@@ -285,8 +289,8 @@ def select_score(
         Other samples, on which the candidates are compared.
     grid : mapping from option to sequence, optional
         Values of each option. All combinations are evaluated, and the last option varies fastest.
-        If several candidates are equally good, the first is selected, so put the simplest values
-        first.
+        If several candidates are equally good, the first is selected. Therefore list the simplest
+        values first.
     metric : str, default="augrc"
         Name of the metric. The registered metric states whether lower values are better.
     loss : str, CostMatrix or array of shape (n,), optional
@@ -341,25 +345,32 @@ def select_score(
     states: list[FittedScore | None] = []
     candidates: list[Candidate] = []
     for combination in _combinations(grid or {}, options):
-        state, value, reason = _fit_candidate(
-            name, train, criterion, {**options, **combination}, loss
-        )
+        candidate_options = {**options, **combination}
+        state: FittedScore | None = None
+        value, reason = float("nan"), ""
+        try:
+            state = _fit_candidate(name, train, criterion, candidate_options, loss)
+            value = criterion.value(state.score(validation))
+        except AbstainError as error:
+            reason = str(error)
+        else:
+            if np.isnan(value):
+                reason = f"the metric {selection_metric.name!r} is undefined"
         states.append(state)
         candidates.append(Candidate(combination, value, reason))
-    index = _best_index([candidate.value for candidate in candidates], selection_metric)
-    state = None if index is None else states[index]
-    if index is None or state is None:
+    index = _best_index(candidates, selection_metric)
+    best_state = None if index is None else states[index]
+    if index is None or best_state is None:
         raise InputError(
             f"no candidate for {name!r} could be fitted and evaluated: {candidates[0].reason}"
         )
     candidates[index] = replace(candidates[index], is_selected=True)
-    selected = candidates[index]
     return SelectedScore(
-        state=state,
+        state=best_state,
         metric=selection_metric.name,
         lower_is_better=selection_metric.lower_is_better,
-        value=selected.value,
-        options=selected.options,
+        value=candidates[index].value,
+        options=candidates[index].options,
         candidates=tuple(candidates),
     )
 
@@ -370,24 +381,24 @@ def _fit_candidate(
     criterion: MetricCriterion,
     options: Mapping[str, Any],
     loss: "str | CostMatrix | AnyArray | None",
-) -> tuple[FittedScore | None, float, str]:
-    """Return the fitted score of a candidate, its metric, and the reason if the metric is NaN."""
-    try:
-        search = _search_arguments(name, criterion, loss) if is_searched(name, options) else {}
-        state = fit_score(name, train, **search, **options)
-        value = criterion.value(state.score(criterion.predictions))
-    except AbstainError as error:
-        return None, float("nan"), str(error)
-    if np.isnan(value):
-        return state, value, f"the metric {criterion.metric.name!r} is undefined"
-    return state, value, ""
+) -> FittedScore:
+    """Return the score fitted with the options of a candidate; search its other parameters."""
+    if not is_searched(name, options):
+        return fit_score(name, train, **options)
+    if not isinstance(loss, str | CostMatrix | None):
+        raise InputError(
+            f"`loss` is one array, but {name!r} also searches on `train`; pass the loss of each "
+            "data set to its `Predictions`"
+        )
+    return fit_score(name, train, metric=criterion.metric.name, loss=loss, **options)
 
 
-def _best_index(values: list[float], metric: Metric) -> int | None:
-    """Return the index of the first best value, or None if all values are NaN."""
-    sign = 1.0 if metric.lower_is_better else -1.0
-    defined = [i for i, value in enumerate(values) if not np.isnan(value)]
-    return min(defined, key=lambda i: sign * values[i], default=None)
+def _best_index(candidates: Sequence[Candidate], metric: Metric) -> int | None:
+    """Return the index of the first candidate with the best value, or None if all are NaN."""
+    values = np.array([candidate.value for candidate in candidates])
+    if np.isnan(values).all():
+        return None
+    return int(np.nanargmin(values) if metric.lower_is_better else np.nanargmax(values))
 
 
 def _combinations(
@@ -402,15 +413,6 @@ def _combinations(
             raise InputError(f"the option `{option}` is passed twice: in `grid` and separately")
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
             raise InputError(f"`grid[{option!r}]` must be a list of values; got {values!r}")
-    for values in product(*grid.values()):
-        python_values = (x.item() if isinstance(x, np.generic) else x for x in values)
+    for combination in product(*grid.values()):
+        python_values = [v.item() if isinstance(v, np.generic) else v for v in combination]
         yield dict(zip(grid, python_values, strict=True))
-
-
-def _search_arguments(name: str, criterion: MetricCriterion, loss: object) -> dict[str, Any]:
-    if not isinstance(loss, str | CostMatrix | None):
-        raise InputError(
-            f"`loss` is one array, but {name!r} also searches on `train`; pass the loss of each "
-            "data set to its `Predictions`"
-        )
-    return {"metric": criterion.metric.name, "loss": loss}

@@ -29,72 +29,81 @@ def sort_contributions(
     c: GroupContributions, format_name: Callable[[Any], str] = str
 ) -> tuple[Contribution, ...]:
     """Return contributions to the AUGRC as records, sorted from the largest."""
+    order = np.argsort(-c.contribution, kind="stable")
     return tuple(
         Contribution(
-            format_name(c.group[i]),
-            int(c.samples[i]),
-            float(c.sample_share[i]),
-            float(c.contribution[i]),
-            float(c.share[i]),
+            name=format_name(c.group[i]),
+            n=int(c.samples[i]),
+            sample_share=float(c.sample_share[i]),
+            contribution=float(c.contribution[i]),
+            share=float(c.share[i]),
         )
-        for i in np.argsort(-c.contribution, kind="stable")
+        for i in order
     )
 
 
 def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
-    """Return the risk-coverage curves of the largest groups, each within its own group."""
+    """Return the risk-coverage curve of each of the largest groups; empty for a single group."""
     groups, codes = encode_names(names, "group")
+    if len(groups) == 1:
+        return {}
     sizes = np.bincount(codes, minlength=len(groups))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
     curves = {}
-    for i in largest.tolist() if len(groups) > 1 else ():
-        rows = codes == i
-        weight = None if s.weight is None else s.weight[rows]
-        samples = Scored(s.confidence[rows], s.loss[rows], weight)
+    for code in largest.tolist():
+        is_in_group = codes == code
+        weight = None if s.weight is None else s.weight[is_in_group]
+        samples = Scored(s.confidence[is_in_group], s.loss[is_in_group], weight)
         curve = curve_from_groups(samples.groups, "selective")
-        curves[str(groups[i])] = thin(curve, vertices=_VERTICES)
+        curves[str(groups[code])] = thin(curve, vertices=_VERTICES)
     return curves
 
 
 def most_confident_failures(s: Scored) -> IntArray:
-    """Return the rows of the failures with the highest confidences, sorted by confidence."""
-    wrong = np.flatnonzero(s.loss)
-    return wrong[_lowest_rows(-s.confidence[wrong].astype(np.float64))]
+    """Return the indices of the failures with the highest confidences, sorted by confidence."""
+    failures = np.flatnonzero(s.loss)
+    confidence = s.confidence[failures].astype(np.float64)
+    return failures[_indices_of_lowest(-confidence)]
 
 
 def least_confident_successes(s: Scored) -> IntArray:
-    """Return the rows of the successes with the lowest confidences, sorted by confidence."""
+    """Return the indices of the successes with the lowest confidences, sorted by confidence."""
     # Nearly all samples are successes, so sort keys for all samples are cheaper than a selection.
-    return _lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
+    return _indices_of_lowest(np.where(s.loss == 0, s.confidence, np.inf))
 
 
-def _lowest_rows(key: Array) -> IntArray:
-    """Return the rows with the lowest keys, sorted by key and then by row number.
-
-    The result excludes rows with an infinite key.
-    """
+def _indices_of_lowest(key: Array) -> IntArray:
+    """Return the indices of the lowest finite keys, sorted by key and then by index."""
     lowest = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
-    rows = np.flatnonzero((key <= lowest.max(initial=-np.inf)) & (key < np.inf))
-    return rows[np.argsort(key[rows], kind="stable")][:MAX_SAMPLES]
+    is_candidate = (key <= lowest.max(initial=-np.inf)) & (key < np.inf)
+    candidates = np.flatnonzero(is_candidate)
+    order = np.argsort(key[candidates], kind="stable")
+    return candidates[order][:MAX_SAMPLES]
 
 
 def extreme_samples(
-    predictions: Predictions, s: Scored, rows: IntArray, id_prefix: str = ""
+    predictions: Predictions, s: Scored, indices: IntArray, id_prefix: str = ""
 ) -> tuple[ExtremeSample, ...]:
-    """Return records of the given samples, in which each id begins with `id_prefix`."""
+    """Return records of the samples with these indices, in which ids begin with `id_prefix`."""
     probability = other_probability(s)
     view = s.class_view
-    return tuple(
-        ExtremeSample(
-            id=id_prefix + (str(i) if predictions.ids is None else str(predictions.ids[i])),
-            label="" if view is None else class_name(view.classes, int(view.labels[i])),
-            prediction="" if view is None else class_name(view.classes, int(view.prediction[i])),
+    records = []
+    for i in indices.tolist():
+        sample_id = i if predictions.ids is None else predictions.ids[i]
+        label = prediction = ""
+        if view is not None:
+            label = class_name(view.classes, int(view.labels[i]))
+            prediction = class_name(view.classes, int(view.prediction[i]))
+        record = ExtremeSample(
+            id=f"{id_prefix}{sample_id}",
+            label=label,
+            prediction=prediction,
             confidence=float(s.confidence[i]),
             loss=float(s.loss[i]),
             probability=None if probability is None else float(probability[i]),
         )
-        for i in rows
-    )
+        records.append(record)
+    return tuple(records)
 
 
 def other_probability(s: Scored) -> Array | None:
@@ -121,7 +130,7 @@ class ScoredSplit(ABC):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples, whose confidence is the probability of a correct prediction."""
+        """The samples with the probability of a correct prediction as their confidence."""
         return self.s
 
     def samples_for(self, metric: Metric) -> Scored:

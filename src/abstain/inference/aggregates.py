@@ -103,13 +103,18 @@ def probability_of_improvement(
     >>> probability_of_improvement([[1, 2, 3]], [[2, 4, 5]], lower_is_better=True).value
     0.833...
     """
-    a, b = _check_runs(first, "first"), _check_runs(second, "second")
-    if a.shape[0] != b.shape[0]:
+    first_runs = _check_runs(first, "first")
+    second_runs = _check_runs(second, "second")
+    if first_runs.shape[0] != second_runs.shape[0]:
         raise ShapeError(
-            f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
+            "the methods must have the same data sets; got "
+            f"{first_runs.shape[0]} and {second_runs.shape[0]}"
         )
-    pair_shares = _resampled_pair_shares(a, b, resamples, as_generator(rng))
-    return _improvements(a, b[None], pair_shares, lower_is_better=lower_is_better, level=level)[0]
+    pair_shares = _resampled_pair_shares(first_runs, second_runs, resamples, as_generator(rng))
+    improvements = _improvements(
+        first_runs, second_runs[None], pair_shares, lower_is_better=lower_is_better, level=level
+    )
+    return improvements[0]
 
 
 def pairwise_improvements(
@@ -129,17 +134,15 @@ def pairwise_improvements(
 
 
 def _resampled_pair_shares(
-    a: FloatArray, b: FloatArray, resamples: int, random: np.random.Generator
+    first_runs: FloatArray, second_runs: FloatArray, resamples: int, random: np.random.Generator
 ) -> FloatArray:
-    """Return the weight of each pair of runs in each resample, shape (resamples, pairs).
-
-    A pair contains one run of each method on the same data set.
-    """
+    """Return the weight of each pair of runs of two methods, shape (resamples, pairs)."""
     pair_shares = []
-    for size in _block_sizes(resamples, a.size + b.size):
-        a_shares = _resampled_run_shares(a, size, random)
-        b_shares = _resampled_run_shares(b, size, random)
-        pair_shares.append(np.einsum("bdi,bdj->bdij", a_shares, b_shares).reshape(size, -1))
+    for size in _block_sizes(resamples, first_runs.size + second_runs.size):
+        first_shares = _resampled_run_shares(first_runs, size, random)
+        second_shares = _resampled_run_shares(second_runs, size, random)
+        products = np.einsum("bdi,bdj->bdij", first_shares, second_shares)
+        pair_shares.append(products.reshape(size, -1))
     return np.concatenate(pair_shares)
 
 

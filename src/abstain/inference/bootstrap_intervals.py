@@ -200,12 +200,12 @@ def bca(
 
 def acceleration(influence: AnyArray) -> float:
     """Return the acceleration, which is the skewness of the influences divided by 6 sqrt(n)."""
-    values = np.asarray(influence, np.float64)
-    square = values * values
+    influences = np.asarray(influence, np.float64)
+    square = influences * influences
     sum_of_squares = float(np.sum(square))
     if sum_of_squares <= 0:
         return 0.0
-    sum_of_cubes = float(np.sum(square * values))
+    sum_of_cubes = float(np.sum(square * influences))
     return float(sum_of_cubes / (6.0 * sum_of_squares**1.5))
 
 
@@ -275,12 +275,12 @@ def _is_on_scale(values: FloatArray, scale: Scale) -> BoolArray:
 
 def _defined(replicates: AnyArray) -> tuple[FloatArray, str]:
     """Return the finite replicates and a note about undefined replicates."""
-    values = np.asarray(replicates, np.float64)
-    defined = values[np.isfinite(values)]
-    n_undefined = values.size - defined.size
+    numbers = np.asarray(replicates, np.float64)
+    defined = numbers[np.isfinite(numbers)]
+    n_undefined = numbers.size - defined.size
     if not n_undefined:
         return defined, ""
-    note = f"undefined in {n_undefined} of {values.size} resamples"
+    note = f"undefined in {n_undefined} of {numbers.size} resamples"
     if defined.size < 2:
         return defined, note
     return defined, f"{note}, which are left out"

@@ -107,7 +107,7 @@ class PairTest:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of pairs of numbers, as the fields of `Difference` with one entry per pair."""
+    """The fields of `Difference` for many pairs of numbers, as arrays."""
 
     value: FloatArray
     low: FloatArray
@@ -144,7 +144,8 @@ class Differences:
         if np.isfinite(degrees):
             quantile = format_quantile(degrees)
             return f"influence function, half of the skewness corrected, {quantile}"
-        low, high = self.low[pair], self.high[pair]
+        low = self.low[pair]
+        high = self.high[pair]
         if low < high:
             return "union over all plausible thresholds"
         return "influence function" if low == high == 0 else "none"
@@ -164,7 +165,6 @@ def compare_pairs(
 
     `warnings` contains a warning for each pair, which is added to its note. `max_shifts`, shape (k,
     2, steps), is the result of `influence.max_shifts_by_step` for each number.
-    `no_error_at_threshold` is the field of `Measurement`.
     """
     reasons = _reasons_for_no_test(pairs)
     has_test = np.array([not reason for reason in reasons], np.bool_)

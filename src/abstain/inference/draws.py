@@ -1,7 +1,7 @@
 """Resamples as counts of samples, which all scores and metrics share.
 
-A resample is the number of times that each sample is drawn. Comparisons are paired, because all
-scores and metrics use the same counts.
+A resample is stored as the number of times that each sample is drawn. Comparisons are paired,
+because all scores and metrics use the same counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -139,7 +139,7 @@ class Draws:
             yield self._random_units(rng, (min(step, n_resamples - start), n_drawn))
 
     def _random_units(self, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return random indices of units, shape (resamples, n_drawn), within strata if any."""
+        """Return the indices of randomly drawn units, within the strata if there are any."""
         pools = self._pools
         if pools is None:
             return rng.integers(self.n_units, size=shape, dtype=np.uint32)

@@ -46,13 +46,14 @@ class RankBlocks:
 
     def find_blocks(self, values: AnyArray, tie_breakers: AnyArray) -> IntArray:
         """Return the block of each value, where `tie_breakers` are uniform random numbers."""
-        x, u = np.asarray(values, np.float64), np.asarray(tie_breakers, np.float64)
-        first = np.searchsorted(self.edges, x, "left")
-        last = np.searchsorted(self.edges, x, "right")
+        numbers = np.asarray(values, np.float64)
+        breakers = np.asarray(tie_breakers, np.float64)
+        first = np.searchsorted(self.edges, numbers, "left")
+        last = np.searchsorted(self.edges, numbers, "right")
         block: IntArray = first.astype(np.int64)
         for i in np.flatnonzero(last > first):
             tied_breakers = self.tie_breakers[first[i] : last[i]]
-            block[i] += np.searchsorted(tied_breakers, u[i], "right")
+            block[i] += np.searchsorted(tied_breakers, breakers[i], "right")
         return block
 
 

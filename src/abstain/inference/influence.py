@@ -9,7 +9,7 @@ each group.
 The threshold of a working point is selected from the data. Near a large tie group, another study
 may select another threshold, and a standard error does not describe the resulting jump of the
 number. Therefore, an interval is computed at each threshold that the data do not exclude. The
-confidence level of this interval decreases with the distance of the threshold from the data, in
+confidence level of an interval decreases with the distance of its threshold from the data, in
 standard errors. The result is the union of the intervals.
 """
 
@@ -48,22 +48,21 @@ class Gradient:
     def influence(self, groups: TieGroups, group_index: IntArray, loss: Array) -> FloatArray:
         """Return the influence of each sample, shape (n,).
 
-        `group_index` is the tie group of each sample, or -1 for a sample of weight 0, which has
-        influence 0. The influences are centered, because some estimators change with the scale of
-        the weights.
+        `group_index` is the tie group of each sample, or -1 for a sample of weight 0.
         """
+        # The influences are centered, because some estimators change with the scale of the weights.
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
-        # The index -1 selects the additional last entry.
+        # The index -1 selects the additional last entry, so the influence is 0.
         slope = np.append(self.loss, 0.0)
         constant = np.append(self.weight, 0.0)
         constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(group_index.size)
         # Blocks avoid large temporary arrays.
-        for rows in row_blocks(group_index.size):
-            influences = out[rows]
-            slope.take(group_index[rows], out=influences, mode="wrap")
-            influences *= loss[rows]
-            influences += constant.take(group_index[rows])
+        for block in row_blocks(group_index.size):
+            influences = out[block]
+            slope.take(group_index[block], out=influences, mode="wrap")
+            influences *= loss[block]
+            influences += constant.take(group_index[block])
             influences *= groups.total_weight
         return out
 
@@ -155,7 +154,7 @@ def influence_moments(
     """Return the moments of influences, from which their standard error is computed.
 
     `weight` and `cluster` are those of `covariance`. If an entry of `influence` represents several
-    equal samples, `repeats` is their number, and weights and clusters must be None.
+    equal samples, `repeats` contains the number of samples, and weights and clusters must be None.
     """
     if repeats is not None:
         return _moments_of_repeated_samples(influence, repeats)
@@ -168,9 +167,9 @@ def _moments_of_repeated_samples(influence: FloatArray, repeats: FloatArray) -> 
     n = float(repeats.sum())
     sum_of_squares = 0.0
     sum_of_fourth_powers = 0.0
-    for rows in row_blocks(influence.size):
-        square = np.square(influence[rows])
-        repeated_square = repeats[rows] * square
+    for block in row_blocks(influence.size):
+        square = np.square(influence[block])
+        repeated_square = repeats[block] * square
         sum_of_squares += float(repeated_square.sum())
         sum_of_fourth_powers += inner(repeated_square, square)
     return InfluenceMoments(int(n), int(n), sum_of_squares / n**2, sum_of_fourth_powers / n**4)
@@ -244,8 +243,8 @@ def covariance(
     influences : ndarray of shape (n,) or (n, k)
         Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale. Each row counts as one observation, so repeat the rows instead
-        if weights are counts of independent samples. If a number ignores some samples, pass one
+        Sample weights, on any scale. Each row counts as one observation. If weights are counts of
+        independent samples, repeat the rows instead. If a number ignores some samples, pass one
         column for each number, in which the ignored samples have weight 0.
     cluster : ndarray of shape (n,), optional
         Integer code of the cluster of each sample, starting at 0. Different clusters are

@@ -73,7 +73,7 @@ class Interval:
 
     @property
     def method(self) -> str:
-        """The procedure, with its degrees of freedom if it has any."""
+        """The procedure and, for a t quantile, its degrees of freedom."""
         if np.isnan(self.degrees):
             return self.procedure
         return f"{self.procedure}, {format_quantile(self.degrees)}"
@@ -477,7 +477,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
 
 
 def effective_sample_size(proportion: float, standard_error: float) -> float:
-    """Return the number of independent samples that leads to a standard error of a proportion.
+    """Return the number of independent samples with the same standard error of a proportion.
 
     For weighted or clustered samples, pass the result as `n` to `clopper_pearson` or `wilson`, and
     the proportion times the result as the number of successes.

@@ -173,14 +173,15 @@ def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     """
     from scipy.stats import studentized_range
 
-    r = check_array(mean_ranks, "mean_ranks", "k")
-    check_blocks(n_blocks, r.size)
-    differences = np.abs(r[:, None] - r[None, :]) / _studentized_range_unit(r.size, n_blocks)
+    ranks = check_array(mean_ranks, "mean_ranks", "k")
+    check_blocks(n_blocks, ranks.size)
+    differences = np.abs(ranks[:, None] - ranks[None, :])
+    differences /= _studentized_range_unit(ranks.size, n_blocks)
     # The p-value is expensive, so it is computed once for each distinct difference.
     distinct, index = np.unique(differences, return_inverse=True)
     p = np.full(distinct.shape, np.nan)
     is_defined = ~np.isnan(distinct)
-    p_values = studentized_range.sf(distinct[is_defined], r.size, np.inf)
+    p_values = studentized_range.sf(distinct[is_defined], ranks.size, np.inf)
     p[is_defined] = np.clip(p_values, 0.0, 1.0)
     return p[index].reshape(differences.shape)
 
@@ -259,11 +260,11 @@ def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int
     >>> cliques([3.0, 1.0, 1.5, 2.4], 1.0)
     ((1, 2), (2, 3), (3, 0))
     """
-    r = check_array(mean_ranks, "mean_ranks", "k")
+    ranks = check_array(mean_ranks, "mean_ranks", "k")
     max_difference = checks.fraction(critical_difference, "critical_difference", high=float("inf"))
-    order = np.argsort(r, kind="stable")
-    order = order[~np.isnan(r[order])]
-    sorted_ranks = r[order]
+    order = np.argsort(ranks, kind="stable")
+    order = order[~np.isnan(ranks[order])]
+    sorted_ranks = ranks[order]
     groups: list[tuple[int, ...]] = []
     previous_end = -1
     for start, best_rank in enumerate(sorted_ranks):

@@ -141,8 +141,9 @@ def non_inferiority(
         return _undefined_result(margin, level, _NO_VARIATION)
     if np.isnan(standard_error) or np.isnan(bound):
         return _undefined_result(margin, level, "")
+    t = (disadvantage - margin) / standard_error
     return NonInferiority(
-        p_value=t_probability((disadvantage - margin) / standard_error, degrees),
+        p_value=t_probability(t, degrees),
         bound=bound if lower_is_better else -bound,
         margin=margin,
         non_inferior=bool(bound < margin),
@@ -334,7 +335,8 @@ class JointEllipse:
     ) -> "JointEllipse":
         """Compute the ellipse from the contributions of the units to both errors, (units, 2)."""
         covariance = covariance_from_contributions(contributions)
-        standard_errors, all_degrees = [], []
+        standard_errors = []
+        all_degrees = []
         for k, value in enumerate(values):
             variance = float(covariance[k, k])
             degrees = degrees_of_freedom(contributions[:, k])
@@ -364,8 +366,8 @@ class JointEllipse:
         independent_share = float(np.sqrt(1.0 - self.correlation**2))
         first = self._numbers_on_ellipse(0, x, tail)
         second = self._numbers_on_ellipse(1, self.correlation * x + independent_share * y, tail)
-        differences = first - second
-        return float(differences.max() if first_minus_second else -differences.min())
+        differences = first - second if first_minus_second else second - first
+        return float(differences.max())
 
     def _numbers_on_ellipse(self, k: int, directions: FloatArray, tail: float) -> FloatArray:
         """Return the first (k = 0) or second (k = 1) number on the ellipse in each direction."""

@@ -129,13 +129,15 @@ def bootstrap_difference(
     >>> result.difference, result.p_value, result.superiority
     (-6.0, 0.002, 1.0)
     """
-    a, b = check_array(first, "first", "B"), check_array(second, "second", "B")
-    if a.size != b.size:
+    first_replicates = check_array(first, "first", "B")
+    second_replicates = check_array(second, "second", "B")
+    if first_replicates.size != second_replicates.size:
         raise ShapeError(
-            f"`first` and `second` must have the same resamples; got {a.size} and {b.size}"
+            "`first` and `second` must have the same resamples; got "
+            f"{first_replicates.size} and {second_replicates.size}"
         )
     return bootstrap_differences(
-        np.stack([a, b]),
+        np.stack([first_replicates, second_replicates]),
         np.array(values, np.float64),
         lower_is_better=lower_is_better,
         level=level,
@@ -205,7 +207,8 @@ def interval_of_test(
     n_beyond = max(n_beyond, n_beyond_zero + 1) if is_rejected else min(n_beyond, n_beyond_zero)
     if not 1 <= n_beyond <= ordered.size:
         return NAN, NAN
-    low, high = ordered[n_beyond - 1], ordered[-n_beyond]
+    low = ordered[n_beyond - 1]
+    high = ordered[-n_beyond]
     return float(low), float(high)
 
 

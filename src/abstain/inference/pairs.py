@@ -42,7 +42,7 @@ _MAX_ANCHOR = 1e6
 
 
 def pair_indices(k: int) -> tuple[IntArray, IntArray]:
-    """Return both indices of every pair of k columns in the order of `itertools.combinations`."""
+    """Return the indices of the two columns of every pair, as in `itertools.combinations`."""
     first, second = np.triu_indices(k, 1)
     return first, second
 
@@ -62,7 +62,7 @@ class PairPowerSums:
     """Sums over the units of powers of first - ratio x second, for every pair and any ratio.
 
     The sums are polynomials around an anchor ratio, which avoids cancellation for ratios near the
-    anchor. The sums for the ratio 1 are stored separately.
+    anchor.
     """
 
     #: Shape (12, pairs).
@@ -87,7 +87,9 @@ class PairPowerSums:
         """
         n_units, k = contributions.shape
         first, second = pair_indices(k)
-        anchor = _anchor_ratios(np.ones(k) if values is None else values)
+        if values is None:
+            values = np.ones(k)
+        anchor = _anchor_ratios(values)
         ratio_sums = np.zeros((12, first.size))
         difference_sums = np.zeros((3, first.size))
         max_difference = np.zeros(first.size)
@@ -177,7 +179,8 @@ class PairPowerSums:
 def _anchor_ratios(values: FloatArray) -> FloatArray:
     """Return the clipped ratio of every pair of values, or 1 if a value is not positive."""
     first_index, second_index = pair_indices(values.size)
-    first, second = values[first_index], values[second_index]
+    first = values[first_index]
+    second = values[second_index]
     has_ratio = (first > 0) & (second > 0) & np.isfinite(first) & np.isfinite(second)
     ratios = np.divide(first, second, out=np.ones(first.size), where=has_ratio)
     return np.clip(ratios, 1 / _MAX_ANCHOR, _MAX_ANCHOR)
@@ -199,7 +202,9 @@ def _dot_rows(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
     """Add the products of powers of a and b (pairs, units), except powers of b alone, to `sums`."""
-    aa, ab, bb = a * a, a * b, b * b
+    aa = a * a
+    ab = a * b
+    bb = b * b
     # Second powers.
     sums[0] += _dot_rows(a, a)
     sums[1] += _dot_rows(a, b)
@@ -259,7 +264,7 @@ class PairedNumbers:
         """Build all pairs of k numbers in the order of `itertools.combinations`.
 
         `contributions` is the result of `unit_contributions`, shape (units, k). `failures` contains
-        the number of failures behind each number. By default, each pair has all units.
+        the number of failures from which each number is computed.
         """
         first, second = pair_indices(values.size)
         if n_units is None:
@@ -425,34 +430,41 @@ def find_roots(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Return a root of the function of each pair by the method of Chandrupatla (1997).
+    """Find a root of one function for each pair by the method of Chandrupatla (1997).
 
-    The function must have different signs at `low` and `high`. Each step uses inverse quadratic
-    interpolation if it is safe, and otherwise bisection
-    (https://doi.org/10.1016/s0965-9978(96)00051-8).
+    The function must have different signs at `low` and `high`. See
+    https://doi.org/10.1016/s0965-9978(96)00051-8.
     """
     out = high.copy()
     # The root lies between a and b, and c is the point before a.
-    a, fa = low, function(pairs, low)
-    b, fb = high, function(pairs, high)
-    c, fc = a, fa
+    a = low
+    fa = function(pairs, low)
+    b = high
+    fb = function(pairs, high)
+    c = a
+    fc = fa
     t = np.full(a.shape, 0.5)
     active = np.arange(out.size)
     for _ in range(_MAX_ROOT_STEPS):
         x = a + t * (b - a)
         fx = function(pairs[active], x)
         has_sign_of_a = np.signbit(fx) == np.signbit(fa)
-        c, fc = np.where(has_sign_of_a, a, b), np.where(has_sign_of_a, fa, fb)
-        b, fb = np.where(has_sign_of_a, b, a), np.where(has_sign_of_a, fb, fa)
-        a, fa = x, fx
+        c = np.where(has_sign_of_a, a, b)
+        fc = np.where(has_sign_of_a, fa, fb)
+        b = np.where(has_sign_of_a, b, a)
+        fb = np.where(has_sign_of_a, fb, fa)
+        a = x
+        fa = fx
         is_a_closer = np.abs(fa) < np.abs(fb)
         out[active] = np.where(is_a_closer, a, b)
         tolerance = 4e-16 * np.abs(out[active]) / np.abs(b - a)
         is_open = (tolerance < 0.5) & (np.where(is_a_closer, fa, fb) != 0)
         if not is_open.any():
             break
-        active, tolerance = active[is_open], tolerance[is_open]
-        a, b, c, fa, fb, fc = (array[is_open] for array in (a, b, c, fa, fb, fc))
+        active = active[is_open]
+        tolerance = tolerance[is_open]
+        a, b, c = a[is_open], b[is_open], c[is_open]
+        fa, fb, fc = fa[is_open], fb[is_open], fc[is_open]
         t = _next_fraction((a, b, c), (fa, fb, fc), tolerance)
     return out
 

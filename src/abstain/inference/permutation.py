@@ -191,7 +191,7 @@ def permutation_test_by_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _SortedScores:
-    """The entries (score, sample) of two scores of n samples, sorted together by level."""
+    """The confidences of two scores of n samples, sorted together."""
 
     #: Shape (2 n,). Sample and loss of each entry, and whether it belongs to the second score.
     sample: IntArray
@@ -206,7 +206,7 @@ class _SortedScores:
 
     @classmethod
     def from_levels(cls, levels: FloatArray, losses: FloatArray) -> "_SortedScores":
-        """Sort the entries of both scores, shape (2, n), by level."""
+        """Sort the comparable mid-ranks of both scores, shape (2, n)."""
         n = levels.shape[1]
         order = np.argsort(levels.ravel(), kind="stable")
         sorted_levels = levels.ravel()[order]
@@ -276,14 +276,16 @@ class _Swaps:
 def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
-    mid_ranks, groups, losses = [], [], []
+    """Return comparable mid-ranks in (0, 1) and the losses of both scores, each of shape (2, n)."""
+    mid_ranks = []
+    groups = []
+    losses = []
     for confidence, loss in (first, second):
-        values = checks.confidence(confidence)
-        _, group, count = np.unique(values, return_inverse=True, return_counts=True)
-        mid_ranks.append((np.cumsum(count) - count / 2) / values.size)
+        confidences = checks.confidence(confidence)
+        _, group, count = np.unique(confidences, return_inverse=True, return_counts=True)
+        mid_ranks.append((np.cumsum(count) - count / 2) / confidences.size)
         groups.append(group)
-        losses.append(checks.loss(loss, length=values.size).astype(np.float64))
+        losses.append(checks.loss(loss, length=confidences.size).astype(np.float64))
     if groups[0].size != groups[1].size:
         raise ShapeError(
             f"the scores must have the same samples; got {groups[0].size} and {groups[1].size}"
@@ -312,11 +314,7 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the index of the candidate that is nearest to each value.
-
-    The candidates must be in ascending order. If two candidates are equally near, the function
-    returns the lower index.
-    """
+    """Return the (lower) index of the candidate nearest to each value, for ascending candidates."""
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
     after = np.minimum(after, candidates.size - 1)

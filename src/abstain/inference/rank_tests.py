@@ -98,7 +98,8 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     >>> wilcoxon([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], alternative="less")
     WilcoxonResult(statistic=0.0, p_value=0.03125, n_pairs=5, method='exact')
     """
-    first, second = check_array(x, "x", "n"), check_array(y, "y", "n")
+    first = check_array(x, "x", "n")
+    second = check_array(y, "y", "n")
     if first.size != second.size:
         raise ShapeError(
             f"`x` and `y` must have the same length; got {first.size} and {second.size}"
@@ -369,11 +370,7 @@ def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
-    """Return the exact p-value of Friedman's test from the ranks (blocks, k).
-
-    All orders of the ranks within a block have equal probability. The result is None if there are
-    too many orders.
-    """
+    """Return the exact p-value of Friedman's test from ranks (blocks, k), or None if too slow."""
     doubled_ranks = np.rint(2 * ranks).astype(np.int64)
     blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
     distribution = _variation_distribution(blocks)
@@ -393,10 +390,9 @@ def _variation(rank_sums: IntArray) -> IntArray:
 
 @lru_cache(maxsize=64)
 def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return the possible values of `_variation` and their probabilities.
+    """Return the possible values of `_variation` and their probabilities, or None if too slow.
 
-    The rank sums of k methods are computed block by block, over all orders of each block. The
-    result is None if there are too many rank sums.
+    All orders of the ranks within a block have equal probability.
     """
     k = len(blocks[0])
     # Each array of rank sums is encoded as one integer, whose digits are the first k - 1 sums.
@@ -415,8 +411,9 @@ def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | No
         candidates = np.sort((rank_sums[:, None, :] + orders).reshape(-1, k), axis=1)
         # The last sum is redundant, because the total is constant.
         key = candidates[:, :-1] @ (base ** np.arange(k - 1))
-        _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        weights = np.repeat(probability / orders.shape[0], orders.shape[0])
-        rank_sums = candidates[first]
+        _, distinct, index = np.unique(key, return_index=True, return_inverse=True)
+        n_orders = len(orders)
+        weights = np.repeat(probability / n_orders, n_orders)
+        rank_sums = candidates[distinct]
         probability = np.bincount(index, weights=weights).astype(np.float64)
     return _variation(rank_sums), probability

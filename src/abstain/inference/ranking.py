@@ -94,7 +94,8 @@ def ranks(
     table = check_array(array, "values", *(f"axis {i}" for i in range(array.ndim)))
     if table.ndim == 0:
         raise ShapeError(f"`values` must have an axis of methods; got the single number {table!s}")
-    losses = np.moveaxis(table if lower_is_better else -table, axis, 0)
+    losses = table if lower_is_better else -table
+    losses = np.moveaxis(losses, axis, 0)
     rank = np.full(losses.shape, np.nan)
     for i, loss in enumerate(losses):
         is_equal = equal_up_to_rounding(losses, loss)
@@ -212,11 +213,11 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     >>> superiority([0.0, 1.96], np.eye(2) / 2, lower_is_better=True).round(3).tolist()
     [[0.5, 0.975], [0.025, 0.5]]
     """
-    v, sigma = _check_moments(values, covariance)
-    losses = v if lower_is_better else -v
+    metric, sigma = _check_moments(values, covariance)
+    losses = metric if lower_is_better else -metric
     advantage = losses[None, :] - losses[:, None]
-    error = _errors_of_differences(v, sigma)
-    advantage[_are_identical(v, sigma, error)] = 0.0
+    error = _errors_of_differences(metric, sigma)
+    advantage[_are_identical(metric, sigma, error)] = 0.0
     is_certain = error == 0
     z = advantage / np.where(is_certain, 1.0, error)
     z[is_certain & (advantage > 0)] = np.inf
@@ -312,21 +313,21 @@ def rank_probabilities(
     >>> rank_probabilities([0.0, 9.0, 9.0], np.eye(3), lower_is_better=True).round(2).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]]
     """
-    v, sigma = _check_moments(values, covariance)
+    metric, sigma = _check_moments(values, covariance)
     n_pairs = (checks.positive_int(n_draws, "n_draws") + 1) // 2
-    is_defined = ~(np.isnan(v) | np.isnan(np.diag(sigma)))
+    is_defined = ~(np.isnan(metric) | np.isnan(np.diag(sigma)))
     if not is_defined.any():
         return np.full(sigma.shape, np.nan)
-    v = v[is_defined]
+    metric = metric[is_defined]
     sigma = sigma[np.ix_(is_defined, is_defined)]
     eigenvalues, vectors = np.linalg.eigh(sigma)
     # The symmetric root does not depend on the choice of the eigenvectors.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
-    noise = root @ as_generator(rng).standard_normal((v.size, n_pairs))
+    noise = root @ as_generator(rng).standard_normal((metric.size, n_pairs))
     # Antithetic pairs reduce the random error.
-    draws = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
+    draws = np.concatenate((metric[:, None] + noise, metric[:, None] - noise), axis=1)
     # Rounding errors of the root must not separate identical methods.
-    are_identical = _are_identical(v, sigma, _errors_of_differences(v, sigma))
+    are_identical = _are_identical(metric, sigma, _errors_of_differences(metric, sigma))
     first_identical = np.argmax(are_identical, axis=1)
     draws = draws[first_identical]
     better, equal = count_better_and_equal(draws, lower_is_better=lower_is_better)
@@ -335,21 +336,22 @@ def rank_probabilities(
 
 def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Validate the values, shape (k,), and their covariance, shape (k, k)."""
-    v, sigma = check_array(values, "values", "k"), check_array(covariance, "covariance", "k", "k")
-    if sigma.shape != (v.size, v.size):
+    metric = check_array(values, "values", "k")
+    sigma = check_array(covariance, "covariance", "k", "k")
+    k = metric.size
+    if sigma.shape != (k, k):
         raise ShapeError(
-            f"`covariance` must have the shape ({v.size}, {v.size}) for {v.size} values; got "
-            f"{sigma.shape}"
+            f"`covariance` must have the shape ({k}, {k}) for {k} values; got {sigma.shape}"
         )
-    return v, sigma
+    return metric, sigma
 
 
-def _errors_of_differences(v: FloatArray, sigma: FloatArray) -> FloatArray:
+def _errors_of_differences(metric: FloatArray, sigma: FloatArray) -> FloatArray:
     """Return the standard error of the difference of each pair, or 0 if it is only rounding."""
     variance = np.diag(sigma)
     variance_sum = variance[:, None] + variance[None, :]
     variance_of_difference = variance_sum - 2 * sigma
-    value_rounding = np.square(_VALUE_ROUNDING * _pairwise_maximum(np.abs(v)))
+    value_rounding = np.square(_VALUE_ROUNDING * _pairwise_maximum(np.abs(metric)))
     rounding = np.maximum(_VARIANCE_ROUNDING * variance_sum, value_rounding)
     variance_of_difference[variance_of_difference <= rounding] = 0.0
     return np.sqrt(variance_of_difference)
@@ -360,9 +362,9 @@ def _pairwise_maximum(values: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(values[:, None], values[None, :]))
 
 
-def _are_identical(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
+def _are_identical(metric: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
     """Return a mask of the pairs with equal values whose difference has no variance, (k, k)."""
-    difference = np.abs(v[:, None] - v[None, :])
+    difference = np.abs(metric[:, None] - metric[None, :])
     deviation = np.sqrt(np.abs(np.diag(sigma)))
-    scale = np.maximum(_pairwise_maximum(np.abs(v)), deviation[:, None] + deviation[None, :])
+    scale = np.maximum(_pairwise_maximum(np.abs(metric)), deviation[:, None] + deviation[None, :])
     return np.asarray((error == 0) & (difference <= _VARIANCE_ROUNDING * scale))

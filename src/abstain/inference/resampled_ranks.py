@@ -395,12 +395,13 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     >>> round(kendall([1, 2, 3, 4], [1, 3, 2, 4]), 3)
     0.667
     """
-    a, b = _check_same_shape(first, second, "k")
-    is_defined = ~(np.isnan(a) | np.isnan(b))
+    first_ranks, second_ranks = _check_same_shape(first, second, "k")
+    is_defined = ~(np.isnan(first_ranks) | np.isnan(second_ranks))
     if is_defined.sum() < 2:
         return float("nan")
-    a_signs, b_signs = _pair_signs(a[is_defined, None]), _pair_signs(b[is_defined, None])
-    return float(a_signs[:, 0] @ b_signs[:, 0])
+    first_signs = _pair_signs(first_ranks[is_defined, None])
+    second_signs = _pair_signs(second_ranks[is_defined, None])
+    return float(first_signs[:, 0] @ second_signs[:, 0])
 
 
 def agreement(
@@ -439,14 +440,15 @@ def agreement(
     >>> agreement([[1, 1], [2, 2]], [[3, 4], [4, 3]]).mean
     0.0
     """
-    a, b = _check_same_shape(first, second, "k", "B")
-    k, n_resamples = a.shape
+    first_metric, second_metric = _check_same_shape(first, second, "k", "B")
+    k, n_resamples = first_metric.shape
     step = _resamples_in_block(k)
     tau = np.empty(n_resamples)
     for start in range(0, n_resamples, step):
         block = slice(start, start + step)
-        a_signs, b_signs = _pair_signs(a[:, block]), _pair_signs(b[:, block])
-        tau[block] = np.einsum("pb,pb->b", a_signs, b_signs)
+        first_signs = _pair_signs(first_metric[:, block])
+        second_signs = _pair_signs(second_metric[:, block])
+        tau[block] = np.einsum("pb,pb->b", first_signs, second_signs)
     defined = tau[~np.isnan(tau)] if k > 1 else np.empty(0)
     if not same_direction:
         defined = -defined
@@ -558,9 +560,12 @@ def _summarize(taus: FloatArray, note: str, level: float) -> TauSummary:
 def _check_same_shape(
     first: AnyArray, second: AnyArray, *axes: str
 ) -> tuple[FloatArray, FloatArray]:
-    a, b = check_array(first, "first", *axes), check_array(second, "second", *axes)
-    if a.shape != b.shape:
+    """Validate two arrays with the same axes and the same shape."""
+    first_array = check_array(first, "first", *axes)
+    second_array = check_array(second, "second", *axes)
+    if first_array.shape != second_array.shape:
         raise ShapeError(
-            f"`first` and `second` must have the same shape; got {a.shape} and {b.shape}"
+            "`first` and `second` must have the same shape; got "
+            f"{first_array.shape} and {second_array.shape}"
         )
-    return a, b
+    return first_array, second_array

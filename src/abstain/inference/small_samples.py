@@ -46,12 +46,10 @@ class ModelVariance(NamedTuple):
 
 
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
-    """Combine the variance and the degrees of freedom with those of a model.
-
-    The result is at least `variance`, because a sample without rare outliers underestimates it.
-    """
+    """Combine the variance and the degrees of freedom with those of a model."""
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
+    # The model must not reduce the variance, because samples rarely contain the outliers.
     return max(mean_variance, variance), total_degrees
 
 
@@ -91,10 +89,8 @@ def skewness(contributions: FloatArray) -> float:
 
 
 def correct_skewness(t: Numbers, skew: Numbers) -> Numbers:
-    """Correct half of the skewness of a t statistic by Hall's (1992) cubic transformation.
-
-    In simulations, half of the correction was more accurate than the full correction.
-    """
+    """Correct half of the skewness of a t statistic by Hall's (1992) cubic transformation."""
+    # In simulations, half of the correction was more accurate than the full correction.
     g = skew / 2
     return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
 

@@ -1,4 +1,4 @@
-"""Bets on a mean, from which anytime-valid tests and confidence sequences are computed."""
+"""Anytime-valid tests and confidence sequences from bets on a mean."""
 
 import math
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ _MAX_MONEY: Final = 1e280
 
 @dataclass(frozen=True, eq=False)
 class Wager:
-    """Bets that the mean of a stream of values in [0, 1] leaves a claimed range.
+    """Bets that the mean of a stream of values in [0, 1] is outside a claimed range.
 
     The capital starts at 1. If the claim is true for the conditional mean of each value, the
     capital is a nonnegative supermartingale. By Ville's inequality, the probability that the
     capital *ever* reaches 1/alpha is then at most alpha. Each bet multiplies its money by the
-    likelihood ratio of a coin whose odds differ from the claim by a factor. A part of the initial
-    capital is added to the bets at each time, so that the bets detect a late change almost as fast
-    as an early change.
+    likelihood ratio of a coin whose odds differ from the claim by a fixed factor. A part of the
+    initial capital is added to the bets at each time, so that the bets detect a late change almost
+    as fast as an early change.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Wager:
         Parameters
         ----------
         values : array of shape (t,) or (t, ...)
-            Values in [0, 1] in the order of time. The axes after the first axis are the streams.
+            Values in [0, 1] in the order of time. Further axes are parallel streams.
 
         Returns
         -------
@@ -135,7 +135,8 @@ def wager(
     >>> float(wager(0.4, 0.6).capital)
     1.0
     """
-    low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
+    low = checks.fraction(low, "low")
+    high = checks.fraction(high, "high")
     if low > high:
         raise DomainError(f"`low` must be at most `high`; got {low!r} and {high!r}")
     sides = []
@@ -171,15 +172,18 @@ class RunningWager:
     """A wager that processes one value at a time in place, with the same numbers as `Wager`."""
 
     def __init__(self, wager: Wager) -> None:
-        self.claims, self.stakes = wager.claims, wager.stakes
-        self.money, self.n_values = wager.money.copy(), wager.n_values
+        self.claims = wager.claims
+        self.stakes = wager.stakes
+        self.money = wager.money.copy()
+        self.n_values = wager.n_values
         self._factor = np.empty_like(self.money)
         self._unallocated = unallocated_share(wager.n_values)
         self._n_streams = self.money.size // self.claims.size
 
     def add(self, value: AnyArray) -> None:
         """Process the next value, which is a number or an array of shape (streams, 1)."""
-        money, factor = self.money, self._factor
+        money = self.money
+        factor = self._factor
         self.n_values += 1
         unallocated = unallocated_share(self.n_values)
         newly_allocated = (self._unallocated - unallocated) / self.claims.size
@@ -240,10 +244,10 @@ def anytime_interval(
     Notes
     -----
     The interval contains all means m that a mixture of bets does not refute. The capital of the
-    bets is the likelihood ratio of a mixture of coins, with a beta prior, to the coin m. The
-    capital is a martingale with a closed form [1]_. For values strictly between 0 and 1, the
-    interval is valid but longer than necessary [2]_. The interval does not depend on the order of
-    the values.
+    bets is a likelihood ratio. The numerator is a mixture of coins with a beta prior, and the
+    denominator is a coin with mean m. The capital is a martingale with a closed form [1]_. For
+    values strictly between 0 and 1, the interval is valid but longer than necessary [2]_. The
+    interval does not depend on the order of the values.
 
     References
     ----------
@@ -267,31 +271,33 @@ def anytime_limits(
     total: AnyArray, n: AnyArray, *, level: float = 0.95, prior: tuple[float, float] = (0.5, 0.5)
 ) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of `anytime_interval` for arrays of sums and numbers of values."""
-    k, size = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
-    a = checks.positive(prior[0], "prior")
-    b = checks.positive(prior[1], "prior")
-    is_invalid = ~((k >= 0) & (k <= size))
+    totals, n_values = np.broadcast_arrays(np.asarray(total, np.float64), np.asarray(n, np.float64))
+    alpha = checks.positive(prior[0], "prior")
+    beta = checks.positive(prior[1], "prior")
+    is_invalid = ~((totals >= 0) & (totals <= n_values))
     if is_invalid.any():
-        first_total, first_n = k[is_invalid].flat[0], size[is_invalid].flat[0]
+        first_total = totals[is_invalid].flat[0]
+        first_n = n_values[is_invalid].flat[0]
         raise DomainError(f"`total` must lie between 0 and `n`; got {first_total:g} of {first_n:g}")
-    log_mixture_likelihood = special.betaln(a + k, b + size - k) - special.betaln(a, b)
+    log_mixture_likelihood = special.betaln(alpha + totals, beta + n_values - totals)
+    log_mixture_likelihood -= special.betaln(alpha, beta)
     max_log_ratio = -np.log(1 - check_level(level))
 
     def is_compatible(m: FloatArray) -> FloatArray:
         """Return a mask of the means that the bets do not refute."""
-        log_likelihood = special.xlogy(k, m) + special.xlog1py(size - k, -m)
+        log_likelihood = special.xlogy(totals, m) + special.xlog1py(n_values - totals, -m)
         return np.asarray(log_mixture_likelihood - log_likelihood < max_log_ratio)
 
     def find_bound(range_bound: float) -> FloatArray:
         """Find the compatible mean that is nearest to 0 or 1 by bisection."""
-        excluded = np.full(k.shape, range_bound)
-        compatible = k / np.maximum(size, 1e-300)
+        excluded = np.full(totals.shape, range_bound)
+        compatible = totals / np.maximum(n_values, 1e-300)
         for _ in range(_BISECTION_STEPS):
             middle = (excluded + compatible) / 2
             middle_is_compatible = is_compatible(middle)
             excluded = np.where(middle_is_compatible, excluded, middle)
             compatible = np.where(middle_is_compatible, middle, compatible)
-        reaches_range_bound = is_compatible(np.full(k.shape, range_bound))
+        reaches_range_bound = is_compatible(np.full(totals.shape, range_bound))
         return np.where(reaches_range_bound, range_bound, compatible)
 
     return find_bound(0.0), find_bound(1.0)

@@ -41,7 +41,7 @@ _ROUNDING = 1e-12
 class BinaryTask:
     """Confidence, class and score of the samples of a binary task."""
 
-    #: Confidence and weight.
+    #: Samples with their confidences and weights.
     scored: Scored
     #: 1 for the positive class, 0 for the other, shape (n,).
     positive: Array
@@ -50,7 +50,7 @@ class BinaryTask:
 
     @cached_property
     def score_groups(self) -> Scored:
-        """The same samples, sorted and grouped by positive score instead of confidence."""
+        """The same samples, grouped by their positive score instead of their confidence."""
         return Scored(self.score, self.positive, self.scored.weight)
 
     def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
@@ -58,24 +58,31 @@ class BinaryTask:
 
         In the tie group at this coverage, the same share of each sample is accepted.
         """
-        s, xp = self.scored, self.scored.xp
-        weight_in_group = coverage * s.groups.total_weight - s.groups.weight_above
-        share = xp.clip(weight_in_group / s.groups.weight, 0.0, 1.0)
-        # Replace rounding errors by 0 and 1.
-        share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
-        share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
-        # Samples of weight 0 have the group index -1. The index is clipped to 0, and the weight of
-        # 0 removes these samples from the sums.
-        accepted = xp.take(share, xp.clip(s.group_index, 0, None))
+        s = self.scored
+        xp = s.xp
+        accepted_share = self._accepted_share_of_groups(coverage)
+        # Samples of weight 0 have the group index -1. Any group serves, because the weight is 0.
+        accepted_weight = xp.take(accepted_share, xp.clip(s.group_index, 0, None))
         if s.weight is not None:
-            accepted = accepted * s.weight
-        positive = accepted * self.positive
+            accepted_weight = accepted_weight * s.weight
+        positive_weight = accepted_weight * self.positive
+        negative_weight = accepted_weight - positive_weight
         n_scores = self.score_groups.groups.weight.shape[0]
         score_index = xp.clip(self.score_groups.group_index, 0, None)
         return (
-            sum_by_index(score_index, positive, n_scores),
-            sum_by_index(score_index, accepted - positive, n_scores),
+            sum_by_index(score_index, positive_weight, n_scores),
+            sum_by_index(score_index, negative_weight, n_scores),
         )
+
+    def _accepted_share_of_groups(self, coverage: float) -> AnyArray:
+        """Return the accepted share of each tie group of equal confidence."""
+        xp = self.scored.xp
+        groups = self.scored.groups
+        accepted_weight = coverage * groups.total_weight - groups.weight_above
+        share = xp.clip(accepted_weight / groups.weight, 0.0, 1.0)
+        # Shares within a rounding error of 0 or 1 are rounded.
+        share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
+        return xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
 
 
 def binary_task(
@@ -87,9 +94,8 @@ def binary_task(
         if task is not None:
             return task
     c = checks.confidence(confidence)
-    y = checks.finite(
-        checks.vector(labels, "labels", length=c.size, reference="confidence"), "labels"
-    )
+    y = checks.vector(labels, "labels", length=c.size, reference="confidence")
+    y = checks.finite(y, "labels")
     checks.reject_entries("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
     score = checks.vector(positive_score, "positive_score", length=c.size, reference="confidence")
     score = checks.finite(score, "positive_score")
@@ -101,21 +107,28 @@ def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
     """Validate the arguments on the device of the confidence, or return None if invalid."""
-    y, score = (
-        move_to_library_of(x if is_on_device(x) else checks.vector(x, name), name, confidence)
-        for x, name in ((labels, "labels"), (positive_score, "positive_score"))
-    )
+    y = _move_to_device_of(confidence, labels, "labels")
+    score = _move_to_device_of(confidence, positive_score, "positive_score")
     xp = namespace(confidence)
-    if not (is_valid(xp, confidence, y) and is_valid(xp, score, y) and xp.all((y == 0) | (y == 1))):
+    if not (is_valid(xp, confidence, y) and is_valid(xp, score, y)):
+        return None
+    if not xp.all((y == 0) | (y == 1)):
         return None
     c, y, score = as_numpy_float(confidence), as_double(y), as_numpy_float(score)
     _, w, c, y, score = drop_zero_weights(validate_weight_like(weight, y), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 
+def _move_to_device_of(reference: AnyArray, x: AnyArray, name: str) -> AnyArray:
+    """Move an array, which may be a list, to the library and device of `reference`."""
+    array = x if is_on_device(x) else checks.vector(x, name)
+    return move_to_library_of(array, name, reference)
+
+
 def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
-    """Return the binary task of samples that meet `Need.TWO_CLASSES`, or an undefined value."""
-    if reason := reason_unknown_classes(s):
+    """Return the binary task of samples with two classes, or an undefined value."""
+    reason = reason_unknown_classes(s)
+    if reason:
         return undefined(reason)
     view = get_class_view(s)
     return BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view))
@@ -123,18 +136,16 @@ def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
 
 def reason_unknown_classes(s: Scored) -> str:
     """Return a text with the number of samples of unknown classes, or an empty text."""
-    unknown = get_class_view(s).labels < 0
+    is_unknown = get_class_view(s).labels < 0
     if s.weight is not None:
-        unknown = unknown & (s.weight > 0)
-    count = int(s.xp.count_nonzero(unknown))
-    return f"{count} samples have an unknown class" if count else ""
+        is_unknown = is_unknown & (s.weight > 0)
+    n_unknown = int(s.xp.count_nonzero(is_unknown))
+    return f"{n_unknown} samples have an unknown class" if n_unknown else ""
 
 
 def log_odds_of_positive(view: ClassView) -> AnyArray:
-    """Return the log-odds of class 1, or its probability if log-probabilities are missing.
-
-    Log-odds are preferred, because probabilities near 0 and 1 are rounded.
-    """
+    """Return the log-odds of class 1, or its probability if log-probabilities are missing."""
+    # Log-odds distinguish more samples, because probabilities near 0 and 1 are rounded.
     log_p = view.log_probabilities
     if log_p is None:
         return without_gradient(get_probabilities(view)[:, 1])
@@ -185,11 +196,10 @@ def oc_auc(
     Notes
     -----
     Reviewed positives rank above all other samples, and reviewed negatives rank below all other
-    samples. In the tie group at the review threshold, the same share of each sample is reviewed.
-    The value therefore equals the expectation over a random selection and does not depend on the
-    order of rows. A pair with tied positive scores counts half. The authors' code for streams bins
-    confidences and thresholds, and it reviews an integer number of samples. Its value converges to
-    the value of this function as the bins become finer. The cost is two sorts.
+    samples. In the tie group at the review threshold, the same share of each sample is reviewed, so
+    the value does not depend on the order of rows. A pair with tied positive scores counts half.
+    The authors' code for streams approximates this value with bins of confidences and thresholds.
+    The cost is two sorts.
 
     References
     ----------
@@ -203,13 +213,12 @@ def oc_auc(
     1.0
     """
     share = checks.fraction(review, "review")
-    return value_with_warning(
-        compute_oc_auc(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
-    )
+    task = binary_task(confidence, labels, positive_score, weight)
+    return value_with_warning(compute_oc_auc(task, share), "oc_auc")
 
 
 def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the ROC AUC if people correctly answer the least confident share `review`."""
+    """Compute the ROC AUC if people correctly answer the least confident share."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples have the same class")
@@ -222,15 +231,16 @@ def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, F
     The reviewed positives have the highest rank and the reviewed negatives the lowest. All other
     samples rank by score.
     """
+    xp = task.scored.xp
     positive, negative = task.weights_at_coverage(1.0 - review)
-    groups, xp = task.score_groups.groups, task.scored.xp
+    # The attribute `loss` of these groups contains the weight of the positives.
+    groups = task.score_groups.groups
     zero = xp.zeros_like(positive[:1])
     reviewed_positive = zero + xp.sum(groups.loss - positive)
     reviewed_negative = zero + xp.sum(groups.weight - groups.loss - negative)
-    return (
-        xp.concat((reviewed_positive, positive, zero)),
-        xp.concat((zero, negative, reviewed_negative)),
-    )
+    positive_by_rank = xp.concat((reviewed_positive, positive, zero))
+    negative_by_rank = xp.concat((zero, negative, reviewed_negative))
+    return positive_by_rank, negative_by_rank
 
 
 def oc_ap(
@@ -283,13 +293,12 @@ def oc_ap(
     1.0
     """
     share = checks.fraction(review, "review")
-    return value_with_warning(
-        compute_oc_ap(binary_task(confidence, labels, positive_score, weight), share), "oc_ap"
-    )
+    task = binary_task(confidence, labels, positive_score, weight)
+    return value_with_warning(compute_oc_ap(task, share), "oc_ap")
 
 
 def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the average precision if people correctly answer the share `review`."""
+    """Compute the average precision if people correctly answer the least confident share."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
@@ -334,9 +343,8 @@ def accepted_auroc(
 
     Notes
     -----
-    The value can decrease even if the accuracy increases. A confidence that rejects samples near
-    the decision threshold raises the accuracy, but other samples may reduce the AUC. In the tie
-    group at the coverage, the same share of each sample is accepted. A pair with tied positive
+    Rejecting the least confident samples can increase the accuracy and decrease this value. In the
+    tie group at the coverage, the same share of each sample is accepted. A pair with tied positive
     scores counts half. The cost is two sorts.
 
     References
@@ -356,13 +364,14 @@ def accepted_auroc(
 
 
 def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
+    """Compute the ROC AUC of the positive class among the accepted samples."""
     positive, negative = task.weights_at_coverage(coverage)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("the accepted samples do not contain both classes")
     groups = task.scored.groups
-    reached = groups.weight_above < coverage * groups.total_weight * (1 - _ROUNDING)
-    count = int(groups.xp.sum(groups.count[reached]))
-    return MetricValue(area_under_roc(positive, negative), count)
+    is_accepted = groups.weight_above < coverage * groups.total_weight * (1 - _ROUNDING)
+    n_accepted = int(groups.xp.sum(groups.count[is_accepted]))
+    return MetricValue(area_under_roc(positive, negative), n_accepted)
 
 
 def auroc_retention(
@@ -403,12 +412,11 @@ def auroc_retention(
 
     Notes
     -----
-    The value is the mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%. The mean
-    excludes coverages at which all accepted samples have the same class. At these coverages,
-    uncertainty-baselines uses the value 1 up to the first error and 0 afterwards, and it adds the
-    value 1 for coverage 0. Traub et al. (2024) call this metric AUROC-AURC. In the tie group at a
-    coverage, the same share of each sample is accepted. The cost is two sorts and 100 sums over the
-    samples.
+    The value is the mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without
+    coverages at which all accepted samples have the same class. At these coverages,
+    uncertainty-baselines uses the value 1 up to the first error and 0 afterwards. Traub et al.
+    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
+    sample is accepted. The cost is two sorts and 100 sums over the samples.
 
     References
     ----------
@@ -424,7 +432,8 @@ def auroc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_with_warning(_auroc_and_ap_retention(task)[0], "auroc_retention")
+    auroc, _ = _auroc_and_ap_retention(task)
+    return value_with_warning(auroc, "auroc_retention")
 
 
 def auprc_retention(
@@ -458,11 +467,10 @@ def auprc_retention(
     Notes
     -----
     The value is the mean of the average precision of the accepted samples over the coverages 1%,
-    2%, ..., 100%. The mean excludes coverages at which no positive is accepted. The average
-    precision is the area under a step function, as in scikit-learn. In contrast,
-    uncertainty-baselines computes the trapezoid area under the precision-recall curve. A confidence
-    that accepts few positives has a low value for any ranking. The cost is that of
-    `auroc_retention`.
+    2%, ..., 100%, without coverages at which no positive is accepted. The average precision is the
+    area under a step function, as in scikit-learn, whereas uncertainty-baselines computes a
+    trapezoid area. If few positives are accepted, the value is low for any ranking. The cost is
+    that of `auroc_retention`.
 
     References
     ----------
@@ -476,36 +484,49 @@ def auprc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_with_warning(_auroc_and_ap_retention(task)[1], "auprc_retention")
+    _, average_precision_area = _auroc_and_ap_retention(task)
+    return value_with_warning(average_precision_area, "auprc_retention")
 
 
 def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]:
-    """Compute the means of ROC AUC and average precision over the coverages that define them."""
-    aurocs, precisions = [], []
+    """Average the ROC AUC and the average precision of the accepted samples over coverages."""
+    aurocs = []
+    average_precisions = []
     for k in range(1, COVERAGES + 1):
         positive, negative = task.weights_at_coverage(k / COVERAGES)
-        if has_nonzero(positive):
-            precisions.append(average_precision(positive, negative))
-            if has_nonzero(negative):
-                aurocs.append(area_under_roc(positive, negative))
-    means = []
-    for values, kinds in ((aurocs, "both classes"), (precisions, "a positive")):
-        missing = undefined(f"the accepted samples contain {kinds} at no coverage")
-        means.append(MetricValue(float(np.mean(values))) if values else missing)
-    return means[0], means[1]
+        if not has_nonzero(positive):
+            continue
+        average_precisions.append(average_precision(positive, negative))
+        if has_nonzero(negative):
+            aurocs.append(area_under_roc(positive, negative))
+    mean_auroc = _mean_or_undefined(aurocs, "both classes")
+    mean_average_precision = _mean_or_undefined(average_precisions, "a positive")
+    return mean_auroc, mean_average_precision
+
+
+def _mean_or_undefined(values: list[float], required: str) -> MetricValue:
+    """Return the mean of the values; `required` states what a coverage needs to have a value."""
+    if not values:
+        return undefined(f"the accepted samples contain {required} at no coverage")
+    return MetricValue(float(np.mean(values)))
 
 
 def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricValue]:
+    """Compute the AUROC retention and the AUPRC retention of samples with two classes."""
     task = binary_task_of_samples(s)
-    return (task, task) if isinstance(task, MetricValue) else _auroc_and_ap_retention(task)
+    if isinstance(task, MetricValue):
+        return task, task
+    return _auroc_and_ap_retention(task)
 
 
 def _compute_on_samples(
-    kernel: Callable[[BinaryTask, float], MetricValue], share: float
+    compute_on_task: Callable[[BinaryTask, float], MetricValue], share: float
 ) -> Callable[[Scored], MetricValue]:
+    """Return a function of samples that computes a metric of their binary task."""
+
     def compute(s: Scored) -> MetricValue:
         task = binary_task_of_samples(s)
-        return task if isinstance(task, MetricValue) else kernel(task, share)
+        return task if isinstance(task, MetricValue) else compute_on_task(task, share)
 
     return compute
 

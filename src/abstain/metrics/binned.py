@@ -16,10 +16,7 @@ Limits: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class NonemptyBins:
-    """The nonempty bins in order of decreasing confidence.
-
-    The order of samples within a bin is unknown.
-    """
+    """Sums over the samples in each nonempty bin, in order of decreasing confidence."""
 
     #: Shape (b,). Smallest and largest confidence in each bin.
     min_confidence: FloatArray
@@ -58,7 +55,7 @@ class NonemptyBins:
 
     @cached_property
     def min_failure_weight(self) -> FloatArray:
-        """Minimum weight of the samples with a loss, given the total loss of each bin."""
+        """Minimum weight of the failures that yields the total loss of each bin."""
         if self.max_loss == 0:
             return np.zeros_like(self.loss)
         return np.minimum(self.loss / self.max_loss, self.weight)
@@ -69,13 +66,16 @@ class NonemptyBins:
         return float(self.through[-1])
 
     def as_tie_groups(self) -> TieGroups:
-        """Return the bins as tie groups."""
-        # With the largest confidence, a bin is accepted if any of its samples may be accepted.
+        """Return the bins as tie groups at the largest confidence in each bin."""
+        # A threshold then accepts a bin if it may accept any of its samples.
         confidence = self.max_confidence.astype(f"f{self.precision // 8}")
         return TieGroups(confidence, self.weight, self.loss, self.count)
 
     def with_sorted_losses(self, *, best: bool) -> TieGroups:
-        """Return tie groups in which each bin has its losses last (best) or first (worst)."""
+        """Return two tie groups for each bin: failures and successes, in the best or worst order.
+
+        In the best order, the successes of a bin precede its failures.
+        """
         failure_weight = np.where(
             self.has_several_confidences, self.min_failure_weight, self.weight
         )
@@ -114,7 +114,10 @@ class BinnedLimits:
 
 
 def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> BinnedLimits:
-    """Return the limits of a metric that averages over ties, by sorting the losses in each bin."""
+    """Return limits that are the values in the best and in the worst order within the bins.
+
+    `compute` must average over ties.
+    """
 
     def limits(bins: NonemptyBins) -> Limits:
         values = []
@@ -128,5 +131,9 @@ def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> Binne
 
 
 def risk_at_position(loss_mass: FloatArray, position: FloatArray, max_loss: float) -> FloatArray:
-    """Return the loss mass divided by the position; the largest loss at position 0."""
-    return np.divide(loss_mass, position, out=np.full_like(loss_mass, max_loss), where=position > 0)
+    """Return the mean loss of the accepted samples, which is `max_loss` if none is accepted.
+
+    `position` is the weight of the accepted samples, and `loss_mass` is their weight x loss.
+    """
+    risk = np.full_like(loss_mass, max_loss)
+    return np.divide(loss_mass, position, out=risk, where=position > 0)

@@ -48,14 +48,18 @@ _BLOCK = 1 << 20
 def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Compute the mean absolute difference between confidence and accuracy over the bins."""
     curve = cached_reliability_curve(s, bins, binning)
-    return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
+    difference = curve.accuracy - curve.confidence
+    return MetricValue(_mean_absolute_difference(curve.weight, difference, curve.total))
 
 
-def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
-    xp, is_nonempty = namespace(weight), weight > 0
-    # Empty bins have no accuracy.
-    gaps = xp.abs(difference[is_nonempty])
-    return as_scalar(xp.sum(gaps * weight[is_nonempty]) / total)
+def _mean_absolute_difference(
+    weight: FloatArray, difference: FloatArray, total_weight: float
+) -> Scalar:
+    """Return the weighted mean of the absolute differences over the nonempty bins."""
+    xp = namespace(weight)
+    is_nonempty = weight > 0
+    absolute_difference = xp.abs(difference[is_nonempty])
+    return as_scalar(xp.sum(absolute_difference * weight[is_nonempty]) / total_weight)
 
 
 def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
@@ -63,19 +67,22 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 
     No bin contains the samples of confidence 1, but the divisor includes their weight.
     """
-    # The edges are from `np.linspace`, as in the reproduced code, because rounding of the edges
-    # decides the bin of a confidence. An additional bin for the confidence 1.0 is excluded.
+    # `np.linspace` rounds the edges as the reference code does. The last of the bins + 1 bins
+    # contains the samples of confidence 1.
     edges = as_double_like(np.linspace(0.0, 1.0, bins + 1)[1:], s.probability_or_confidence)
     sums = bin_sums(s, edges, side="right")
-    mean_p, accuracy = bin_means(sums)
-    total = float(namespace(sums.weight).sum(sums.weight))
-    return MetricValue(_mean_gap(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
+    mean_confidence, accuracy = bin_means(sums)
+    difference = accuracy - mean_confidence
+    total_weight = float(namespace(sums.weight).sum(sums.weight))
+    value = _mean_absolute_difference(sums.weight[:bins], difference[:bins], total_weight)
+    return MetricValue(value)
 
 
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Compute the largest absolute difference between confidence and accuracy of a bin."""
     curve = cached_reliability_curve(s, bins, binning)
-    difference = (curve.accuracy - curve.confidence)[curve.weight > 0]
+    is_nonempty = curve.weight > 0
+    difference = (curve.accuracy - curve.confidence)[is_nonempty]
     return MetricValue(as_scalar(s.xp.max(s.xp.abs(difference))))
 
 
@@ -99,32 +106,32 @@ def compute_classwise_ece(
 def _classwise_ece_equal_width(
     p: FloatArray, labels: IntArray, weight: FloatArray | None, bins: int
 ) -> float:
-    """Compute the class-wise ECE with bins of equal width for blocks of classes.
-
-    For each bin of a class, the function sums the weights of the samples of this class. The gap is
-    the absolute difference between this sum and the weighted sum of probabilities in the bin.
-    """
-    n, classes = p.shape
-    w = np.ones(n) if weight is None else weight
+    """Compute the class-wise ECE with bins of equal width for blocks of classes."""
+    n_samples, n_classes = p.shape
+    w = np.ones(n_samples) if weight is None else weight
     # The edges have the precision of the probabilities, as in `equal_width_bins`.
     edges = (np.arange(1, bins) / bins).astype(p.dtype)
-    gaps = 0.0
-    step = max(_BLOCK // n, 1)
-    for start in range(0, classes, step):
-        chunk = p[:, start : start + step]
-        width = chunk.shape[1]
-        cell = np.searchsorted(edges, chunk, side="left") + bins * np.arange(width)
-        expected_weight = np.bincount(cell.ravel(), (w[:, None] * chunk).ravel(), bins * width)
-        rows = np.flatnonzero((labels >= start) & (labels < start + width))
-        class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
-        gaps += float(np.abs(class_weight - expected_weight).sum())
-    return gaps / float(w.sum() * classes)
+    total_difference = 0.0
+    block_size = max(_BLOCK // n_samples, 1)
+    for start in range(0, n_classes, block_size):
+        block = p[:, start : start + block_size]
+        n_block_classes = block.shape[1]
+        n_cells = bins * n_block_classes
+        # One cell for each class and bin.
+        cell = np.searchsorted(edges, block, side="left") + bins * np.arange(n_block_classes)
+        weighted_p = w[:, None] * block
+        expected_weight = np.bincount(cell.ravel(), weighted_p.ravel(), n_cells)
+        rows = np.flatnonzero((labels >= start) & (labels < start + n_block_classes))
+        cell_of_true_class = cell[rows, labels[rows] - start]
+        observed_weight = np.bincount(cell_of_true_class, w[rows], n_cells)
+        total_difference += float(np.abs(observed_weight - expected_weight).sum())
+    return total_difference / float(w.sum() * n_classes)
 
 
 #: Number of bins of the ECE in the catalogue.
 _DEFAULT_BINS = 15
 
-#: Up to this number of clusters, the table of bins and clusters is dense.
+#: Maximum number of clusters for which the matrix of bins and clusters is dense.
 _MAX_DENSE_CLUSTERS = 4096
 
 
@@ -135,47 +142,55 @@ def ece_replicates(
 
     The value is NaN in a resample in which all samples have weight 0.
     """
-    # One row represents each cluster, because the bootstrap draws entire clusters.
-    cluster_rows = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
-    tables = [_bin_gaps_by_cluster(s, draws.cluster) for s in scored_sets]
-    if cluster_rows is not None and cluster_rows.size <= _MAX_DENSE_CLUSTERS:
-        tables = [np.vstack([table.toarray() for table in tables])]
+    matrices = [_difference_matrix(s, draws.cluster) for s in scored_sets]
+    first_row_of_cluster = None
+    if draws.cluster is not None:
+        # The bootstrap draws entire clusters, so one row represents each cluster.
+        _, first_row_of_cluster = np.unique(draws.cluster, return_index=True)
+        if first_row_of_cluster.size <= _MAX_DENSE_CLUSTERS:
+            matrices = [np.vstack([matrix.toarray() for matrix in matrices])]
     replicates = np.empty((len(scored_sets), draws.resamples))
 
-    def work(block: int) -> None:
+    def compute_block(block: int) -> None:
         row_counts = draws.counts(block)
-        if cluster_rows is not None:
-            row_counts = row_counts[cluster_rows]
+        if first_row_of_cluster is not None:
+            row_counts = row_counts[first_row_of_cluster]
         counts = row_counts.astype(np.float64)
         n_resamples = counts.shape[1]
-        sums = np.vstack([table @ counts for table in tables])
+        sums = np.vstack([matrix @ counts for matrix in matrices])
         sums = sums.reshape(-1, _DEFAULT_BINS + 1, n_resamples)
-        gaps = np.abs(sums[:, :-1]).sum(axis=1)
+        absolute_difference = np.abs(sums[:, :-1]).sum(axis=1)
         weight = sums[:, -1]
-        undefined = np.full(weight.shape, np.nan)
-        columns = slice(BLOCK_SIZE * block, BLOCK_SIZE * block + n_resamples)
-        replicates[:, columns] = np.divide(gaps, weight, out=undefined, where=weight > 0)
+        block_values = np.full(weight.shape, np.nan)
+        np.divide(absolute_difference, weight, out=block_values, where=weight > 0)
+        start = BLOCK_SIZE * block
+        replicates[:, start : start + n_resamples] = block_values
 
-    map_in_threads(work, range(draws.n_blocks), threads)
+    map_in_threads(compute_block, range(draws.n_blocks), threads)
     return replicates
 
 
-def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
-    """Return the contribution of each sample or cluster to each bin, and its weight as last row."""
+def _difference_matrix(s: Scored, cluster: IntArray | None) -> Any:
+    """Return the matrix of weight x (accuracy - confidence) by bin and by sample or cluster.
+
+    The sparse matrix has a row for each bin and a last row with the weights. Its columns are the
+    samples, or the clusters if `cluster` is passed.
+    """
     from scipy.sparse import csr_matrix
 
     rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
     weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
     p = s.probability_or_confidence[rows]
+    difference = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
     edges = (np.arange(1, _DEFAULT_BINS) / _DEFAULT_BINS).astype(p.dtype)
-    gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
+    bin_index: Array = np.searchsorted(edges, p)
+    weight_row = np.full(rows.size, _DEFAULT_BINS)
     column = rows if cluster is None else cluster[rows]
     n_columns = s.n_rows if cluster is None else int(cluster.max()) + 1
-    bin_index: Array = np.concatenate(
-        (np.searchsorted(edges, p), np.full(rows.size, _DEFAULT_BINS))
-    )
-    entries = (np.concatenate((gap, weight)), (bin_index, np.concatenate((column, column))))
-    return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, n_columns))
+    row_index = np.concatenate((bin_index, weight_row))
+    column_index = np.concatenate((column, column))
+    entries = np.concatenate((difference, weight))
+    return csr_matrix((entries, (row_index, column_index)), shape=(_DEFAULT_BINS + 1, n_columns))
 
 
 Convention = Literal["right_closed", "right_open"]
@@ -185,6 +200,7 @@ _CONVENTIONS = ("right_closed", "right_open")
 def _checked_scored(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, bins: int, binning: str
 ) -> Scored:
+    """Validate the arguments of a public function; confidences and losses must lie in [0, 1]."""
     s = validate_samples(confidence, loss, weight, uses_values=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
@@ -218,8 +234,8 @@ def ece(
         Whether bins have equal width in confidence or about equal weight.
     convention : {"right_closed", "right_open"}, default="right_closed"
         "right_closed" uses bins (a, b], and the first bin also contains 0. "right_open" uses bins
-        [a, b) as in the CWSA reference code, which excludes samples of confidence 1.0 from all bins
-        but divides by n. The reference code uses ``bins=10``.
+        [a, b), as in the CWSA reference code with ``bins=10``. In that code, no bin contains the
+        samples of confidence 1.0, but the divisor n includes them.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -241,10 +257,9 @@ def ece(
 
     Notes
     -----
-    The last right-closed bin contains the confidence 1.0. Bins of equal mass do not split tied
-    confidences. The value is never NaN. The ECE does not measure the ranking. For example, a
-    constant confidence that equals the accuracy has an ECE of 0. The cost is one pass over the
-    samples, and a sort for bins of equal mass.
+    Bins of equal mass do not split tied confidences. The value is never NaN. The ECE does not
+    measure the ranking. For example, a constant confidence that equals the accuracy has an ECE of
+    0. The cost is one pass over the samples, and a sort for bins of equal mass.
 
     References
     ----------
@@ -300,8 +315,8 @@ def mce(
 
     Notes
     -----
-    The bins are those of `ece`, and empty bins are excluded. A bin with one sample can determine
-    the value, so the MCE of small data is large. The cost is that of `ece`.
+    The bins are those of `ece`, without empty bins. A bin with one sample can determine the value,
+    so the MCE of few samples is large. The cost is that of `ece`.
 
     References
     ----------
@@ -362,9 +377,9 @@ def classwise_ece(
 
     Notes
     -----
-    The bins of each class are those of `ece`. Samples of unknown classes count as samples of other
-    classes. The mean includes classes without samples. The value is never NaN. The cost is K times
-    that of `ece`.
+    The bins of each class are those of `ece`. For each class, samples of unknown classes count as
+    samples of other classes. The mean includes classes without samples. The value is never NaN. The
+    cost is K times that of `ece`.
 
     References
     ----------

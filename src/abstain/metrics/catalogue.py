@@ -56,7 +56,7 @@ CLASSIFIER_METRIC: Final = classifier.ACCURACY.name
 #: The metric that estimates the AURC of a population.
 POPULATION_AREA_METRIC: Final = aurc.PLUG_IN.name
 
-#: Families of metrics with numbers in their names.
+#: Families of metrics whose names contain numbers, such as ``ece@20bins``.
 FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
@@ -110,7 +110,8 @@ def metric_named(name: str) -> Metric:
         metric = family.parse(name)
         if metric is not None:
             return metric
-    if metrics := _metrics_in_range(name):
+    metrics = _metrics_in_range(name)
+    if metrics:
         raise UnknownNameError(
             f"{name!r} represents {len(metrics)} metrics, but one metric is required, such as "
             f"{metrics[0].name!r}"
@@ -161,8 +162,10 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
 
 
 def _metrics_in_range(name: str) -> tuple[Metric, ...]:
+    """Return the metrics of a name that contains a range, or an empty tuple for other names."""
     for family in FAMILIES:
-        if metrics := family.parse_range(name):
+        metrics = family.parse_range(name)
+        if metrics:
             # Prefer entries of the catalogue, which have display options.
             return tuple(METRICS.get(metric.name, metric) for metric in metrics)
     return ()

@@ -1,4 +1,4 @@
-"""Labels and predictions of samples, sums by class and tie group, checks for rare classes."""
+"""Labels and predictions of samples, curves of each class, and checks for rare classes."""
 
 from dataclasses import dataclass, replace
 
@@ -27,14 +27,14 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def get_class_view(s: Scored) -> ClassView:
-    """Return the class view of a `Scored` that meets `Need.CLASSES`."""
+    """Return the labels and predictions of samples, or raise an error without labels."""
     if s.class_view is None:
         raise MissingInputError("labels and predictions are required; got only confidence and loss")
     return s.class_view
 
 
 def get_probabilities(view: ClassView) -> AnyArray:
-    """Return the class probabilities (n, K) of a view that meets `Need.PROBABILITIES`."""
+    """Return the class probabilities, shape (n, K), or raise an error if the view has none."""
     if view.probabilities is not None:
         return view.probabilities
     if view.log_probabilities is None:
@@ -45,9 +45,9 @@ def get_probabilities(view: ClassView) -> AnyArray:
 
 
 def log_probability_of_true_class(view: ClassView) -> AnyArray:
-    """Return the log-probability of each true class, shape (n,).
+    """Return the log-probability of the true class of each sample, shape (n,).
 
-    The view must meet `Need.PROBABILITIES`, and all labels must be known classes.
+    All labels must be known classes.
     """
     if view.log_probabilities is not None:
         return take_at_class(view.log_probabilities, view.labels)
@@ -57,10 +57,12 @@ def log_probability_of_true_class(view: ClassView) -> AnyArray:
 
 
 def take_at_class(values: FloatArray, labels: IntArray) -> AnyArray:
-    """Return the entry of each row in the column of its label, shape (n,)."""
-    xp, (n, classes) = namespace(values), values.shape
-    rows = move_to_library_of(np.arange(n), "rows", labels)
-    return xp.take(xp.reshape(values, (-1,)), rows * classes + labels)
+    """Return ``values[i, labels[i]]`` for each row i, shape (n,)."""
+    xp = namespace(values)
+    n_rows, n_classes = values.shape
+    row_index = move_to_library_of(np.arange(n_rows), "rows", labels)
+    flat_values = xp.reshape(values, (-1,))
+    return xp.take(flat_values, row_index * n_classes + labels)
 
 
 def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
@@ -88,7 +90,7 @@ def class_codes(
 ) -> AnyArray:
     """Validate class codes, which are integers of at least -1 (unknown class).
 
-    If `classes` is positive, the codes must be below it.
+    `classes` is the number of classes, or 0 if the number is unknown.
     """
     if is_on_device(codes) and _are_class_codes(codes, length, classes):
         xp = namespace(codes)
@@ -106,18 +108,21 @@ def class_codes(
 def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
     """Return whether an array on a device contains valid class codes."""
     xp = namespace(x)
-    if x.ndim != 1 or x.shape[0] != (length or x.shape[0]) or x.shape[0] == 0:
+    if x.ndim != 1 or x.shape[0] == 0:
+        return False
+    if length and x.shape[0] != length:
         return False
     if not xp.isdtype(x.dtype, ("integral", "real floating")):
         return False
-    has_integers = xp.isdtype(x.dtype, "integral") or bool(xp.all(x == xp.floor(x)))
-    if not has_integers or bool(xp.min(x) < -1):
+    if not xp.isdtype(x.dtype, "integral") and not bool(xp.all(x == xp.floor(x))):
+        return False
+    if bool(xp.min(x) < -1):
         return False
     return not classes or bool(xp.max(x) < classes)
 
 
 def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
-    """Validate predicted and true class codes (n,) of a public function."""
+    """Validate the predicted and true class codes of a public function, shape (n,)."""
     predicted = class_codes(prediction, "prediction")
     true_codes = class_codes(labels, "labels", length=int(predicted.shape[0]))
     true_codes = move_codes(true_codes, predicted)
@@ -134,37 +139,39 @@ def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
 
 
 def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
-    """Validate class probabilities (n, K) and class codes (n,) of a public function."""
+    """Validate the class probabilities (n, K) and true class codes (n,) of a public function."""
     keep_library = is_computed_by_own_library(probabilities)
     scores = validate_class_scores(None, probabilities, keep_library=keep_library)
-    n, classes = scores.values.shape
-    true_codes = class_codes(labels, "labels", length=n, classes=classes)
+    n_rows, n_classes = scores.values.shape
+    true_codes = class_codes(labels, "labels", length=n_rows, classes=n_classes)
+    classes = tuple(range(n_classes))
     if not keep_library:
         log_p = scores.log_probabilities()
-        return ClassView(
-            true_codes, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p
-        )
-    xp, p = namespace(scores.values), as_double(scores.values)
+        return ClassView(true_codes, log_p.argmax(axis=1), classes, np.exp(log_p), log_p)
+    xp = namespace(scores.values)
+    p = as_double(scores.values)
     p = p / xp.sum(p, axis=1, keepdims=True)
     predicted = xp.argmax(without_gradient(p), axis=1)
-    return ClassView(move_codes(true_codes, predicted), predicted, tuple(range(classes)), p)
+    return ClassView(move_codes(true_codes, predicted), predicted, classes, p)
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Validate a confidence and combine it with a class view on the device of the confidence.
+    """Combine a validated confidence with labels and predictions.
 
-    The loss is 1 for wrong predictions and 0 for correct predictions. The result has no gradients.
+    The loss is 1 for a wrong prediction and 0 for a correct one. All arrays are moved to the device
+    of the confidence, without gradients.
     """
     c = without_gradient(confidence)
-    away = is_on_device(c)
 
     def move(x: AnyArray, name: str) -> AnyArray:
-        fixed = without_gradient(x)
-        return move_to_library_of(fixed, name, c) if away else to_numpy(fixed, name)
+        x = without_gradient(x)
+        return move_to_library_of(x, name, c) if is_on_device(c) else to_numpy(x, name)
 
-    labels, prediction = move(view.labels, "labels"), move(view.prediction, "prediction")
-    p, log_p = view.probabilities, view.log_probabilities
+    labels = move(view.labels, "labels")
+    prediction = move(view.prediction, "prediction")
     s = validate_samples(c, prediction != labels, weight)
+    # A view may compute its probabilities lazily, so read each array once.
+    p, log_p = view.probabilities, view.log_probabilities
     view_of_samples = ClassView(
         s.select_samples(labels),
         s.select_samples(prediction),
@@ -187,18 +194,19 @@ def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
 class ClassCells:
     """Samples sorted by class and, within a class, by decreasing confidence (NumPy only).
 
-    A cell contains all samples of one class with the same confidence. The curves of a class have
-    one vertex per cell. Samples of weight 0 are excluded.
+    A cell contains all samples of one class with the same confidence, so that the curve of a class
+    has one point per cell. Samples of weight 0 are excluded.
     """
 
     #: Shape (n,). Indices of the rows in sorted order.
     rows: Array | slice
-    #: Shape (n,). The cell of each row.
+    #: Shape (n,). Index of the cell of each row.
     cell_of_row: Array
-    #: Shape (c,). Tie group and class of each cell. Only classes with samples are numbered.
+    #: Shape (c,). Index of the tie group and of the class of each cell. Classes without samples
+    #: have no index.
     group: Array
     class_of_cell: Array
-    #: Shape (c,). Weight and loss of the samples of the class that are accepted at each cell.
+    #: Shape (c,). Cumulative weight and loss of the class, each cell included.
     through: FloatArray
     loss_through: FloatArray
     #: Shape (k,). Kish's effective sample size of each class.
@@ -210,25 +218,29 @@ class ClassCells:
         labels = get_class_view(s).labels
         rows, group = _rows_by_class_and_confidence(s, labels)
         codes = labels[rows]
-        new_class = np.append(True, codes[1:] != codes[:-1])
-        first = new_class | np.append(True, group[1:] != group[:-1])
-        starts = np.flatnonzero(first)
-        opens = np.flatnonzero(new_class[starts])
-        mass = s.loss[rows].astype(np.float64)
-        weight = np.ones(mass.size) if s.weight is None else s.weight[rows]
-        mass *= weight
-        class_weight = np.add.reduceat(weight, starts[opens])
-        n_effective: FloatArray = class_weight
+        starts_class = np.append(True, codes[1:] != codes[:-1])
+        starts_cell = starts_class | np.append(True, group[1:] != group[:-1])
+        first_row_of_cell = np.flatnonzero(starts_cell)
+        cell_starts_class = starts_class[first_row_of_cell]
+        first_cell_of_class = np.flatnonzero(cell_starts_class)
+        first_row_of_class = first_row_of_cell[first_cell_of_class]
+        weighted_loss = s.loss[rows].astype(np.float64)
+        weight = np.ones(weighted_loss.size) if s.weight is None else s.weight[rows]
+        weighted_loss *= weight
+        n_effective: FloatArray = np.add.reduceat(weight, first_row_of_class)
         if not s.has_unit_weights:
-            n_effective = class_weight**2 / np.add.reduceat(weight * weight, starts[opens])
+            squared_weight = np.add.reduceat(weight * weight, first_row_of_class)
+            n_effective = n_effective**2 / squared_weight
+        cell_weight = np.add.reduceat(weight, first_row_of_cell)
+        cell_loss = np.add.reduceat(weighted_loss, first_row_of_cell)
         return cls(
-            rows,
-            np.cumsum(first, dtype=np.int32) - 1,
-            group[starts],
-            np.cumsum(new_class[starts], dtype=np.int32) - 1,
-            _segment_cumsum(np.add.reduceat(weight, starts), opens),
-            _segment_cumsum(np.add.reduceat(mass, starts), opens),
-            n_effective,
+            rows=rows,
+            cell_of_row=np.cumsum(starts_cell, dtype=np.int32) - 1,
+            group=group[first_row_of_cell],
+            class_of_cell=np.cumsum(cell_starts_class, dtype=np.int32) - 1,
+            through=_cumsum_by_segment(cell_weight, first_cell_of_class),
+            loss_through=_cumsum_by_segment(cell_loss, first_cell_of_class),
+            n_effective=n_effective,
         )
 
     @property
@@ -259,74 +271,84 @@ class ClassCells:
     @property
     def loss(self) -> FloatArray:
         """Total loss of each cell."""
-        before = np.append(0.0, self.loss_through[:-1])
-        return self.loss_through - np.where(
-            np.append(True, self.is_last_of_class[:-1]), 0.0, before
-        )
+        previous = np.append(0.0, self.loss_through[:-1])
+        is_first_of_class = np.append(True, self.is_last_of_class[:-1])
+        return self.loss_through - np.where(is_first_of_class, 0.0, previous)
 
     @property
     def balance_factor(self) -> FloatArray:
-        """Factor W/(K W_k) of each cell, which gives all K classes equal weight."""
-        mass = self.class_weight
-        return np.asarray((mass.sum() / (self.n_classes * mass))[self.class_of_cell])
+        """Factor W/(K W_k) of each cell, by which all K classes have equal weight.
+
+        W is the weight of all samples, and W_k is the weight of the class.
+        """
+        class_weight = self.class_weight
+        factor = class_weight.sum() / (self.n_classes * class_weight)
+        return np.asarray(factor[self.class_of_cell])
 
     def difference_to_next(self, group_values: FloatArray) -> FloatArray:
-        """Return the group value of each cell minus that of the next cell of its class."""
+        """Return the value of each cell minus the value of the next cell of its class.
+
+        The value of a cell is the value of its tie group. After the last cell, the value is 0.
+        """
         value = group_values[self.group]
         next_value = np.where(self.is_last_of_class, 0.0, np.append(value[1:], 0.0))
         return value - next_value
 
     def sum_from_cell(self, x: FloatArray) -> FloatArray:
-        """Return the sum of values over each cell and the later cells of its class."""
-        ends = np.flatnonzero(self.is_last_of_class)[::-1]
-        return _segment_cumsum(x[::-1], x.size - 1 - ends)[::-1]
+        """Return the sum of x over each cell and the later cells of its class."""
+        last_cells = np.flatnonzero(self.is_last_of_class)[::-1]
+        reversed_starts = x.size - 1 - last_cells
+        return _cumsum_by_segment(x[::-1], reversed_starts)[::-1]
 
 
 def class_cells(s: Scored) -> ClassCells:
-    """Return the cells of the samples, which the samples cache."""
+    """Return the samples as cells, computed once for all metrics of the samples."""
     return s.class_rows.cached(ClassCells.from_samples)
 
 
 def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
-    """Return the sorted rows with positive weight, and the tie group of each row."""
+    """Sort the rows with positive weight by class and by decreasing confidence.
+
+    The function returns the indices of the sorted rows and the tie group of each sorted row.
+    """
     if s.precomputed_group_index is not None:
         # The rows of `Scored.class_rows` are already in this order.
         return slice(None), s.precomputed_group_index
-    runs = sort_descending(s.confidence, None if s.weight is None else s.weight > 0)
-    codes = labels[runs.order]
+    has_weight = None if s.weight is None else s.weight > 0
+    by_confidence = sort_descending(s.confidence, has_weight)
+    group_numbers = np.arange(by_confidence.group_ends.size, dtype=np.int32)
+    group = np.repeat(group_numbers, by_confidence.group_sizes)
+    codes = labels[by_confidence.order]
     if 0 <= codes.min() + 1 <= codes.max() < _MAX_COUNTING_SORT:
         # NumPy sorts 16-bit integers by counting (radix sort).
         codes = codes.astype(np.int16)
-    order = np.argsort(codes, kind="stable")
-    group = np.repeat(np.arange(runs.group_ends.size, dtype=np.int32), runs.group_sizes)
-    return runs.order[order].astype(np.int32), group[order]
+    by_class = np.argsort(codes, kind="stable")
+    return by_confidence.order[by_class].astype(np.int32), group[by_class]
 
 
 #: Class codes below this number fit into 16 bits.
 _MAX_COUNTING_SORT = 1 << 15
 
 
-def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
+def _cumsum_by_segment(values: FloatArray, starts: IntArray) -> FloatArray:
     """Return cumulative sums that restart at each index of `starts`."""
     sums: FloatArray = np.cumsum(values)
-    offset = sums[starts] - values[starts]
-    sums -= np.repeat(offset, np.diff(starts, append=values.size))
+    sum_before_segment = sums[starts] - values[starts]
+    sums -= np.repeat(sum_before_segment, np.diff(starts, append=values.size))
     return sums
 
 
-#: Minimum effective number of failures for the variance. The number includes one pseudo-count per
-#: class.
+#: Minimum effective number of failures for an interval, including one pseudo-count per class.
 MIN_FAILURES = 20
 
-#: Minimum effective number for balanced accuracy. The number is the smaller of the failures and the
-#: successes in each class, and both include one pseudo-count.
+#: Minimum effective number of failures or successes, whichever is smaller, for an interval of the
+#: balanced accuracy. The number includes one pseudo-count per class.
 MIN_OF_EITHER_KIND = 5
 
 #: Maximum share of the variance that the estimate misses because classes have few samples.
 MAX_UNSEEN_SHARE = 0.2
 
-#: If a threshold accepts fewer samples of a class, the risk of the class and its variance estimate
-#: are unreliable.
+#: Minimum number of accepted samples of a class for a reliable risk of the class.
 FEW_ACCEPTED = 5
 
 #: Maximum share of the variance from thresholds with fewer than `FEW_ACCEPTED` samples of one
@@ -341,52 +363,51 @@ MAX_TOTAL_EARLY_SHARE = 0.5
 def reason_few_failures_of_class(s: Scored) -> str:
     """Return the reason if rare classes have too few failures for an interval, or "".
 
-    The error rate of a class of m samples with f failures has a variance of about f/m^2.
-    Satterthwaite's rule yields the effective number of failures for the sum over classes. A
-    pseudo-count of one failure is added to each class, because a rare class without failures would
-    have no variance. If the classes are about equally frequent and the total number of failures is
-    small, the interval has a warning instead.
+    A small total number of failures causes a warning of the interval instead.
     """
-    cells, rows = class_cells(s), s.class_rows
+    cells = class_cells(s)
+    rows = s.class_rows
     counts = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
-    n_failures = np.where(rows.loss > 0, counts, 0.0)[cells.rows]
+    n_failures_of_row = np.where(rows.loss > 0, counts, 0.0)[cells.rows]
     class_of_row = cells.class_of_cell[cells.cell_of_row]
-    failures = sum_by_index(class_of_row, n_failures, cells.n_classes) + 1.0
-    effective = _n_effective_of_sum(failures / cells.n_effective**2, failures)
-    if effective < min(MIN_FAILURES, failures.sum() / 2):
-        return _reason_too_few(effective, "failures", MIN_FAILURES)
-    successes = np.maximum(cells.n_effective + 2.0 - failures, 1.0)
-    return _reason_unseen_variance(failures, successes, cells.n_effective)
+    # One failure is added to each class, because a class without failures would have no variance.
+    n_failures = sum_by_index(class_of_row, n_failures_of_row, cells.n_classes) + 1.0
+    # The error rate of a class of m samples with f failures has a variance of about f/m^2.
+    n_effective = _n_effective_of_sum(n_failures / cells.n_effective**2, n_failures)
+    if n_effective < min(MIN_FAILURES, n_failures.sum() / 2):
+        return _reason_too_few(n_effective, "failures", MIN_FAILURES)
+    n_successes = np.maximum(cells.n_effective + 2.0 - n_failures, 1.0)
+    return _reason_unseen_variance(n_failures, n_successes, cells.n_effective)
 
 
 def reason_few_of_either_kind(s: Scored) -> str:
-    """Return the reason if rare classes have too few failures or successes, or "".
+    """Return the reason if the balanced accuracy has no reliable interval, or "".
 
-    The rule is for balanced accuracy. The accuracy of a class of m samples with f failures and g
-    successes has the variance f g/m^3. The smaller of f and g determines the precision of this
-    variance. The rule otherwise equals `reason_few_failures_of_class`. The limit is lower, because
-    all samples of a class have equal weight.
+    The interval is unreliable if rare classes have too few failures or too few successes.
     """
-    view, weight = get_class_view(s), sample_weights(s)
-    has_class = (view.labels >= 0) & (weight > 0)
-    labels, weight = view.labels[has_class], weight[has_class]
+    view = get_class_view(s)
+    all_weights = sample_weights(s)
+    has_class = (view.labels >= 0) & (all_weights > 0)
+    labels = view.labels[has_class]
+    weight = all_weights[has_class]
     is_error = np.asarray(view.prediction[has_class] != labels, np.float64)
     # A row of a stream represents as many samples as its weight.
-    squared = weight if s.has_unit_weights else weight**2
-    class_weight = np.bincount(labels, weight)
-    failed_weight = np.bincount(labels, weight * is_error)
-    squared_weight = np.bincount(labels, squared)
-    is_present = class_weight > 0
-    error_rate = failed_weight[is_present] / class_weight[is_present]
-    size = class_weight[is_present] ** 2 / squared_weight[is_present]
-    failures = error_rate * size + 1.0
-    successes = (1.0 - error_rate) * size + 1.0
-    fewer = np.minimum(failures, successes)
-    effective = _n_effective_of_sum(failures * successes / (size + 2.0) / size**2, fewer)
-    if effective < min(MIN_OF_EITHER_KIND, fewer.sum() / 2):
-        kinds = "failures or successes"
-        return _reason_too_few(effective, kinds, MIN_OF_EITHER_KIND)
-    return _reason_unseen_variance(failures, successes, size)
+    squared_weight = weight if s.has_unit_weights else weight**2
+    weight_by_class = np.bincount(labels, weight)
+    is_present = weight_by_class > 0
+    class_weight = weight_by_class[is_present]
+    error_rate = np.bincount(labels, weight * is_error)[is_present] / class_weight
+    size = class_weight**2 / np.bincount(labels, squared_weight)[is_present]
+    # One failure and one success are added to each class.
+    n_failures = error_rate * size + 1.0
+    n_successes = (1.0 - error_rate) * size + 1.0
+    # The rarer outcome determines the precision of the variance of a class.
+    n_rarer = np.minimum(n_failures, n_successes)
+    variance = n_failures * n_successes / (size + 2.0) / size**2
+    n_effective = _n_effective_of_sum(variance, n_rarer)
+    if n_effective < min(MIN_OF_EITHER_KIND, n_rarer.sum() / 2):
+        return _reason_too_few(n_effective, "failures or successes", MIN_OF_EITHER_KIND)
+    return _reason_unseen_variance(n_failures, n_successes, size)
 
 
 def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
@@ -394,21 +415,24 @@ def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
     return float(variance.sum() ** 2 / np.sum(variance**2 / counts))
 
 
-def _reason_too_few(effective: float, kinds: str, needed: int) -> str:
-    """Return the reason; `effective` includes the pseudo-count of each class."""
+def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
+    """Return the text of the reason; the numbers in the text exclude the pseudo-count."""
+    n_observed = max(int(n_effective - 1.0), 0)
     return (
-        f"a class is too rare: the variance is based on about {max(int(effective - 1.0), 0)} "
-        f"{kinds}; intervals and tests need at least {needed - 1}"
+        f"a class is too rare: the variance is based on about {n_observed} "
+        f"{kinds}; intervals and tests need at least {n_required - 1}"
     )
 
 
-def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
-    """Return the reason if rare classes lead to an underestimated variance, or "".
+def _reason_unseen_variance(
+    n_failures: FloatArray, n_successes: FloatArray, size: FloatArray
+) -> str:
+    """Return the reason if small classes lead to an underestimated variance, or "".
 
-    The expected value of the variance estimate from m samples is the variance times 1 - 1/m. The
-    counts of failures and successes include one pseudo-count per class.
+    The arrays contain one entry per class, and the counts include one pseudo-count.
     """
-    variance = failures * successes / (size + 2.0) / size**2
+    variance = n_failures * n_successes / (size + 2.0) / size**2
+    # The variance estimate from m samples is too small by the share 1/m on average.
     unseen = float(np.sum(variance / size) / variance.sum())
     if unseen <= MAX_UNSEEN_SHARE:
         return ""
@@ -421,34 +445,35 @@ def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: F
 def reason_late_start_of_class(s: Scored) -> str:
     """Return the reason if the selective risk of a rare class is too uncertain, or "".
 
-    At a threshold that accepts j samples of a class, the risk of the class is a mean of j losses.
-    If j is small, this mean is far from normally distributed, and its variance estimate is
-    unreliable. The errors of m similar classes average out, so the share of one class is divided by
-    sqrt(m).
-
-    Let a threshold accept the share F of all samples and j samples of a class. The risk of the
-    class has the variance v/j, where v is the variance of the loss in the class. The contribution
-    of the class to the variance of the area is the sum of 2 F v/j over coverage. At thresholds that
-    accept no sample of a class, the class contributes 0 instead of its unknown risk. The resulting
-    error has the size sqrt(v) F.
+    The risk is uncertain at thresholds that accept few samples of the class.
     """
-    cells, groups = class_cells(s), s.class_rows.groups
+    cells = class_cells(s)
+    groups = s.class_rows.groups
     loss_variance = _loss_variance_by_class(s, cells)
-    accepted = cells.coverage * cells.n_effective[cells.class_of_cell]
+    n_accepted = cells.coverage * cells.n_effective[cells.class_of_cell]
     coverage = groups.cumulative_weight[cells.group] / groups.total_weight
-    width = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
-    variance = 2 * loss_variance[cells.class_of_cell] * width * coverage / accepted
+    area_weight = np.append(tail_sums(vertex_area_weights(groups)), 0.0)
+    width = cells.difference_to_next(area_weight)
+    # The risk of a class with j accepted samples and loss variance v has the variance v/j. At the
+    # coverage F, the class contributes 2 F v/j to the variance of the area.
+    variance = 2 * loss_variance[cells.class_of_cell] * width * coverage / n_accepted
+    # Before the first sample of a class, its risk is unknown and counts as 0. This causes an error
+    # of about sqrt(v) F.
     is_first = np.append(True, cells.is_last_of_class[:-1])
     start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total_weight
-    unseen = loss_variance * start**2
-    total = float(variance.sum() + unseen.sum())
+    variance_before_start = loss_variance * start**2
+    total = float(variance.sum() + variance_before_start.sum())
     if total == 0:
         # All losses are 0.
         return ""
-    early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
-    by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
-    share = by_class.sum() / total
-    share_in_one_class = np.sqrt(np.sum(by_class**2)) / total
+    early_variance = np.where(n_accepted < FEW_ACCEPTED, variance, 0.0)
+    early_by_class = np.bincount(
+        cells.class_of_cell, weights=early_variance, minlength=cells.n_classes
+    )
+    early_by_class = early_by_class + variance_before_start
+    share = early_by_class.sum() / total
+    # The errors of m similar classes average out, so their share is divided by sqrt(m).
+    share_in_one_class = np.sqrt(np.sum(early_by_class**2)) / total
     if share_in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
         return ""
     return (
@@ -458,14 +483,18 @@ def reason_late_start_of_class(s: Scored) -> str:
 
 
 def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
-    """Return the variance of the loss in each class, with a pseudo-count for each outcome."""
+    """Return the variance of the loss in each class.
+
+    The loss 0 and the largest loss are added to each class once.
+    """
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)
     weight = sample_weights(rows)
     max_loss = float(loss[weight > 0].max())
     class_of_row = cells.class_of_cell[cells.cell_of_row]
     scale = cells.n_effective / cells.class_weight
+    loss_sum = np.bincount(class_of_row, weights=(weight * loss)[cells.rows]) * scale
+    square_sum = np.bincount(class_of_row, weights=(weight * loss**2)[cells.rows]) * scale
     n = cells.n_effective + 2
-    loss_sums = np.bincount(class_of_row, weights=(weight * loss)[cells.rows]) * scale
-    square_sums = np.bincount(class_of_row, weights=(weight * loss**2)[cells.rows]) * scale
-    return np.asarray((square_sums + max_loss**2) / n - ((loss_sums + max_loss) / n) ** 2)
+    mean = (loss_sum + max_loss) / n
+    return np.asarray((square_sum + max_loss**2) / n - mean**2)

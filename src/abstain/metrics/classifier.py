@@ -101,8 +101,8 @@ def balanced_accuracy(
     Notes
     -----
     The mean is over the classes that occur in the labels. Samples of unknown classes are excluded.
-    A result has no interval and no p-value if the variance is based on fewer than 4 failures or 4
-    successes, because a class is then too rare. The cost is one pass over the samples.
+    If a class is too rare, so that the variance is based on fewer than 4 failures or 4 successes,
+    the value has no confidence interval and no p-value. The cost is one pass over the samples.
 
     References
     ----------
@@ -138,8 +138,8 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     -------
     float
         At least 0, without upper bound; **lower is better**. Uniform probabilities have the value
-        ln K. NaN, with an `UndefinedMetricWarning`, if a sample has an unknown class or the value
-        is infinite. The value is infinite if a true class has probability 0.
+        ln K. NaN, with an `UndefinedMetricWarning`, if a sample has an unknown class or a true
+        class has probability 0.
 
     Raises
     ------
@@ -151,8 +151,8 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
 
     Notes
     -----
-    Probabilities are not clipped. Each row is divided by its sum, which removes rounding errors. If
-    probabilities underflow, evaluate logits instead. The cost is one pass over the samples.
+    Probabilities are not clipped. Each row of probabilities is divided by its sum. If probabilities
+    underflow, evaluate logits instead. The cost is one pass over the samples.
 
     References
     ----------
@@ -165,7 +165,8 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     0.3993
     """
     view = class_view_from_probabilities(probabilities, labels)
-    return value_with_warning(compute_nll(view, validate_weight_like(weight, view.labels)), "nll")
+    w = validate_weight_like(weight, view.labels)
+    return value_with_warning(compute_nll(view, w), "nll")
 
 
 def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -211,9 +212,8 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     0.26
     """
     view = class_view_from_probabilities(probabilities, labels)
-    return value_with_warning(
-        compute_brier(view, validate_weight_like(weight, view.labels)), "brier"
-    )
+    w = validate_weight_like(weight, view.labels)
+    return value_with_warning(compute_brier(view, w), "brier")
 
 
 def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
@@ -223,29 +223,32 @@ def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
 
 
 def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
-    """Compute the mean recall of the classes that occur."""
+    """Compute the mean accuracy of the classes that occur."""
     has_class = view.labels >= 0
-    truth = view.labels[has_class]
-    is_correct = as_double(view.prediction[has_class] == truth)
-    w = namespace(is_correct).ones_like(is_correct) if weight is None else weight[has_class]
-    if not float(namespace(w).sum(w)) > 0:
+    labels = view.labels[has_class]
+    is_correct = as_double(view.prediction[has_class] == labels)
+    xp = namespace(is_correct)
+    w = xp.ones_like(is_correct) if weight is None else weight[has_class]
+    if not float(xp.sum(w)) > 0:
         return undefined("no sample has a known class")
-    classes = int(namespace(truth).max(truth)) + 1
-    total = sum_by_index(truth, w, classes)
-    is_present = total > 0
-    recall = sum_by_index(truth, w * is_correct, classes)[is_present] / total[is_present]
-    return MetricValue(float(namespace(recall).mean(recall)))
+    n_classes = int(xp.max(labels)) + 1
+    class_weight = sum_by_index(labels, w, n_classes)
+    correct_weight = sum_by_index(labels, w * is_correct, n_classes)
+    is_present = class_weight > 0
+    class_accuracy = correct_weight[is_present] / class_weight[is_present]
+    return MetricValue(float(xp.mean(class_accuracy)))
 
 
 def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Compute the mean negative log-probability of the true classes."""
     view, weight = _drop_zero_weights(view, weight)
-    if unknown := _reason_unknown_classes(view.labels):
-        return undefined(unknown)
+    reason = _reason_unknown_classes(view.labels)
+    if reason:
+        return undefined(reason)
     log_p = log_probability_of_true_class(view)
-    impossible = int(namespace(log_p).count_nonzero(log_p == -float("inf")))
-    if impossible:
-        return undefined(f"it is infinite: {impossible} true classes have probability 0")
+    n_infinite = int(namespace(log_p).count_nonzero(log_p == -float("inf")))
+    if n_infinite:
+        return undefined(f"it is infinite: {n_infinite} true classes have probability 0")
     return MetricValue(weighted_mean(-log_p, weight))
 
 
@@ -255,23 +258,27 @@ def _drop_zero_weights(
     """Return the class view and the weights of the samples with positive weight."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
-    return select_rows(view, namespace(weight).nonzero(weight > 0)[0]), weight[weight > 0]
+    has_weight = weight > 0
+    rows = namespace(weight).nonzero(has_weight)[0]
+    return select_rows(view, rows), weight[has_weight]
 
 
 def _reason_unknown_classes(labels: IntArray) -> str:
-    count = int(namespace(labels).count_nonzero(labels < 0))
-    return f"{count} samples have an unknown class" if count else ""
+    """Return a text with the number of samples of unknown classes, or an empty text."""
+    n_unknown = int(namespace(labels).count_nonzero(labels < 0))
+    return f"{n_unknown} samples have an unknown class" if n_unknown else ""
 
 
 def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Compute the mean squared distance of the class probabilities from the true class."""
     view, weight = _drop_zero_weights(view, weight)
-    if unknown := _reason_unknown_classes(view.labels):
-        return undefined(unknown)
+    reason = _reason_unknown_classes(view.labels)
+    if reason:
+        return undefined(reason)
     p = as_double(get_probabilities(view))
-    # Subtracting the indicator before squaring keeps small scores exact.
-    distance = p - as_double(is_true_class(view.labels, p))
-    return MetricValue(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
+    error = p - as_double(is_true_class(view.labels, p))
+    squared_distance = namespace(p).sum(error * error, axis=1)
+    return MetricValue(weighted_mean(squared_distance, weight))
 
 
 def _accuracy_of_samples(s: Scored) -> MetricValue:
@@ -282,45 +289,57 @@ def _accuracy_of_samples(s: Scored) -> MetricValue:
 
 
 def _accuracy_influence(s: Scored) -> FloatArray:
-    return mean_influence(s, 1.0 - s.loss if s.class_view is None else _correctness(s.class_view))
+    """Return the influence of each sample on the accuracy."""
+    correctness = 1.0 - s.loss if s.class_view is None else _correctness(s.class_view)
+    return mean_influence(s, correctness)
 
 
 def _correctness(view: ClassView) -> FloatArray:
+    """Return 1 for each correct prediction and 0 for each wrong prediction."""
     is_correct = (view.prediction == view.labels) & (view.labels >= 0)
     return np.asarray(is_correct, dtype=np.float64)
 
 
 def _balanced_influence(s: Scored) -> FloatArray:
     """Return the influence of each sample on the balanced accuracy."""
-    view, w = get_class_view(s), sample_weights(s)
-    has_class = (view.labels >= 0) & (w > 0)
-    truth, is_correct, w = view.labels[has_class], _correctness(view)[has_class], w[has_class]
-    total = np.bincount(truth, weights=w)
-    recall = np.bincount(truth, weights=w * is_correct) / np.where(total > 0, total, 1.0)
+    view = get_class_view(s)
+    all_weights = sample_weights(s)
+    has_class = (view.labels >= 0) & (all_weights > 0)
+    weight = all_weights[has_class]
+    labels = view.labels[has_class]
+    is_correct = _correctness(view)[has_class]
+    class_weight = np.bincount(labels, weights=weight)
+    correct_weight = np.bincount(labels, weights=weight * is_correct)
+    class_accuracy = correct_weight / np.where(class_weight > 0, class_weight, 1.0)
+    scale = s.total_weight / np.count_nonzero(class_weight)
     influence = np.zeros(s.n_rows)
-    scale = s.total_weight / np.count_nonzero(total)
-    influence[has_class] = (is_correct - recall[truth]) * scale / total[truth]
+    influence[has_class] = (is_correct - class_accuracy[labels]) * scale / class_weight[labels]
     return influence
 
 
 def _nll_influence(s: Scored) -> FloatArray:
+    """Return the influence of each sample on the negative log-likelihood."""
     rows = np.flatnonzero(sample_weights(s) > 0)
-    negative_log_likelihood = np.zeros(s.n_rows)
     view = select_rows(get_class_view(s), rows)
+    negative_log_likelihood = np.zeros(s.n_rows)
     negative_log_likelihood[rows] = -log_probability_of_true_class(view)
     return mean_influence(s, negative_log_likelihood)
 
 
 def _brier_influence(s: Scored) -> FloatArray:
+    """Return the influence of each sample on the Brier score."""
     view = get_class_view(s)
-    truth = view.labels[:, None] == np.arange(get_probabilities(view).shape[1])
-    return mean_influence(s, np.square(get_probabilities(view) - truth).sum(axis=1))
+    p = get_probabilities(view)
+    squared_distance = np.square(p - is_true_class(view.labels, p)).sum(axis=1)
+    return mean_influence(s, squared_distance)
 
 
 def _loss_is_error(s: Scored) -> bool:
     """Return whether the loss is nonzero exactly for wrong predictions."""
     view = s.class_view
-    return view is None or np.array_equal(s.loss != 0, view.prediction != view.labels)
+    if view is None:
+        return True
+    return np.array_equal(s.loss != 0, view.prediction != view.labels)
 
 
 def _accuracy_from_risk(risk: float) -> float:

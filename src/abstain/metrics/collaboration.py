@@ -70,9 +70,8 @@ def oc_accuracy(
     Notes
     -----
     The value is 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at
-    this coverage, the same share of each sample is reviewed. The authors' code for streams bins the
-    confidences and reviews an integer number of samples, by default 1%. The value is never NaN. The
-    cost is one sort.
+    this coverage, the same share of each sample is reviewed. The authors' code for streams
+    approximates this value with bins of confidences. The value is never NaN. The cost is one sort.
 
     References
     ----------
@@ -87,41 +86,40 @@ def oc_accuracy(
     """
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
-    return value_with_warning(
-        _compute_oc_accuracy(s, review=checks.fraction(review, "review")), "oc_accuracy"
-    )
+    share = checks.fraction(review, "review")
+    return value_with_warning(_compute_oc_accuracy(s, review=share), "oc_accuracy")
 
 
 def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
+    """Compute 1 - generalized risk at a coverage of exactly 1 - review."""
     groups = s.merged_groups
-    position = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
-    accepted_loss = interpolate(
-        position, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
-    )
+    weight_through = prepend_zero(groups.cumulative_weight)
+    loss_through = prepend_zero(groups.cumulative_loss)
+    position = weight_through[:1] + (1.0 - review) * groups.total_weight
+    accepted_loss = interpolate(position, weight_through, loss_through)
     return MetricValue(1.0 - as_scalar(accepted_loss[0]) / groups.total_weight)
 
 
 def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
-    """Return the influence on 1 - generalized risk at a fixed coverage.
-
-    One more accepted sample moves the review threshold. The resulting change of the loss is the
-    local risk at the threshold. The local risk is the mean loss within one standard error of the
-    coverage on each side. Merged successes next to the threshold count as accepted.
-    """
-    groups, coverage = s.groups, 1.0 - review
-    cumulative_weight = prepend_zero(groups.cumulative_weight)
-    cumulative_loss = prepend_zero(groups.cumulative_loss)
+    """Return the influence of each sample on 1 - generalized risk at a fixed coverage."""
+    groups = s.groups
+    coverage = 1.0 - review
+    weight_through = prepend_zero(groups.cumulative_weight)
+    loss_through = prepend_zero(groups.cumulative_loss)
+    # An accepted sample moves the threshold, which changes the loss by the risk at the threshold.
+    # This risk is estimated within one standard error of the coverage on each side.
     error = float(np.sqrt(coverage * review / groups.n_samples))
     bounds = np.array([max(coverage - error, 0.0), min(coverage + error, 1.0)])
     bounds = bounds * groups.total_weight
     width = bounds[1] - bounds[0]
-    loss_in_range = np.diff(np.interp(bounds, cumulative_weight, cumulative_loss))[0]
+    loss_in_range = np.diff(np.interp(bounds, weight_through, loss_through))[0]
     local_risk = float(loss_in_range / width) if width > 0 else 0.0
+    # Successes next to the threshold count as accepted, because they may be merged.
     position = coverage * groups.total_weight
     has_loss = np.append(groups.loss > 0, True)
     is_after_position = np.append(groups.cumulative_weight, np.inf) > position
     first_with_loss = int(np.argmax(has_loss & is_after_position))
-    position = max(position, float(cumulative_weight[first_with_loss]))
+    position = max(position, float(weight_through[first_with_loss]))
     accepted_share = np.clip((position - groups.weight_above) / groups.weight, 0.0, 1.0)
     is_accepted = np.append(accepted_share, 0.0).take(s.group_index)
     return mean_influence(s, -is_accepted * (s.loss - local_risk))
@@ -132,6 +130,11 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
     review = float(percent) / 100
     if review > 1:
         return None
+
+    def count_failures(s: Scored) -> int:
+        vertex = vertex_at_coverage(s.merged_groups, 1.0 - review, first=True)
+        return count_accepted_failures(s, vertex)
+
     return Metric(
         Identity(
             name=name,
@@ -149,9 +152,7 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
             needs=frozenset({Need.UNIT_LOSS}),
             averages_ties=True,
             influence=accepts_merged_rows(partial(_oc_accuracy_influence, review=review)),
-            n_failures=lambda s: count_accepted_failures(
-                s, vertex_at_coverage(s.merged_groups, 1.0 - review, first=True)
-            ),
+            n_failures=count_failures,
             extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
         ),
     )
@@ -200,10 +201,9 @@ def multiclass_oc_auc(
 
     Notes
     -----
-    The paper defines the metric for two classes. This function averages the metric of one class
-    against the rest over the classes that occur. The positive score is the probability of the
-    class. With two classes, the value equals `oc_auc`. The reviewed samples are those of `oc_auc`.
-    The cost is two sorts per class.
+    The paper defines the metric for two classes. This function averages `oc_auc` of each class
+    against the rest, with the probability of the class as score, over the classes that occur. With
+    two classes, the value equals `oc_auc`. The cost is two sorts per class.
 
     References
     ----------
@@ -225,20 +225,21 @@ def multiclass_oc_auc(
 
 def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
     """Return the mean over classes of the binary metric of each class against the rest."""
-    view = get_class_view(s)
-    if reason := reason_unknown_classes(s):
+    reason = reason_unknown_classes(s)
+    if reason:
         return undefined(reason)
+    view = get_class_view(s)
     if len(view.classes) == 2:
-        return kernel(
-            BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view)), review
-        )
+        task = BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view))
+        return kernel(task, review)
     log_p = view.log_probabilities
     scores = without_gradient(get_probabilities(view) if log_p is None else log_p)
-    values_by_class = [
-        kernel(BinaryTask(s, as_double(view.labels == k), scores[:, k]), review)
-        for k in range(len(view.classes))
-    ]
-    defined_values = [measured.value for measured in values_by_class if not measured.reason]
+    defined_values = []
+    for k in range(len(view.classes)):
+        one_vs_rest = BinaryTask(s, as_double(view.labels == k), scores[:, k])
+        measured = kernel(one_vs_rest, review)
+        if not measured.reason:
+            defined_values.append(measured.value)
     if not defined_values:
         return undefined("all samples have the same class")
     return MetricValue(sum(defined_values) / len(defined_values))

@@ -63,12 +63,11 @@ def sample_contributions(
     Notes
     -----
     The contribution to an area is phi(rank) x loss x weight / W, where W is the weight of all
-    samples. The rank weight phi is averaged over ties, so that tied samples of equal loss have
-    equal contributions. The contribution of an accepted sample of confidence c to CWSA is (c -
-    T)/(1 - T) x (1 - 2 loss) x weight / W. CWSA+ uses 1 - loss instead of 1 - 2 loss, and its W is
-    the weight of the accepted samples. If no sample is accepted, contributions to CWSA+ are NaN,
-    with an `UndefinedMetricWarning`. The cost is one sort and one search for areas, and one pass
-    over the samples for CWSA.
+    samples. The rank weight phi is averaged over ties. The contribution of an accepted sample of
+    confidence c to CWSA is (c - T)/(1 - T) x (1 - 2 loss) x weight / W. For CWSA+, the factor is 1
+    - loss instead of 1 - 2 loss, and W is the weight of the accepted samples. If no sample is
+    accepted, contributions to CWSA+ are NaN, with an `UndefinedMetricWarning`. The cost is one sort
+    for areas, and one pass over the samples for CWSA.
 
     References
     ----------
@@ -85,39 +84,50 @@ def sample_contributions(
     [0.25, -0.125, 0.125, 0.0]
     """
     s = validate_samples(confidence, loss, weight)
-    return as_array_like(
-        s.expand_to_input_rows(compute_contributions(s, metric)), output_reference(s, confidence)
-    )
+    contributions = s.expand_to_input_rows(compute_contributions(s, metric))
+    return as_array_like(contributions, output_reference(s, confidence))
 
 
 def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return the contribution of each sample to a metric that is a sum over samples."""
-    by_number = (family.parse(str(metric)) for family in FAMILIES)
-    metrics = {
+    entries = list(METRICS.values())
+    for family in FAMILIES:
+        entry = family.parse(str(metric))
+        if entry is not None:
+            entries.append(entry)
+    measurements = {
         entry.name: entry.measurement
-        for entry in (*METRICS.values(), *filter(None, by_number))
+        for entry in entries
         if entry.measurement.rank_weight or entry.measurement.contributions
     }
-    measurement = metrics[checks.one_of(metric, "metric", tuple(metrics))]
+    measurement = measurements[checks.one_of(metric, "metric", tuple(measurements))]
     if measurement.contributions is not None:
         return measurement.contributions(s)
     return _rank_weighted_losses(s, cast("RankWeight", measurement.rank_weight))
 
 
 def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
-    """Return phi(rank) x loss x weight / W for each sample."""
-    if s.xp is not np:
-        group = s.xp.clip(s.group_index, 0, None)
-        share = s.xp.take(phi(s.groups), group) * s.loss / s.groups.total_weight
-        return share if s.weight is None else share * s.weight
-    # Only failures contribute, and few samples fail, so only their tie groups are looked up.
-    failures = np.flatnonzero(s.loss)
-    # After sorting, consecutive lookups access neighboring groups.
-    failures = failures[descending_order(s.confidence[failures])] if failures.size else failures
-    groups = s.merged_groups
-    group = find_group_index(groups, s.confidence[failures])
-    share = np.where(group < 0, 0.0, phi(groups)[group]) * s.loss[failures] / groups.total_weight
+    """Return phi(rank) x loss x weight / W for each sample, where W is the total weight."""
+    if s.xp is np:
+        return _rank_weighted_losses_in_numpy(s, phi)
+    # Samples with weight 0 have no group (index -1). Any group serves, because the weight is 0.
+    group_index = s.xp.clip(s.group_index, 0, None)
+    rank_weight = s.xp.take(phi(s.groups), group_index)
+    share = rank_weight * s.loss / s.groups.total_weight
+    return share if s.weight is None else share * s.weight
+
+
+def _rank_weighted_losses_in_numpy(s: Scored, phi: RankWeight) -> FloatArray:
+    """Return phi(rank) x loss x weight / W, looking up only the tie groups of failures."""
     contributions = np.zeros(s.n_rows)
+    failures = np.flatnonzero(s.loss)
+    if failures.size:
+        # After sorting, consecutive lookups access neighboring groups.
+        failures = failures[descending_order(s.confidence[failures])]
+    groups = s.merged_groups
+    group_index = find_group_index(groups, s.confidence[failures])
+    rank_weight = np.where(group_index < 0, 0.0, phi(groups)[group_index])
+    share = rank_weight * s.loss[failures] / groups.total_weight
     contributions[failures] = share if s.weight is None else share * s.weight[failures]
     return contributions
 
@@ -125,16 +135,16 @@ def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
 def contribution_of_failures(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
-    """Return the total contribution of failures to an area metric.
+    """Return the total contribution of some failures to an area metric.
 
-    `count` contains the number of failures at each confidence.
+    `confidence` contains the confidences of these failures, and `count` their numbers.
     """
     phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
     groups = s.merged_groups
-    group = find_group_index(groups, confidence.astype(groups.confidence.dtype))
-    return float(phi(groups)[group] @ count) / groups.total_weight
+    group_index = find_group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[group_index] @ count) / groups.total_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +174,8 @@ class GroupContributions:
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return a dataframe with one row per group."""
-        return frame_from_rows(
-            {name: getattr(self, name) for name in self.__dataclass_fields__}, backend
-        )
+        columns = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return frame_from_rows(columns, backend)
 
 
 def group_contributions(
@@ -237,12 +246,15 @@ def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> Gr
     group_array = np.empty(n_groups, group.dtype)
     group_array[:] = group_names
     contributions = sum_by_index(codes, compute_contributions(s, metric), n_groups)
+    share = np.full(n_groups, np.nan)
     total = float(contributions.sum())
-    counts = np.bincount(codes, minlength=n_groups)
+    if total != 0:
+        share = contributions / total
+    group_weight = sum_by_index(codes, sample_weights(s), n_groups)
     return GroupContributions(
         group=group_array,
         contribution=contributions,
-        share=contributions / total if total != 0 else np.full(n_groups, np.nan),
-        samples=counts.astype(np.int64),
-        sample_share=sum_by_index(codes, sample_weights(s), n_groups) / s.total_weight,
+        share=share,
+        samples=np.bincount(codes, minlength=n_groups).astype(np.int64),
+        sample_share=group_weight / s.total_weight,
     )

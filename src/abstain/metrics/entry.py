@@ -1,7 +1,6 @@
-"""Entries of the catalogue of metrics.
+"""Types of the entries in the catalogue of metrics.
 
-The entry of a metric defines its properties. Commands, documentation, property tests and reports
-read them.
+Commands, documentation, property tests and reports read these entries.
 """
 
 import re
@@ -26,8 +25,8 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 InfluenceFunction: TypeAlias = Callable[[Scored], FloatArray]
 
-#: Two functions of the error rate, which return the best and the worst value over all orders of a
-#: large sample.
+#: Two functions of the error rate, which return the best and the worst value that any order of a
+#: large number of samples can have.
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
 
 #: Function of samples, confidence level and cluster codes (or None) that returns an interval.
@@ -49,23 +48,24 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class ResampledFormula:
-    """Formula that computes a metric in every resample from areas of all scores."""
+    """Formula of areas, such as the AUGRC, that yields a metric in all bootstrap resamples."""
 
-    #: Required areas, among those that `abstain.inference.resampled_areas` computes.
+    #: Names of the required areas, which `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
     #: Function of these areas that returns the values, shape (scores, resamples).
     compute: Callable[[ResampledAreas], FloatArray]
-    #: Whether the formula is exact for these samples.
+    #: Function of samples that returns whether the formula is exact for them.
     is_exact: Callable[[Scored], bool] = lambda _: True
 
 
 @dataclass(frozen=True)
 class BatchableComputation:
-    """Computation of a metric at one threshold or coverage, alone or with metrics of its family."""
+    """Computation of a metric that can share work with other metrics of its family."""
 
-    #: Compute this metric alone.
+    #: Function that computes this metric alone.
     compute_one: Callable[[Scored], MetricValue]
-    #: Compute several metrics from their parameters. All metrics of a family share this function.
+    #: Function of samples and the parameters of several metrics. All metrics of a family have the
+    #: same function.
     compute_batch: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
     #: The parameter of this metric, such as a threshold or a coverage.
     parameter: Any
@@ -75,8 +75,8 @@ class BatchableComputation:
         return self.compute_one(s)
 
 
-#: Attribute of an influence function that contains the name of the accepted rows. The decorators of
-#: `metrics.influences` set this attribute.
+#: Attribute of an influence function that contains the name of the rows that it accepts, such as
+#: "merged_rows". The decorators of `metrics.influences` set this attribute.
 REQUIRED_ROWS = "required_rows"
 
 
@@ -84,27 +84,29 @@ REQUIRED_ROWS = "required_rows"
 class PlausibleThresholds:
     """Thresholds that a working point may have in the population, given the data.
 
-    A threshold between large tie groups can jump, so that the threshold has no standard error.
+    Each threshold is the confidence of a tie group and is identified by the index of the group. A
+    threshold that can jump to another large tie group has no standard error.
     """
 
-    #: The samples whose tie groups define the vertices. A row may represent several samples.
+    #: The samples whose tie groups define the thresholds. A row may represent several samples.
     rows: Scored
-    #: The vertex selected on these data.
+    #: Index of the tie group that these data select.
     vertex: int
-    #: Shape (k,). Plausible vertices. The vertex -1 accepts no sample.
+    #: Shape (k,). Indices of the plausible tie groups. The index -1 accepts no sample.
     alternatives: IntArray
-    #: Shape (k,). Distance of each vertex from the data in standard errors.
+    #: Shape (k,). Distance of each threshold from the data in standard errors.
     distances: FloatArray
-    #: Shape (k,). Value of the metric at each vertex.
+    #: Shape (k,). Value of the metric at each threshold.
     values: FloatArray
-    #: Value of the metric at the selected vertex.
+    #: Value of the metric at the selected threshold.
     value: float
-    #: Influences of the rows on the value at a vertex whose threshold is fixed.
+    #: Function of samples and the index of a tie group. It returns the influences on the value at
+    #: this fixed threshold.
     influence_at_vertex: Callable[[Scored, int], FloatArray]
 
     @property
     def fixed_threshold_influence(self) -> FloatArray:
-        """Influences of the rows on the value at the selected vertex if its threshold is fixed."""
+        """Influence of each row on the value if the selected threshold is fixed."""
         return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
@@ -114,7 +116,7 @@ class PlausibleThresholds:
 
 
 def _always_reliable(_: Scored) -> str:
-    """Return an empty reason."""
+    """Return an empty reason for a metric whose intervals are always reliable."""
     return ""
 
 
@@ -209,32 +211,32 @@ class Measurement:
         Function of a `Scored` and cluster codes. The function returns the plausible thresholds, or
         None if the threshold cannot jump.
     no_error_at_threshold : bool
-        Whether a value has no error if all its influences are 0. This is True for a coverage of 1
-        and False for a risk of 0.
+        Whether a value is exact if all its influences are 0. For example, a coverage of 1 is exact,
+        but a risk of 0 is not.
     is_proportion : bool
         Whether the value is a proportion of the samples, so that score intervals apply.
     heavy_tailed : bool
-        Whether the weight of the most confident failures increases with n. If so, an interval
+        Whether the weight of the most confident failures increases with n, so that an interval
         requires more failures.
     caution : str
         A source of error that the interval does not include, or empty.
     unreliable_reason : callable
-        Function of a `Scored` that returns the reason why intervals and tests are unreliable. The
-        text is empty if they are reliable.
+        Function of a `Scored` that returns the reason why intervals and tests are unreliable, or an
+        empty text.
     at_coverage : float or None
         The coverage of the working point. None if the metric has no fixed coverage.
     n_failures : callable or None
-        Function of a `Scored` that counts the failures that limit the precision. None for means
-        over all samples or over the successes.
+        Function of a `Scored` that counts the failures that limit the precision. None if the number
+        of failures does not limit the precision.
     is_two_sample : bool
-        Whether the metric compares failures with successes. If so, the smaller of the two counts
+        Whether the metric compares failures with successes, so that the smaller of the two counts
         limits the precision.
     from_auroc : callable or None
         Function of failure AUROC and error rate that returns the value. None if the metric is not
         linear in the AUROC for a 0/1 loss.
     extremes : tuple of callable, or None
-        Two functions of the error rate. They return the best and the worst value over all orders of
-        a large sample.
+        Two functions of the error rate, which return the best and the worst value that any order of
+        a large number of samples can have.
     upper_limit_of_zero : callable or None
         Function of the number of independent samples and the confidence level. The function returns
         the upper confidence limit of a value of 0.
@@ -284,8 +286,12 @@ class Measurement:
         required_rows = getattr(self.influence, REQUIRED_ROWS, "")
         if required_rows == "class_rows":
             return scored.class_rows
-        is_confidence = scored.probability is None or scored.probability is scored.confidence
-        if not required_rows or not is_confidence:
+        if not required_rows:
+            return scored
+        has_other_probability = (
+            scored.probability is not None and scored.probability is not scored.confidence
+        )
+        if has_other_probability:
             return scored
         return cast("Scored", getattr(scored, required_rows))
 
@@ -332,9 +338,10 @@ class Metric:
     measurement: Measurement
     display: DisplayOptions = DisplayOptions()
 
-    def __new__(cls, *_: object, **parts: object) -> Self:
+    def __new__(cls, *_: object, **fields: object) -> Self:
         """Raise an error for fields of abstain 0.1, in which a metric was one flat record."""
-        if misplaced := parts.keys() - {"identity", "measurement", "display"}:
+        misplaced = fields.keys() - {"identity", "measurement", "display"}
+        if misplaced:
             raise InputError(
                 "a Metric has three parts (see abstain.metrics.entry): Metric(Identity(...), "
                 "Measurement(...), DisplayOptions(...)); move "
@@ -363,13 +370,14 @@ class Metric:
         return self.measurement.compute
 
     def reason_not_applicable(self, scored: Scored) -> str:
-        """Return the reason why the metric does not apply to these data; empty if it applies."""
-        needs = self.measurement.needs
-        return "; ".join(n.value for n in Need if n in needs and not _NEED_CHECKS[n](scored))
+        """Return the reason why the metric does not apply to these samples, or an empty text."""
+        needs = [need for need in Need if need in self.measurement.needs]
+        missing = [need.value for need in needs if not _NEED_CHECKS[need](scored)]
+        return "; ".join(missing)
 
     @property
     def reason_without_interval(self) -> str:
-        """Why the metric has no analytic interval and what to use instead; empty if it has one."""
+        """Why the metric has no analytic interval, and what to use instead; otherwise empty."""
         if self.measurement.influence is not None:
             return ""
         reason = self.measurement.no_influence_reason
@@ -377,16 +385,13 @@ class Metric:
 
     @property
     def failure_population(self) -> str:
-        """The subset that `n_failures` counts in, such as " among the accepted", or empty."""
+        """The samples whose failures are counted, as " among the accepted"; empty for all."""
         measurement = self.measurement
         if measurement.n_failures in {None, count_failures}:
             return ""
-        counts_unknown_classes = (
-            Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
-        )
-        return (
-            f" among the {'samples of unknown classes' if counts_unknown_classes else 'accepted'}"
-        )
+        if Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None:
+            return " among the samples of unknown classes"
+        return " among the accepted"
 
 
 _NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {
@@ -411,8 +416,8 @@ class Family:
 
     #: The name, in which ``{}`` stands for each number.
     pattern: str
-    #: outside its domain. Function of the name and the texts of its numbers. The function returns
-    #: the metric, or None if a number is outside its domain. outside its domain.
+    #: Function of the name and the texts of its numbers. The function returns the metric, or None
+    #: if a number is outside its domain.
     make_metric: Callable[..., Metric | None]
     #: The numbers in the example name.
     example_numbers: tuple[str, ...]
@@ -424,20 +429,22 @@ class Family:
 
     def parse(self, name: str) -> Metric | None:
         """Return the metric with this name, or None if the name belongs to another family."""
-        numbers = self._parse_numbers(name, _NUMBER)
+        numbers = self._match_numbers(name, _NUMBER)
         return None if numbers is None else self.make_metric(name, *numbers)
 
     def parse_range(self, name: str) -> tuple[Metric, ...]:
-        """Return the metrics of a name in which ``low:high:count`` replaces a number.
+        """Return all metrics of a name that contains a range such as ``low:high:count``.
 
         The tuple is empty if the name belongs to another family or contains no range.
         """
-        numbers = self._parse_numbers(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
-        if numbers is None or not any(":" in text for text in numbers):
+        number_or_range = f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?"
+        texts = self._match_numbers(name, number_or_range)
+        if texts is None or not any(":" in text for text in texts):
             return ()
+        numbers_by_position = [expand_range(text) for text in texts]
         metrics = []
-        for combination in product(*(expand_range(text) for text in numbers)):
-            metric_name = self.pattern.format(*combination)
+        for numbers in product(*numbers_by_position):
+            metric_name = self.pattern.format(*numbers)
             metric = self.parse(metric_name)
             if metric is None:
                 raise InputError(
@@ -447,7 +454,7 @@ class Family:
             metrics.append(metric)
         return tuple(metrics)
 
-    def _parse_numbers(self, name: str, number_pattern: str) -> tuple[str, ...] | None:
+    def _match_numbers(self, name: str, number_pattern: str) -> tuple[str, ...] | None:
         """Return the text of each number, or None if the name belongs to another family."""
         pattern = re.escape(self.pattern).replace(r"\{\}", f"({number_pattern})")
         match = re.fullmatch(pattern, name)
@@ -459,7 +466,9 @@ _NUMBER = r"\d+(?:\.\d+)?"
 
 
 def expand_range(text: str) -> list[str]:
-    """Return the evenly spaced numbers of the range ``low:high:count``, or a single number.
+    """Return the evenly spaced numbers of a range ``low:high:count``.
+
+    The numbers are text with at most twelve decimals. A single number is returned as a list.
 
     Examples
     --------
@@ -474,8 +483,8 @@ def expand_range(text: str) -> list[str]:
             "a range must be low:high:count with low < high and an integer count of at least 2; "
             f"got {text!r}"
         )
-    numbers = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
-    # Names contain at most twelve decimals, and each metric uses the rounded number.
+    numbers = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)]
+    numbers.append(high)
     return [f"{number:.12f}".rstrip("0").rstrip(".") for number in numbers]
 
 
@@ -484,27 +493,30 @@ METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
 def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
-    """Compute metrics that apply to the samples, and compute each family in one batch."""
-    results: dict[int, MetricValue] = {}
-    batches: dict[Any, list[int]] = {}
+    """Compute several metrics, and compute the metrics of each family together.
+
+    All metrics must apply to the samples.
+    """
+    values: dict[int, MetricValue] = {}
+    indices_by_family: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
         if isinstance(metric.compute, BatchableComputation):
-            batches.setdefault(metric.compute.compute_batch, []).append(i)
+            indices_by_family.setdefault(metric.compute.compute_batch, []).append(i)
         else:
-            results[i] = metric.compute(s)
-    for compute_batch, indices in batches.items():
+            values[i] = metric.compute(s)
+    for compute_batch, indices in indices_by_family.items():
         if len(indices) == 1:
             i = indices[0]
-            results[i] = metrics[i].compute(s)
+            values[i] = metrics[i].compute(s)
             continue
         computations = [cast("BatchableComputation", metrics[i].compute) for i in indices]
         parameters = [computation.parameter for computation in computations]
-        results |= dict(zip(indices, compute_batch(s, parameters), strict=True))
-    return [results[i] for i in range(len(metrics))]
+        values |= dict(zip(indices, compute_batch(s, parameters), strict=True))
+    return [values[i] for i in range(len(metrics))]
 
 
 def value_with_warning(measured: MetricValue, name: str) -> Scalar:
-    """Return the value as a number; warn if it is undefined."""
+    """Return the value of a metric, with a warning if the value is undefined."""
     if measured.reason:
         warnings.warn(
             f"{name} is undefined: {measured.reason}", UndefinedMetricWarning, stacklevel=3

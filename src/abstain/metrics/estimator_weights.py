@@ -1,5 +1,6 @@
 """Rank weights of AURC estimators, population weights and the population AURC."""
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -60,9 +61,9 @@ def rank_weights(
     n : int
         Number of samples, at least 1.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
-        The weights of these estimators at the ascending rank r are ``H_n - H_{n-r}``, ``-ln(1 -
-        r/(n+1))``, ``r/n``, ``2r/n``, ``(r - 1/2)/n``, and the mean of -ln(1 - beta) over random
-        population ranks beta.
+        In this order, the weights at the ascending rank r are ``H_n - H_{n-r}``, ``-ln(1 -
+        r/(n+1))``, ``r/n``, ``2r/n`` and ``(r - 1/2)/n``. The weight of "monte-carlo" is the mean
+        of -ln(1 - u) over randomly drawn population ranks u.
     draws : int, default=1000
         Number of draws of "monte-carlo".
     rng : int, numpy.random.Generator or None, default=None
@@ -71,8 +72,8 @@ def rank_weights(
     Returns
     -------
     ndarray of shape (n,)
-        The weights in ascending order of the ranks, so that the least confident sample is first.
-        The estimate is the mean of weight x loss.
+        The weights in ascending order of rank, starting with the least confident sample. The
+        estimate is the mean of weight x loss.
 
     Raises
     ------
@@ -86,8 +87,8 @@ def rank_weights(
 
     Notes
     -----
-    The "plugin" weights have mean 1, and the "log" weights are smaller at every rank. The metrics
-    use the same weights. The cost is O(n), or O(n x draws) for "monte-carlo".
+    The "plugin" weights have mean 1, and the "log" weights are smaller at every rank. The cost is
+    O(n), or O(n x draws) for "monte-carlo".
 
     References
     ----------
@@ -104,10 +105,13 @@ def rank_weights(
     size = checks.positive_int(n, "n")
     checks.one_of(estimator, "estimator", (*_CLOSED_FORM_WEIGHTS, "monte-carlo"))
     if estimator == "monte-carlo":
-        return monte_carlo_weights(size, checks.positive_int(draws, "draws"), rng)[::-1].copy()
+        n_draws = checks.positive_int(draws, "draws")
+        return monte_carlo_weights(size, n_draws, rng)[::-1].copy()
     ones = np.ones(size)
-    groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones)
-    return np.array(_CLOSED_FORM_WEIGHTS[estimator](groups)[::-1])
+    distinct_confidences = np.arange(size, 0.0, -1.0)
+    groups = TieGroups(distinct_confidences, weight=ones, loss=ones)
+    descending_weights = _CLOSED_FORM_WEIGHTS[estimator](groups)
+    return np.array(descending_weights[::-1])
 
 
 def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -> AnyArray:
@@ -125,7 +129,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     Returns
     -------
     array of the same shape
-        The non-negative weights, in the array type of the input. A number yields a float.
+        The non-negative weights, in the array type of the input, or a float for a single rank.
 
     Raises
     ------
@@ -181,9 +185,9 @@ def population_aurc(
     loss : array of shape (n,)
         Finite and non-negative.
     form : {"reweighted", "definition"}, default="reweighted"
-        "reweighted" is the mean of loss x -ln(1 - u), in which the weight is averaged over the
-        ranks u of each tie group. "definition" is the mean selective risk over thresholds that
-        equal the confidences of the samples. Each threshold accepts tied samples together.
+        "reweighted" is the mean of loss x -ln(1 - u), where -ln(1 - u) is averaged over the ranks u
+        of each tie group. "definition" is the mean selective risk over the thresholds at the
+        confidences of all samples. A threshold accepts tied samples together.
     weight : array of shape (n,), optional
         The share of the population that each sample represents. The scale of the weights does not
         matter.
@@ -202,12 +206,11 @@ def population_aurc(
 
     Notes
     -----
-    Both forms are equal for a continuous score. They differ if a positive share of the population
-    is tied. A tie group between the ranks a and b has the mean weight ``1 + ((1-b) ln(1-b) - (1-a)
-    ln(1-a)) / (b-a)`` in "reweighted". This weight is the exact area under the selective risk if a
-    random part of the tie group is accepted. "definition" accepts entire tie groups. Each sample
-    represents the share 1/n of the population. Without ties, "definition" equals the plug-in
-    estimator, and both forms differ by at most (largest loss)/(2n). The cost is one sort.
+    Each sample represents the share 1/n of the population. The weight of a tie group between the
+    ranks a and b in "reweighted" is ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``. This form
+    accepts a random part of a tie group, and "definition" accepts entire tie groups. Without ties,
+    "definition" equals the plug-in estimator, and the two forms differ by at most (largest
+    loss)/(2n). The cost is one sort.
 
     References
     ----------
@@ -267,10 +270,10 @@ def monte_carlo_aurc(
     Notes
     -----
     The population rank u of the sample of rank r among n has the distribution Beta(r, n - r + 1).
-    The mean of -ln(1 - u) under this distribution is H_n - H_{n-r}. The mean over draws therefore
-    converges to the plug-in weights, with an error proportional to 1/sqrt(draws). Use ``aurc(...,
-    estimator="plugin")`` to evaluate a score, and this function to study the estimator. Weights are
-    averaged over tie groups. The cost is n x draws random numbers.
+    The weight is the mean of -ln(1 - u) over draws from this distribution. The weight converges to
+    the plug-in weight H_n - H_{n-r}, with an error proportional to 1/sqrt(draws). Weights are
+    averaged over tie groups. To evaluate a score, use ``aurc(..., estimator="plugin")`` instead.
+    The cost is n x draws random numbers.
 
     References
     ----------
@@ -284,32 +287,36 @@ def monte_carlo_aurc(
     """
     n_draws = checks.positive_int(draws, "draws")
     groups = validate_samples(confidence, loss, weight).groups
-    return rank_weighted_risk(groups, lambda g: _monte_carlo_weights_of_ties(g, n_draws, rng))
+    weights = partial(_monte_carlo_weights_of_ties, draws=n_draws, rng=rng)
+    return rank_weighted_risk(groups, weights)
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     """Return the Monte Carlo weights of n distinct samples, most confident first, shape (n,)."""
     random = as_generator(rng)
     total = np.zeros(n)
-    # Normalized cumulative sums of exponential numbers are sorted uniform numbers, so no sort is
-    # needed.
-    rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
-    for start in range(0, draws, rows):
-        sums = random.standard_exponential((min(rows, draws - start), n + 1))
-        np.cumsum(sums, axis=1, out=sums)
-        np.log(sums, out=sums)
-        total += (sums[:, -1:] - sums[:, :-1]).sum(axis=0)
+    block_size = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
+    for start in range(0, draws, block_size):
+        n_draws = min(block_size, draws - start)
+        # Cumulative sums of exponential numbers, divided by the last sum, are sorted uniform
+        # numbers. The logarithms are subtracted instead of dividing.
+        log_sums = random.standard_exponential((n_draws, n + 1))
+        np.cumsum(log_sums, axis=1, out=log_sums)
+        np.log(log_sums, out=log_sums)
+        total += (log_sums[:, -1:] - log_sums[:, :-1]).sum(axis=0)
     return total / draws
 
 
 def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
-    """Return the mean Monte Carlo weight of each tie group."""
-    through = to_numpy(groups.cumulative_weight, "values")
-    if np.any(through % 1):
+    """Return the Monte Carlo weight of each tie group, averaged over its samples."""
+    last_position = to_numpy(groups.cumulative_weight, "values")
+    if np.any(last_position % 1):
         raise DomainError(
             "`weight` must be integers for Monte Carlo weights. Use "
             "aurc(..., estimator='plugin'), which supports any weight"
         )
-    sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
-    sums_at_groups = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
-    return as_double_like(np.diff(sums_at_groups), groups.weight) / groups.weight
+    n_samples = round(float(last_position[-1]))
+    cumulative_weights = np.cumsum(monte_carlo_weights(n_samples, draws, rng))
+    weights_through_group = cumulative_weights[last_position.astype(np.int64) - 1]
+    weight_sums = np.diff(weights_through_group, prepend=0.0)
+    return as_double_like(weight_sums, groups.weight) / groups.weight

@@ -62,12 +62,11 @@ def f1_auc(
     -----
     At each distinct confidence, precision is the share of acceptable predictions among the retained
     samples. Recall is the share of acceptable predictions that are retained. F1 is the harmonic
-    mean of precision and recall, and it is 0 at retention 0. The trapezoid rule yields the area
-    over retention, and samples with equal confidence share a vertex. The Shifts code places
-    vertices at k/(n + 1) and breaks ties by row order. Without ties, that code prints n/(n + 1)
-    times this value. Use the metric to compare scores of one model, but not to compare models. If
-    all predictions are acceptable, the value is 2 - 2 ln 2 = 0.614. If 55% of the predictions are
-    acceptable and the order is the best, the value is 0.715. The cost is one sort.
+    mean of precision and recall, and 0 if no sample is retained. The area over the retained share
+    is computed by the trapezoid rule. Without ties, the Shifts code prints n/(n + 1) times this
+    value. Use the metric to compare scores of one model, but not to compare models. For example,
+    the value is 0.614 if all predictions are acceptable, and 0.715 for the best order if 55% of the
+    predictions are acceptable. The cost is one sort.
 
     References
     ----------
@@ -81,26 +80,26 @@ def f1_auc(
     0.575
     """
     s = validate_samples(confidence, loss, weight)
-    allowed = checks.fraction(acceptable_loss, "acceptable_loss", high=float("inf"))
-    return value_with_warning(_compute_f1_auc(s, allowed), "f1_auc")
+    max_loss = checks.fraction(acceptable_loss, "acceptable_loss", high=float("inf"))
+    return value_with_warning(_compute_f1_auc(s, max_loss), "f1_auc")
 
 
 def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
     """Compute the area under the F1-retention curve by the trapezoid rule."""
     if s.xp is np and s.is_binary and acceptable_loss < 1:
         groups = s.merged_groups
-        acceptable = groups.cumulative_weight - groups.cumulative_loss
+        retained_acceptable = groups.cumulative_weight - groups.cumulative_loss
     elif s.xp is np and s.weight is None:
         groups = Scored(s.confidence, s.loss > acceptable_loss).merged_groups
-        acceptable = groups.cumulative_weight - groups.cumulative_loss
+        retained_acceptable = groups.cumulative_weight - groups.cumulative_loss
     else:
         groups = s.group_with_loss(s.loss <= acceptable_loss)
-        acceptable = groups.cumulative_loss
-    n_acceptable = float(acceptable[-1])
+        retained_acceptable = groups.cumulative_loss
+    n_acceptable = float(retained_acceptable[-1])
     if not n_acceptable > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
     # F1 = 2 PR/(P + R) = 2 (acceptable retained)/(retained + all acceptable).
-    f1 = prepend_zero(2 * acceptable / (groups.cumulative_weight + n_acceptable))
+    f1 = prepend_zero(2 * retained_acceptable / (groups.cumulative_weight + n_acceptable))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
     if groups.is_merged_without_unknown_ties is not None:
         merged = np.flatnonzero(groups.is_merged_without_unknown_ties)
@@ -111,36 +110,38 @@ def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
 def _areas_of_merged_groups(
     groups: TieGroups, merged: IntArray, n_acceptable: float, f1: FloatArray
 ) -> FloatArray:
-    """Return the sum of the trapezoids in each merged group, with vertices k = a + 1, ..., b.
+    """Return the trapezoid area under F1 over each merged group.
 
-    In a merged group, either all samples are acceptable (c = 1) or no sample is acceptable (c = 0).
-    Let P of all A acceptable samples be retained before the group. At the vertex k, F1 is 2 c + 2
-    (P - c (a + A))/(k + A).
+    A merged group contains the positions k = a + 1, ..., b. Its samples are either all acceptable
+    or all unacceptable.
     """
-    b, m = groups.cumulative_weight.take(merged), groups.weight.take(merged)
-    loss, cumulative_loss = groups.loss.take(merged), groups.cumulative_loss.take(merged)
-    a, acceptable_share = b - m, 1.0 - loss / m
-    acceptable_before = a - (cumulative_loss - loss)
+    b = groups.cumulative_weight.take(merged)
+    m = groups.weight.take(merged)
+    a = b - m
+    loss = groups.loss.take(merged)
+    acceptable_share = 1.0 - loss / m
+    acceptable_before = a - (groups.cumulative_loss.take(merged) - loss)
+    # F1 at position k is 2 acceptable_share + numerator/(k + n_acceptable).
     numerator = 2.0 * (acceptable_before - acceptable_share * (a + n_acceptable))
     harmonic_sum = harmonic_between(a + n_acceptable, b + n_acceptable)
-    vertex_sum = 2.0 * acceptable_share * m + numerator * harmonic_sum
-    return np.asarray(vertex_sum + (f1.take(merged) - f1.take(merged + 1)) / 2)
+    f1_sum = 2.0 * acceptable_share * m + numerator * harmonic_sum
+    f1_before = f1.take(merged)
+    f1_after = f1.take(merged + 1)
+    return np.asarray(f1_sum + (f1_before - f1_after) / 2)
 
 
 def _influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the F1-AUC for an acceptable loss of 0.
-
-    At each vertex, F1 is 2 P/K with K = x + A. Here x is the retained weight, A is the weight of
-    all acceptable samples, and P is the weight of the retained acceptable samples.
-    """
+    """Return the influence of each sample on the F1-AUC for an acceptable loss of 0."""
     is_acceptable = s.loss <= 0.0
     if s.is_binary:
-        acceptable = s.groups.weight - s.groups.loss
+        acceptable_weight = s.groups.weight - s.groups.loss
     else:
-        acceptable = s.group_with_loss(is_acceptable).loss
+        acceptable_weight = s.group_with_loss(is_acceptable).loss
     # The attribute `loss` of these groups contains the weight of the acceptable samples.
-    groups = replace(s.groups, loss=acceptable)
-    n_acceptable, total = groups.cumulative_loss[-1], groups.total_weight
+    groups = replace(s.groups, loss=acceptable_weight)
+    total = groups.total_weight
+    n_acceptable = groups.cumulative_loss[-1]
+    # F1 is 2 (acceptable retained) / divisor.
     divisor = groups.cumulative_weight + n_acceptable
     area_weights = vertex_area_weights_from_origin(groups)
     on_divisor = area_weights * (2 * groups.cumulative_loss / divisor) / divisor
@@ -149,18 +150,18 @@ def _influence(s: Scored) -> FloatArray:
         lambda x, acceptable: 2 * acceptable / (x + n_acceptable),
         is_flat_before_first=False,
     )
-    # Within a merged group, K - P is constant, so all sums are sums of powers of 1/K.
+    # Within a merged group, divisor - (acceptable retained) is constant.
     constant = divisor - groups.cumulative_loss
     inverse = sums_within_merged_groups(groups, harmonic_between, n_acceptable)
     inverse_squares = sums_within_merged_groups(groups, inverse_squares_between, n_acceptable)
     above, within = curvature_within_merged_groups(groups, n_acceptable)
-    above, within = 2 * constant * above / total, 2 * constant * within / total
-    # One more acceptable sample increases A at every vertex, even at vertices that reject the
-    # sample.
+    on_position_above = 2 * constant * above / total
+    on_position_within = 2 * constant * within / total
+    # One more acceptable sample increases the divisor at every threshold.
     within_groups = (2 * inverse - 2 * constant * inverse_squares).sum() / total
     on_n_acceptable = float(on_divisor.sum() + within_groups)
-    inner = -2 * inverse / total - above
-    on_weight = tail_sums(on_position / total - on_divisor + inner) - inner - within
+    inner = -2 * inverse / total - on_position_above
+    on_weight = tail_sums(on_position / total - on_divisor + inner) - inner - on_position_within
     on_acceptable = tail_sums((area_weights / divisor + inverse / total) * 2) - 2 * inverse / total
     gradient = Gradient(on_weight, on_acceptable - on_n_acceptable)
     return gradient.influence(groups, s.group_index, is_acceptable)

@@ -45,6 +45,7 @@ _RATE_TOLERANCE = 1e-12
 def _scored_with_binary_loss(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, needed_by: str
 ) -> Scored:
+    """Validate the arguments of a public function, whose losses must be 0 or 1."""
     s = validate_samples(confidence, loss, weight)
     checks.binary_loss(s.loss, required_by=needed_by)
     return s
@@ -100,8 +101,9 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 def compute_failure_auroc(s: Scored) -> MetricValue:
     """Compute the failure AUROC of samples."""
     successes, failures = success_and_failure_weights(s)
-    if missing := reason_without_both_kinds(successes, failures):
-        return undefined(missing)
+    reason = reason_without_both_kinds(successes, failures)
+    if reason:
+        return undefined(reason)
     return MetricValue(area_under_roc(successes, failures))
 
 
@@ -150,9 +152,11 @@ def failure_ap_success(
 
 
 def _compute_ap_success(s: Scored) -> MetricValue:
+    """Compute the average precision of the confidence for detecting successes."""
     successes, failures = success_and_failure_weights(s)
-    if missing := reason_without_both_kinds(successes):
-        return undefined(missing)
+    reason = reason_without_both_kinds(successes)
+    if reason:
+        return undefined(reason)
     return MetricValue(average_precision(successes, failures, s.merged_groups))
 
 
@@ -201,11 +205,13 @@ def failure_ap_error(
 
 
 def _compute_ap_error(s: Scored) -> MetricValue:
+    """Compute the average precision of the negated confidence for detecting failures."""
     successes, failures = success_and_failure_weights(s)
-    if missing := reason_without_both_kinds(failures=failures):
-        return undefined(missing)
-    flip = s.merged_groups.xp.flip
-    return MetricValue(average_precision(flip(failures), flip(successes)))
+    reason = reason_without_both_kinds(failures=failures)
+    if reason:
+        return undefined(reason)
+    xp = s.merged_groups.xp
+    return MetricValue(average_precision(xp.flip(failures), xp.flip(successes)))
 
 
 def fpr_at_tpr(
@@ -238,11 +244,10 @@ def fpr_at_tpr(
 
     Notes
     -----
-    The function finds the first vertex of the failure ROC curve whose true positive rate is at
-    least `tpr`. The value is the share of failures accepted at this vertex, without interpolation.
-    Samples with equal confidence share a vertex. FD-Shifts uses a true positive rate of 0.9495.
-    Pass ``tpr=0.9495`` to reproduce its values. The ROC curve of FD-Shifts omits collinear
-    vertices, so with ties FD-Shifts may use a later vertex. The cost is one sort.
+    The value is the share of failures accepted at the largest threshold whose true positive rate is
+    at least `tpr`, without interpolation. FD-Shifts uses a true positive rate of 0.9495, so pass
+    ``tpr=0.9495`` to reproduce its values. FD-Shifts omits collinear points of the ROC curve, so
+    with ties it may use a smaller threshold. The cost is one sort.
 
     References
     ----------
@@ -256,41 +261,44 @@ def fpr_at_tpr(
     0.5
     """
     s = _scored_with_binary_loss(confidence, loss, weight, "fpr_at_tpr")
-    return value_with_warning(_compute_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
+    rate = checks.fraction(tpr, "tpr")
+    return value_with_warning(_compute_fpr_at_tpr(s, rate), "fpr_at_tpr")
 
 
 def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
     """Compute the share of failures that are accepted at the true positive rate."""
     successes, failures = success_and_failure_weights(s)
-    if missing := reason_without_both_kinds(successes, failures):
-        return undefined(missing)
-    # The first vertex is the origin, which accepts no sample.
-    xp, groups = s.xp, s.merged_groups
-    accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
-    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _RATE_TOLERANCE))
-    count = int(xp.sum(groups.count[:first]))
-    if first and groups.is_merged is not None and groups.is_merged[first - 1]:
+    reason = reason_without_both_kinds(successes, failures)
+    if reason:
+        return undefined(reason)
+    xp = s.xp
+    groups = s.merged_groups
+    accepted_successes = prepend_zero(xp.cumulative_sum(successes))
+    accepted_failures = prepend_zero(xp.cumulative_sum(failures))
+    all_successes = accepted_successes[-1]
+    min_rate = tpr - _RATE_TOLERANCE
+    n_groups = int(xp.count_nonzero(accepted_successes / all_successes < min_rate))
+    n_accepted = int(xp.sum(groups.count[:n_groups]))
+    if n_groups and groups.is_merged is not None and groups.is_merged[n_groups - 1]:
+        # Only the first successes of the merged group are needed to reach the rate.
         groups.check_ties_are_known()
-        # Within a merged group, each success is a vertex. The first vertex with the rate is
-        # selected.
-        n_accepted = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
-        count -= int(np.count_nonzero(n_accepted / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
-    return MetricValue(float(silent[first] / silent[-1]), count)
+        first, last = accepted_successes[n_groups - 1], accepted_successes[n_groups]
+        rates = np.arange(first + 1, last + 1) / all_successes
+        n_accepted -= int(np.count_nonzero(rates >= min_rate)) - 1
+    false_positive_rate = float(accepted_failures[n_groups] / accepted_failures[-1])
+    return MetricValue(false_positive_rate, n_accepted)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the failure AUROC, computed from DeLong's placements.
-
-    A sample of loss l counts as l failures and 1 - l successes.
-    """
+    """Return the gradient of the failure AUROC with respect to weights and losses of groups."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
     failures_below = tail_sums(failures) - failures / 2
     successes_above = np.cumsum(successes) - successes / 2
-    pairs = successes.sum() * failures.sum()
-    auroc = inner(failures, successes_above) / pairs
-    on_success = failures_below / pairs - auroc / successes.sum()
-    on_failure = successes_above / pairs - auroc / failures.sum()
+    n_pairs = successes.sum() * failures.sum()
+    auroc = inner(failures, successes_above) / n_pairs
+    on_success = failures_below / n_pairs - auroc / successes.sum()
+    on_failure = successes_above / n_pairs - auroc / failures.sum()
     return Gradient(on_success, on_failure - on_success)
 
 
@@ -299,50 +307,53 @@ def _precision_gradient(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of the average precision by positive and negative weight at each rank.
 
-    Ranks are in order of detection. A merged group contains m positives at the ranks k = a + 1,
-    ..., b. If F negatives have earlier ranks, the precision at rank k is 1 - F/k.
+    The arrays are in order of detection.
     """
-    positive_through, weight_through = np.cumsum(positive), np.cumsum(positive + negative)
-    total = positive_through[-1]
+    positive_through = np.cumsum(positive)
+    weight_through = np.cumsum(positive + negative)
     precision = positive_through / weight_through
-    # Derivatives of the sum of positive x precision with respect to both cumulative sums.
+    # Derivatives of the sum of positive x precision with respect to the cumulative sums, and with
+    # respect to the positives at the same rank.
     on_weight_through = positive * precision / weight_through
     on_positive_through = positive / weight_through
-    # Derivative with respect to the positives at a rank, averaged over a merged group.
     on_same_rank = precision.copy()
     is_merged = None if groups is None else groups.is_merged
     if is_merged is not None:
+        # A merged group contains m positives at the ranks k = a + 1, ..., b. After F negatives, the
+        # precision at rank k is 1 - F/k.
         m, b = positive[is_merged], weight_through[is_merged]
         negative_before = (weight_through - positive_through)[is_merged]
+        harmonic = harmonic_between(b - m, b)
         inverse_squares = inverse_squares_between(b - m, b)
-        on_positive_through[is_merged] = harmonic_between(b - m, b)
-        on_weight_through[is_merged] = (
-            on_positive_through[is_merged] - negative_before * inverse_squares
-        )
+        on_weight = harmonic - negative_before * inverse_squares
         mean_precision = 1.0 - negative_before * (b - m) * inverse_squares / m
-        on_same_rank[is_merged] = (
-            mean_precision + on_weight_through[is_merged] - on_positive_through[is_merged]
-        )
+        on_weight_through[is_merged] = on_weight
+        on_positive_through[is_merged] = harmonic
+        on_same_rank[is_merged] = mean_precision + on_weight - harmonic
+    total = positive_through[-1]
     on_negative = -tail_sums(on_weight_through) / total
-    average = average_precision(positive, negative, groups)
     on_positive = (on_same_rank + tail_sums(on_positive_through)) / total + on_negative
+    average = average_precision(positive, negative, groups)
     return on_positive - average / total, on_negative
 
 
 def _ap_success_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the average precision of the successes."""
+    """Return the gradient of the average precision for detecting successes."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
-    success, failure = _precision_gradient(successes, failures, groups)
-    return Gradient(success, failure - success)
+    on_success, on_failure = _precision_gradient(successes, failures, groups)
+    return Gradient(on_success, on_failure - on_success)
 
 
 def _ap_error_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the average precision of the failures, least confident first."""
+    """Return the gradient of the average precision for detecting failures."""
+    # The least confident samples are detected first.
     failures = groups.loss[::-1]
     successes = np.maximum(groups.weight[::-1] - failures, 0.0)
-    failure, success = (x[::-1] for x in _precision_gradient(failures, successes))
-    return Gradient(success, failure - success)
+    reversed_on_failure, reversed_on_success = _precision_gradient(failures, successes)
+    on_failure = reversed_on_failure[::-1]
+    on_success = reversed_on_success[::-1]
+    return Gradient(on_success, on_failure - on_success)
 
 
 _MEASUREMENT = Measurement(

@@ -1,8 +1,4 @@
-"""Helper functions for the influence functions of metrics.
-
-Gradients omit terms that are equal for all samples, because `Gradient.influence` subtracts the
-mean.
-"""
+"""Helper functions for the influence functions of metrics."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -18,13 +14,13 @@ from abstain.inference.influence import Gradient
 from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
 from abstain.typing import FloatArray
 
-#: Function of two nondecreasing arrays a and b. The function returns the sum of a power of 1/k over
-#: k = a + 1, ..., b.
+#: Function of two arrays a and b, such as `harmonic_between`. The function returns the sum of a
+#: power of 1/k over k = a + 1, ..., b.
 PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
-    """Cache the influences in the samples, because several metrics use the same influences."""
+    """Decorate an influence function whose result several metrics of the same samples use."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:
@@ -67,42 +63,45 @@ def influence_from_gradient(s: Scored, gradient: Gradient) -> FloatArray:
 
 
 def make_influence_function(gradient: Callable[[TieGroups], Gradient]) -> InfluenceFunction:
-    """Return the influence function of a statistic of tie groups from its gradient."""
+    """Return the influence function of a statistic whose gradient is a function of tie groups."""
     return lambda s: influence_from_gradient(s, gradient(s.groups))
 
 
 def curvature_within_merged_groups(
     groups: TieGroups, shift: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the derivative of the trapezoid area under c/(k + shift) within merged groups.
+    """Return how one more sample changes the trapezoid area under 1/(k + shift) in merged groups.
 
-    The derivatives are with respect to one more sample, divided by c. The first array is for a
-    sample above the group. The second array is the mean over positions within the group. The last
-    vertex of each group is excluded, because `trapezoid_derivatives_of_groups` includes it. Groups
-    that are not merged have the value 0.
+    The first array is for a new sample above the group. The second array is the mean over all
+    positions of a new sample within the group. Groups that are not merged have the value 0. The
+    last point of each group is excluded, because `trapezoid_derivatives_of_groups` includes it.
     """
-    above, within = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
-    if groups.is_merged is not None:
-        mask = groups.is_merged & (groups.count > 1)
-        end, weight = groups.cumulative_weight[mask], groups.weight[mask]
-        above[mask], moment = hyperbola_curvature_between(end - weight + shift, end + shift)
-        within[mask] = moment / weight
+    above = np.zeros_like(groups.weight)
+    within = np.zeros_like(groups.weight)
+    if groups.is_merged is None:
+        return above, within
+    is_merged = groups.is_merged & (groups.count > 1)
+    weight = groups.weight[is_merged]
+    end = groups.cumulative_weight[is_merged]
+    curvature, moment = hyperbola_curvature_between(end - weight + shift, end + shift)
+    above[is_merged] = curvature
+    within[is_merged] = moment / weight
     return above, within
 
 
 def sums_within_merged_groups(
     groups: TieGroups, power_sum: PowerSum, shift: float = 0.0
 ) -> FloatArray:
-    """Sum a power of 1/(k + shift) over the vertices k of each merged group except its last.
+    """Sum a power of 1/(k + shift) over all but the last position k of each merged group.
 
-    `power_sum` is a function such as `harmonic_between`. Groups that are not merged have the value
-    0.
+    Groups that are not merged have the value 0.
     """
     sums = np.zeros_like(groups.weight)
-    if groups.is_merged is not None:
-        mask = groups.is_merged & (groups.count > 1)
-        last = groups.cumulative_weight[mask] + shift - 1.0
-        sums[mask] = power_sum(last + 1.0 - groups.weight[mask], last)
+    if groups.is_merged is None:
+        return sums
+    is_merged = groups.is_merged & (groups.count > 1)
+    last = groups.cumulative_weight[is_merged] + shift - 1.0
+    sums[is_merged] = power_sum(last + 1.0 - groups.weight[is_merged], last)
     return sums
 
 
@@ -112,7 +111,7 @@ def influence_on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
 
 
 def mean_loss_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the mean loss, which is the risk at full coverage."""
+    """Return the gradient of the mean loss of all samples."""
     return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total_weight))
 
 
@@ -122,5 +121,6 @@ def sample_weights(s: Scored) -> FloatArray:
 
 
 def mean_influence(s: Scored, values: FloatArray) -> FloatArray:
-    """Return the influence of each sample on the weighted mean of `values`."""
-    return np.where(sample_weights(s) == 0, 0.0, values - np.average(values, weights=s.weight))
+    """Return the influence of each sample on the weighted mean of `values`, shape (n,)."""
+    deviation = values - np.average(values, weights=s.weight)
+    return np.where(sample_weights(s) == 0, 0.0, deviation)

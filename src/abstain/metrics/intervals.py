@@ -65,8 +65,8 @@ def metric_interval(
     Returns
     -------
     Interval
-        Bounds, standard error, method and warnings. The bounds are NaN if the metric has no
-        influence function or the data have no variation. The note then states the reason.
+        Bounds, standard error, method and warnings. If the metric has no influence function or the
+        data have no variation, the bounds are NaN and the note states the reason.
 
     Raises
     ------
@@ -78,10 +78,9 @@ def metric_interval(
 
     Notes
     -----
-    The interval uses t quantiles on the logit or log scale of the range of the metric. The degrees
-    of freedom are estimated from the influences, so few failures yield a wider interval. If the
-    influences do not vary, the function returns an exact interval. The documentation lists measured
-    coverages. The cost is one sort.
+    The interval uses t quantiles on a logit or log scale. The degrees of freedom are estimated from
+    the influences, so few failures yield a wider interval. If the influences do not vary, the
+    function returns an exact interval. The cost is one sort.
 
     References
     ----------
@@ -165,28 +164,29 @@ def metric_difference(
     (-0.0315, True)
     """
     entry = metric_named(metric)
-    if reason := entry.reason_without_interval:
+    reason = entry.reason_without_interval
+    if reason:
         raise InputError(f"`metric`: {reason}.")
-    pair = (
-        validate_samples_on_host(confidence, loss, weight),
-        validate_samples_on_host(other, loss if other_loss is None else other_loss, weight),
-    )
-    if pair[0].n_input_rows != pair[1].n_input_rows:
-        lengths = [s.n_input_rows for s in pair]
+    first = validate_samples_on_host(confidence, loss, weight)
+    second_loss = loss if other_loss is None else other_loss
+    second = validate_samples_on_host(other, second_loss, weight)
+    if first.n_input_rows != second.n_input_rows:
         raise ShapeError(
-            f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
+            f"`other` must have the length of `confidence`, {first.n_input_rows}; "
+            f"got {second.n_input_rows}"
         )
-    for s in pair:
-        check_needs(entry, s)
-    cluster = pair[0].cluster_codes(group)
-    return difference_of_metric(entry, pair, level=check_level(level), cluster=cluster)
+    check_needs(entry, first)
+    check_needs(entry, second)
+    cluster = first.cluster_codes(group)
+    return difference_of_metric(entry, (first, second), level=check_level(level), cluster=cluster)
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
     """Raise an error if the metric needs other inputs than confidence and loss."""
-    if missing := metric.reason_not_applicable(s):
+    unmet_needs = metric.reason_not_applicable(s)
+    if unmet_needs:
         raise InputError(
-            f"`metric` {metric.name!r} {missing}, which confidence and loss do not provide"
+            f"`metric` {metric.name!r} {unmet_needs}, which confidence and loss do not provide"
         )
 
 
@@ -200,13 +200,13 @@ def interval_of_metric(
 ) -> Interval:
     """Return the analytic interval of a metric, or NaN bounds and a note.
 
-    `cluster` contains integer codes that start at 0. `measured` is the value if it is already
-    computed.
+    `cluster` contains integer codes that start at 0. `measured` is the value of the metric, which
+    is otherwise computed.
     """
-    measured = measured or metric.compute(s)
-    if measured.reason:
-        return no_interval(level, measured.reason)
-    if reason := metric.measurement.unreliable_reason(s):
+    if measured is None:
+        measured = metric.compute(s)
+    reason = measured.reason or metric.measurement.unreliable_reason(s)
+    if reason:
         return no_interval(level, reason)
     if metric.measurement.interval is not None:
         return metric.measurement.interval(s, level, cluster)
@@ -219,27 +219,30 @@ def interval_of_metric(
         )
     if thresholds is None:
         return interval
-    return widen_over_thresholds(
-        interval, thresholds, bounds=value_bounds(metric, s), cluster=cluster
-    )
+    bounds = value_bounds(metric, s)
+    return widen_over_thresholds(interval, thresholds, bounds=bounds, cluster=cluster)
 
 
 def _plausible_thresholds(
     metric: Metric, s: Scored, cluster: IntArray | None
 ) -> PlausibleThresholds | None:
-    open_thresholds = metric.measurement.plausible_thresholds
-    return None if open_thresholds is None else open_thresholds(s, cluster)
+    """Return the plausible thresholds of a metric, or None if its threshold cannot jump."""
+    find_thresholds = metric.measurement.plausible_thresholds
+    return None if find_thresholds is None else find_thresholds(s, cluster)
 
 
 def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
-    """Return the influence of each sample, shape (n,), or None without an influence function."""
+    """Return the influence of each sample on a metric, shape (n,).
+
+    The function returns None if the metric has no influence function.
+    """
     return None if metric.measurement.influence is None else metric.measurement.influence(s)
 
 
 def error_influence_of(
     metric: Metric, s: Scored, cluster: IntArray | None = None
 ) -> FloatArray | None:
-    """Return the influences for standard errors, corrected for bias by `unbiased_influence`."""
+    """Return the influences on a metric, corrected for bias by `unbiased_influence`."""
     influence = influence_of(metric, s)
     return None if influence is None else unbiased_influence(metric, s, influence, cluster)
 
@@ -258,7 +261,8 @@ def _interval_from_influence(
     if thresholds is None:
         influence = error_influence_of(metric, rows, cluster)
     else:
-        rows, influence = thresholds.rows, thresholds.fixed_threshold_influence
+        rows = thresholds.rows
+        influence = thresholds.fixed_threshold_influence
     if influence is None:
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
@@ -282,12 +286,15 @@ def _interval_from_influence(
     )
     if np.isnan(interval.low):
         return interval
-    notes = filter(None, (interval.note, metric.measurement.caution))
+    notes = [note for note in (interval.note, metric.measurement.caution) if note]
     return replace(interval, note="; ".join(notes))
 
 
 def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
-    """Return the smallest number of failures over the scores, or None if it is not limiting."""
+    """Return the smallest number of failures over several scores of the same samples.
+
+    The function returns None if the failures do not limit the precision of the metric.
+    """
     n_failures = metric.measurement.n_failures
     if n_failures is None or not scored_sets:
         return None
@@ -295,19 +302,23 @@ def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount 
 
 
 def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
-    """Return the range of a metric, without upper bound if losses exceed 1."""
+    """Return the range of a metric; the upper bound is infinite if losses exceed 1."""
     if not s.is_loss_bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
     return metric.measurement.low, metric.measurement.high
 
 
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
-    """Return the range of a metric, whose upper bound is multiplied by a largest loss above 1."""
-    low, high = metric.measurement.low, metric.measurement.high
-    if low == 0 and metric.lower_is_better:
-        losses_above_one = (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded)
-        return 0.0, high * max(losses_above_one, default=1.0)
-    return low, high
+    """Return the range of a metric over several scores.
+
+    If losses exceed 1, the upper bound is multiplied by the largest loss.
+    """
+    low = metric.measurement.low
+    high = metric.measurement.high
+    if low != 0 or not metric.lower_is_better:
+        return low, high
+    max_losses = [float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded]
+    return 0.0, high * max(max_losses, default=1.0)
 
 
 def influence_matrix(
@@ -315,8 +326,7 @@ def influence_matrix(
 ) -> FloatArray:
     """Return the influences on a metric for k scores of the same n samples, shape (n, k).
 
-    The column of a score is NaN if its metric is undefined. All columns are NaN if the metric has
-    no influence function.
+    The column of a score is NaN if the metric is undefined or has no influence function.
     """
     columns = [_influence_or_nan(metric, s, cluster) for s in scored_sets]
     return np.stack(columns, axis=1)
@@ -325,26 +335,29 @@ def influence_matrix(
 def fixed_threshold_influences(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the influences for fixed thresholds and the largest shifts by other thresholds.
+    """Return the influences on a metric whose thresholds are fixed, and the effect of thresholds.
 
-    The arrays have shapes (n, k) and (k, 2, steps). The function returns None if no threshold can
-    jump.
+    The influences of k scores have shape (n, k). The second array contains the largest decrease and
+    increase of the value over plausible thresholds, shape (k, 2, steps). The function returns None
+    if no threshold can jump.
     """
     thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
     if not any(thresholds_by_score):
         return None
-    columns, changes = [], []
+    influences = []
+    max_shifts = []
     for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True):
         if thresholds is None:
-            columns.append(_influence_or_nan(metric, s, cluster))
-            changes.append(np.zeros((2, DISTANCE_STEPS.size)))
+            influences.append(_influence_or_nan(metric, s, cluster))
+            max_shifts.append(np.zeros((2, DISTANCE_STEPS.size)))
         else:
-            columns.append(thresholds.fixed_threshold_influence)
-            changes.append(thresholds.reach)
-    return np.stack(columns, axis=1), np.array(changes)
+            influences.append(thresholds.fixed_threshold_influence)
+            max_shifts.append(thresholds.reach)
+    return np.stack(influences, axis=1), np.array(max_shifts)
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
+    """Return the influences on a metric, or NaN without a value or an influence function."""
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
     influence = error_influence_of(metric, s, cluster)
@@ -362,16 +375,17 @@ def difference_of_metric(
     first, second = pair
     values = metric.compute(first).value, metric.compute(second).value
     unreliable_reason = metric.measurement.unreliable_reason
-    if reason := unreliable_reason(first) or unreliable_reason(second):
+    reason = unreliable_reason(first) or unreliable_reason(second)
+    if reason:
         return no_difference(values, level, reason)
-    fixed = fixed_threshold_influences(metric, pair, cluster)
-    if fixed is None:
-        matrix, reaches = influence_matrix(metric, pair, cluster), None
+    at_fixed_thresholds = fixed_threshold_influences(metric, pair, cluster)
+    if at_fixed_thresholds is None:
+        influences, max_shifts = influence_matrix(metric, pair, cluster), None
     else:
-        matrix, reaches = fixed
+        influences, max_shifts = at_fixed_thresholds
     return difference_from_influences(
         values,
-        matrix,
+        influences,
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=min_failures(metric, pair),
@@ -379,6 +393,6 @@ def difference_of_metric(
         bounds=difference_range(metric, pair),
         weight=first.weight,
         cluster=cluster,
-        max_shifts=reaches,
+        max_shifts=max_shifts,
         no_error_at_threshold=metric.measurement.no_error_at_threshold,
     )

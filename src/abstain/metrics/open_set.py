@@ -90,10 +90,9 @@ def oscr(
     Notes
     -----
     OSCR is the area under the correct classification rate as a function of the false positive rate.
-    The curve is a straight line between two thresholds. OSCR equals the accuracy on the known
-    classes times the AUROC of correct predictions against samples of unknown classes. A tied pair
-    counts half, whereas the inequalities of the paper count a tied pair as 0. Errors on known
-    classes contribute to neither rate. The cost is one sort.
+    The value equals the accuracy on the known classes times the AUROC of correct predictions
+    against samples of unknown classes. A tied pair counts half, although the inequalities of the
+    paper count a tied pair as 0. The cost is one sort.
 
     References
     ----------
@@ -106,12 +105,16 @@ def oscr(
     >>> oscr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], [0, -1, 0, 0])
     0.3333333333333333
     """
-    s = scored_with_classes(confidence, class_view_from_predictions(prediction, labels), weight)
+    view = class_view_from_predictions(prediction, labels)
+    s = scored_with_classes(confidence, view, weight)
     return value_with_warning(_compute_oscr(s), "oscr")
 
 
 def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
-    """Return masks of the correct samples and of the samples of unknown classes."""
+    """Return masks of the correct samples and of the samples of unknown classes.
+
+    Samples of weight 0 are in neither mask.
+    """
     view = get_class_view(s)
     is_correct = (view.prediction == view.labels) & (view.labels >= 0)
     is_unknown = view.labels < 0
@@ -127,21 +130,23 @@ def _compute_oscr(s: Scored) -> MetricValue:
     unknown_weight = s.group_with_loss(as_double(is_unknown)).loss
     if not has_nonzero(unknown_weight):
         return undefined(_NO_UNKNOWN_SAMPLE)
-    informed_share = weighted_mean(as_double(~is_unknown), s.weight)
-    if not float(informed_share) > 0:
+    known_share = weighted_mean(as_double(~is_unknown), s.weight)
+    if not float(known_share) > 0:
         return undefined("no sample has a known class")
     if not has_nonzero(correct_weight):
         return MetricValue(0.0)
-    accuracy = weighted_mean(as_double(is_correct), s.weight) / informed_share
+    accuracy = weighted_mean(as_double(is_correct), s.weight) / known_share
     return MetricValue(float(accuracy) * area_under_roc(correct_weight, unknown_weight))
 
 
 def _count_unknown(s: Scored) -> int:
-    return int(np.count_nonzero(_correct_and_unknown(s)[1]))
+    """Return the number of samples of unknown classes with positive weight."""
+    _, is_unknown = _correct_and_unknown(s)
+    return int(np.count_nonzero(is_unknown))
 
 
 class _OscrFactors(NamedTuple):
-    """The two factors of OSCR and the influences on them, shape (n,)."""
+    """Accuracy and AUROC, whose product is OSCR, and the influences on each factor, shape (n,)."""
 
     #: Accuracy on the samples of known classes.
     accuracy: float
@@ -152,21 +157,26 @@ class _OscrFactors(NamedTuple):
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
-    """Compute both factors of OSCR and their influences."""
+    """Compute the two factors of OSCR and the influence of each sample on each factor."""
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
     known_weight = float(weight[~is_unknown].sum())
     correct_weight = float(weight[is_correct].sum())
     unknown_weight = float(weight[is_unknown].sum())
-    correct_mass = s.group_with_loss(is_correct.astype(np.float64)).loss
-    unknown_mass = s.group_with_loss(is_unknown.astype(np.float64)).loss
-    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
-    correct_above = np.append(np.cumsum(correct_mass) - correct_mass / 2, 0.0).take(s.group_index)
-    accuracy = correct_weight / known_weight
     if correct_weight == 0:
         return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
-    auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
+    scale = (weight > 0) * s.total_weight
+    accuracy = correct_weight / known_weight
     accuracy_influence = ~is_unknown * (is_correct - accuracy) / known_weight
+    # Weights below and above the confidence of each sample, in which tied samples count half. The
+    # appended 0 is for samples of weight 0, whose group index is -1.
+    unknown_in_group = s.group_with_loss(is_unknown.astype(np.float64)).loss
+    correct_in_group = s.group_with_loss(is_correct.astype(np.float64)).loss
+    unknown_below_group = np.append(tail_sums(unknown_in_group) - unknown_in_group / 2, 0.0)
+    correct_above_group = np.append(np.cumsum(correct_in_group) - correct_in_group / 2, 0.0)
+    unknown_below = unknown_below_group.take(s.group_index)
+    correct_above = correct_above_group.take(s.group_index)
+    auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
     influence_of_correct = unknown_below / unknown_weight - auroc
     influence_of_unknown = correct_above / correct_weight - auroc
     auroc_influence: FloatArray = np.where(
@@ -174,24 +184,20 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
         influence_of_unknown / unknown_weight,
         is_correct * influence_of_correct / correct_weight,
     )
-    scale = (weight > 0) * s.total_weight
     return _OscrFactors(accuracy, auroc, scale * accuracy_influence, scale * auroc_influence)
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
-    """Return the influence on OSCR by the product rule."""
+    """Return the influence of each sample on OSCR by the product rule."""
     factors = _oscr_factors(s)
     return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
 
 def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
-    """Combine the intervals of both factors on the log scale (Zou and Donner 2008).
-
-    The number of samples of unknown classes takes the place of the number of failures in the rules
-    for small samples.
-    """
+    """Combine the intervals of accuracy and AUROC on the log scale (Zou and Donner 2008)."""
     is_correct, is_unknown = _correct_and_unknown(s)
-    factors, weight = _oscr_factors(s), sample_weights(s)
+    factors = _oscr_factors(s)
+    weight = sample_weights(s)
     value = factors.accuracy * factors.auroc
     if value == 0:
         return no_interval(level, "no correct sample ranks above a sample of an unknown class")
@@ -205,30 +211,51 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
     )
     if np.isnan(auroc.low):
         return auroc
+    known_share = weight[~is_unknown].sum() / s.total_weight
     accuracy = proportion_interval(
         factors.accuracy,
-        factors.accuracy_influence * (weight[~is_unknown].sum() / s.total_weight),
+        factors.accuracy_influence * known_share,
         weight * ~is_unknown,
         level=level,
         cluster=cluster,
     )
+    correlation = _correlation_of_factors(factors, weight, cluster)
+    low = _bound_of_product(factors, accuracy.low, auroc.low, correlation)
+    high = _bound_of_product(factors, accuracy.high, auroc.high, correlation)
+    # The samples of unknown classes limit the precision, as failures do for other metrics.
+    n_unknown = FailureCount(_count_unknown(s), OSCR.failure_population)
+    unknown_warning = few_failures_warning(n_unknown, heavy_tailed=False)
+    notes = [note for note in (unknown_warning, auroc.note) if note]
+    contributions = unit_contributions(_oscr_influence(s), s.weight, cluster)
+    return Interval(
+        low,
+        min(high, 1.0),
+        level,
+        "accuracy and AUROC, combined on the log scale",
+        standard_error_from_contributions(contributions),
+        "; ".join(notes),
+    )
+
+
+def _correlation_of_factors(
+    factors: _OscrFactors, weight: FloatArray, cluster: IntArray | None
+) -> float:
+    """Return the correlation of the errors of accuracy and AUROC."""
     influences = np.stack((factors.accuracy_influence, factors.auroc_influence), axis=1)
     covariances = covariance(influences, weight=weight, cluster=cluster)
     error_product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-    correlation = float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
-    bounds = []
-    for accuracy_bound, auroc_bound in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
-        x = np.log(accuracy_bound / factors.accuracy)
-        y = np.log(auroc_bound / factors.auroc)
-        distance = np.sqrt(max(x * x + y * y + 2 * correlation * x * y, 0.0))
-        bounds.append(float(value * np.exp(np.copysign(distance, x + y))))
-    n_unknown = FailureCount(_count_unknown(s), OSCR.failure_population)
-    unknown_warning = few_failures_warning(n_unknown, heavy_tailed=False)
-    note = "; ".join(filter(None, (unknown_warning, auroc.note)))
-    contributions = unit_contributions(_oscr_influence(s), s.weight, cluster)
-    error = standard_error_from_contributions(contributions)
-    method = "accuracy and AUROC, combined on the log scale"
-    return Interval(bounds[0], min(bounds[1], 1.0), level, method, error, note)
+    return float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
+
+
+def _bound_of_product(
+    factors: _OscrFactors, accuracy_bound: float, auroc_bound: float, correlation: float
+) -> float:
+    """Return a bound of accuracy x AUROC from a bound of each factor."""
+    x = np.log(accuracy_bound / factors.accuracy)
+    y = np.log(auroc_bound / factors.auroc)
+    distance = np.sqrt(max(x * x + y * y + 2 * correlation * x * y, 0.0))
+    value = factors.accuracy * factors.auroc
+    return float(value * np.exp(np.copysign(distance, x + y)))
 
 
 OSCR = Metric(
@@ -256,7 +283,7 @@ OSCR = Metric(
 
 # ---------------------------------------------------------------------------------------- SCOD
 def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -> AnyArray:
-    """Compute losses in which samples of unknown classes have their own cost.
+    """Compute losses that assign a separate cost to samples of unknown classes.
 
     Answers: what is the loss of each sample in selective classification with out-of-distribution
     detection (SCOD), if errors and outliers have different costs?
@@ -286,9 +313,8 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     Notes
     -----
     Narasimhan et al. and torch-uncertainty report the AURC of these losses, which depends on the
-    share of outliers. In the benchmark, an outlier costs r times as much as an error. Use c = r /
-    (1 + r) for this convention. The values in the benchmark are 1 + r times as large. The cost is
-    one pass over the samples.
+    share of outliers. If an outlier costs r times as much as an error, use c = r / (1 + r). The
+    cost is one pass over the samples.
 
     References
     ----------
@@ -304,18 +330,21 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     [0.0, 0.25, 0.75]
     """
     cost = checks.fraction(outlier_cost, "outlier_cost")
-    x = checks.unit_interval(checks.loss(loss), "loss")
-    outlier = checks.vector(unknown, "unknown", length=x.size, reference="loss")
+    losses = checks.unit_interval(checks.loss(loss), "loss")
+    outlier = checks.vector(unknown, "unknown", length=losses.size, reference="loss")
     checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
-    return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
+    scod_losses = np.where(outlier != 0, cost, (1.0 - cost) * losses)
+    return as_array_like(scod_losses, loss)
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
-    """Return the samples with the SCOD loss instead of their loss."""
-    plain, unknown = s.without_gradient, get_class_view(s).labels < 0
-    loss = (1.0 - cost) * as_double(plain.loss)
-    loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
-    return Scored(plain.confidence, loss, s.weight, class_view=s.class_view)
+    """Return the same samples with the SCOD loss instead of their loss."""
+    samples = s.without_gradient
+    is_unknown = get_class_view(s).labels < 0
+    loss_on_known = (1.0 - cost) * as_double(samples.loss)
+    loss_on_unknown = s.xp.zeros_like(loss_on_known) + cost
+    loss = s.xp.where(is_unknown, loss_on_unknown, loss_on_known)
+    return Scored(samples.confidence, loss, s.weight, class_view=s.class_view)
 
 
 def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
@@ -330,15 +359,6 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
     cost_value = float(cost)
     if cost_value > 1:
         return None
-
-    def compute(s: Scored) -> MetricValue:
-        if not s.xp.any(_correct_and_unknown(s)[1]):
-            return undefined(_NO_UNKNOWN_SAMPLE)
-        return base.compute(_with_scod_loss(s, cost_value))
-
-    n_failures = base.measurement.n_failures
-    if n_failures is not count_failures:
-        n_failures = _with_costs(n_failures, cost_value)
     function = base.identity.function
     identity = replace(
         base.identity,
@@ -349,7 +369,23 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
         function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={cost_value:g})"),
         violated_requirements=None,
     )
-    measurement = Measurement(
+    display = DisplayOptions(per_thousand=base.display.per_thousand)
+    return Metric(identity, _scod_measurement(base, cost_value), display)
+
+
+def _scod_measurement(base: Metric, cost: float) -> Measurement:
+    """Return the measurement of a risk metric of the SCOD loss."""
+
+    def compute(s: Scored) -> MetricValue:
+        _, is_unknown = _correct_and_unknown(s)
+        if not s.xp.any(is_unknown):
+            return undefined(_NO_UNKNOWN_SAMPLE)
+        return base.compute(_with_scod_loss(s, cost))
+
+    n_failures = base.measurement.n_failures
+    if n_failures is not count_failures:
+        n_failures = _with_costs(n_failures, cost)
+    return Measurement(
         compute=compute,
         low=base.measurement.low,
         high=base.measurement.high,
@@ -358,16 +394,16 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),
-        influence=_with_costs(base.measurement.influence, cost_value),
-        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, cost_value),
+        influence=_with_costs(base.measurement.influence, cost),
+        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, cost),
         at_coverage=base.measurement.at_coverage,
         n_failures=n_failures,
         heavy_tailed=base.measurement.heavy_tailed,
     )
-    return Metric(identity, measurement, DisplayOptions(per_thousand=base.display.per_thousand))
 
 
 def _scod_area(name: str, cost: str, *, base: Metric) -> Metric | None:
+    """Return the AURC or AUGRC of the SCOD loss, or None if the cost is above 1."""
     return _scod_metric(
         base,
         name,
@@ -378,8 +414,11 @@ def _scod_area(name: str, cost: str, *, base: Metric) -> Metric | None:
 
 
 def _scod_risk_at_coverage(name: str, percent: str, cost: str) -> Metric | None:
+    """Return the selective risk of the SCOD loss, or None for an invalid coverage or cost."""
     base = WORKING_POINT_FAMILIES[0].parse(f"selective_risk@{percent}cov")
-    return base and _scod_metric(
+    if base is None:
+        return None
+    return _scod_metric(
         base,
         name,
         cost,

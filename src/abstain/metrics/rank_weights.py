@@ -35,19 +35,21 @@ RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean of phi(rank) x loss over all samples."""
-    xp, total = groups.xp, groups.total_weight
-    # Groups without a loss do not contribute if the weight depends only on the ranks.
-    with_loss = cast("TieGroups", groups.groups_with_loss) if phi in RANK_ONLY_WEIGHTS else groups
+    xp = groups.xp
+    with_loss = groups
+    if phi in RANK_ONLY_WEIGHTS:
+        # The weights do not depend on the groups without a loss, which contribute 0.
+        with_loss = cast("TieGroups", groups.groups_with_loss)
     if phi is augrc_weight:
-        doubled_ranks = xp.sum(
-            with_loss.loss * (with_loss.weight_above + with_loss.cumulative_weight)
-        )
-        return as_scalar(augrc_from_rank_sum(total, xp.sum(with_loss.loss), doubled_ranks))
-    return as_scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
+        doubled_position = with_loss.weight_above + with_loss.cumulative_weight
+        doubled_rank_sum = xp.sum(with_loss.loss * doubled_position)
+        total_loss = xp.sum(with_loss.loss)
+        return as_scalar(augrc_from_rank_sum(groups.total_weight, total_loss, doubled_rank_sum))
+    return as_scalar(xp.sum(phi(with_loss) * with_loss.loss) / groups.total_weight)
 
 
 def cached_rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the rank-weighted risk, which the samples cache for other metrics."""
+    """Return the mean of phi(rank) x loss, computed once for all metrics of the samples."""
     return s.cached(_rank_weighted_risk, phi)
 
 
@@ -60,55 +62,70 @@ def _rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
 def rank_weighted_risk_in_blocks(
     blocks: Iterable[TieGroups], phi: RankWeight, total: float
 ) -> float:
-    """Return the rank-weighted risk of blocks of groups, most confident first.
+    """Return the mean of phi(rank) x loss over blocks of groups, most confident first.
 
     The function supports only weights in `RANK_ONLY_WEIGHTS` and the trapezoid weight. `total` is
     the weight of all blocks.
     """
+    if phi is trapezoid_weight:
+        return _trapezoid_area_in_blocks(blocks) / total
+    weighted_loss = 0.0
+    weight_before = 0.0
+    for groups in blocks:
+        through = weight_before + groups.cumulative_weight
+        shifted_groups = GroupsWithLoss(
+            groups.loss, groups.weight, through - groups.weight, through, total
+        )
+        rank_weight = phi(cast("TieGroups", shifted_groups))
+        weighted_loss += float(inner(rank_weight, groups.loss))
+        weight_before = float(through[-1])
+    return weighted_loss / total
+
+
+def _trapezoid_area_in_blocks(blocks: Iterable[TieGroups]) -> float:
+    """Return the trapezoid area under the selective risk, times the weight of all blocks."""
     area = 0.0
     weight_before = 0.0
     loss_before = 0.0
-    risk_before: float | None = None
+    last_risk: float | None = None
     for groups in blocks:
         through = weight_before + groups.cumulative_weight
-        if phi is trapezoid_weight:
-            risk = (loss_before + groups.cumulative_loss) / through
-            left_risk = np.append(risk[0] if risk_before is None else risk_before, risk[:-1])
-            area += float(inner(groups.weight, risk + left_risk)) / 2
-            risk_before = float(risk[-1])
-        else:
-            shifted_groups = GroupsWithLoss(
-                groups.loss, groups.weight, through - groups.weight, through, total
-            )
-            area += float(inner(phi(cast("TieGroups", shifted_groups)), groups.loss))
+        risk = (loss_before + groups.cumulative_loss) / through
+        # The curve is constant to the left of the first group.
+        first_left_risk = risk[0] if last_risk is None else last_risk
+        left_risk = np.append(first_left_risk, risk[:-1])
+        area += float(inner(groups.weight, risk + left_risk)) / 2
         weight_before = float(through[-1])
         loss_before += float(groups.cumulative_loss[-1])
-    return area / total
+        last_risk = float(risk[-1])
+    return area
 
 
 def trapezoid_area(groups: TieGroups, accepted_loss: AnyArray) -> Scalar:
-    """Return the trapezoid area under the selective risk from the accepted loss at each vertex.
+    """Return the trapezoid area under the selective risk over coverage.
 
-    The curve is constant from the first vertex to coverage 0. In a group of merged successes that
-    follow F failures, the vertex at position k has the risk F/k.
+    The curve is constant from the first group to coverage 0. `accepted_loss` is the cumulative
+    weight x loss after each group.
     """
     return as_scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total_weight
 
 
 def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
-    """Return the area over the width of each group, multiplied by the weight of all samples."""
-    xp, through = groups.xp, groups.cumulative_weight
-    risk = accepted_loss / through
-    risk_before = xp.concat((risk[:1], risk[:-1]))
+    """Return the trapezoid area over each group, multiplied by the weight of all samples.
+
+    After F failures, the risk at position k of a group of merged successes is F/k.
+    """
+    risk = accepted_loss / groups.cumulative_weight
+    risk_before = groups.xp.concat((risk[:1], risk[:-1]))
     areas = groups.weight * (risk + risk_before) / 2
-    if groups.is_merged_without_unknown_ties is not None:
-        merged = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted_loss > 0))
-        # The accepted loss is nondecreasing, so the merged groups after a failure are the last
-        # ones.
-        harmonic_sums = harmonic_sums_of_merged_groups(groups)
-        harmonic_sums = harmonic_sums[harmonic_sums.size - merged.size :]
-        correction = (risk_before.take(merged) - risk.take(merged)) / 2
-        areas[merged] = accepted_loss.take(merged) * harmonic_sums + correction
+    if groups.is_merged_without_unknown_ties is None:
+        return areas
+    merged = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted_loss > 0))
+    # The accepted loss is nondecreasing, so the merged groups after a failure are the last ones.
+    all_harmonic_sums = harmonic_sums_of_merged_groups(groups)
+    harmonic_sums = all_harmonic_sums[all_harmonic_sums.size - merged.size :]
+    correction = (risk_before.take(merged) - risk.take(merged)) / 2
+    areas[merged] = accepted_loss.take(merged) * harmonic_sums + correction
     return areas
 
 
@@ -118,14 +135,11 @@ _EXCESS_TOLERANCE = 1e-14
 
 
 def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
-    """Return the value minus the optimum, in which 0 replaces rounding errors.
-
-    The sums of the value and the optimum have different orders. Without the replacement, the excess
-    of the best order would not be exactly 0.
-    """
+    """Return the value minus the optimum, or 0 if the difference is a rounding error."""
     excess = value - optimum
     if excess < _EXCESS_TOLERANCE * s.merged_groups.risk:
-        # The result is 0 but keeps the gradient.
+        # The value and the optimum are summed in different orders. The result is 0 but keeps the
+        # gradient.
         zero: Scalar = value_with_gradient(excess, excess * 0.0 + 0.0)
         return zero
     return excess
@@ -189,7 +203,7 @@ def log_weight(groups: TieGroups) -> AnyArray:
 
 @cached_on_groups
 def harmonic_sums_of_merged_groups(groups: TieGroups) -> AnyArray:
-    """Return the sum of 1/k over the positions k of each merged group."""
+    """Return the sum of 1/k over the positions k of each group of merged successes."""
     is_merged = groups.is_merged_without_unknown_ties
     merged = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
     return harmonic_between(groups.weight_above.take(merged), groups.cumulative_weight.take(merged))
@@ -208,57 +222,58 @@ def trapezoid_weight(groups: TieGroups) -> AnyArray:
         return trapezoid_weight_with_merged_groups(
             groups.cumulative_weight, groups.weight, groups.is_merged_without_unknown_ties
         )
-    return reverse_cumulative_sum(
-        vertex_area_weights(groups) * (groups.total_weight / groups.cumulative_weight)
-    )
+    inverse_coverage = groups.total_weight / groups.cumulative_weight
+    return reverse_cumulative_sum(vertex_area_weights(groups) * inverse_coverage)
 
 
 def trapezoid_weight_with_merged_groups(
     through: FloatArray, weight: FloatArray, is_merged: BoolArray
 ) -> FloatArray:
-    """Return the trapezoid weight of groups, some of which are merged.
+    """Return the rank weight of the trapezoid area for groups, some of which are merged.
 
-    The arrays describe all groups or only the least confident groups. A vertex at position k
-    contributes 1/k times half the total width of its two neighboring segments. Each segment inside
-    a merged group has width 1. A sample contributes to its own vertex and to all later vertices. On
-    average over a merged group of m samples, the vertex at position k = a + 1, ..., b therefore
-    counts (k - a)/m times.
+    The arrays describe all groups or only the least confident groups. `through` is the cumulative
+    weight, each group included.
     """
     above = through - weight
+    # A point of the curve at position k has the weight 1/k times half the width of its two
+    # neighboring segments. Segments inside a merged group have width 1.
     width = np.where(is_merged, 1.0, weight)
     width_after = np.append(width[1:], 0.0)
-    # These arrays contain the contribution of all vertices of a merged group except the last
-    # vertex. The first is for a sample above the group, and the second is the mean over the group.
-    inner_vertices, inner_mean = np.zeros_like(weight), np.zeros_like(weight)
+    last_point = (width + width_after) / (2.0 * through)
+    # A sample above a merged group contributes to all inner points of the group. A sample of the
+    # group contributes only to its own and later points. On average over the m samples, the inner
+    # point at position k counts (k - a)/m times.
+    inner_points = np.zeros_like(weight)
+    mean_inner_points = np.zeros_like(weight)
     a, b, m = above[is_merged], through[is_merged], weight[is_merged]
-    inner_vertices[is_merged] = harmonic_between(a, b) - 1.0 / b
-    inner_mean[is_merged] = 1.0 - (1.0 + a * inner_vertices[is_merged]) / m
-    # The curve is constant to coverage 0, so the entire first segment belongs to the first vertex.
+    inner_points[is_merged] = harmonic_between(a, b) - 1.0 / b
+    mean_inner_points[is_merged] = 1.0 - (1.0 + a * inner_points[is_merged]) / m
+    # The curve is constant to coverage 0, so the entire first segment belongs to the first point.
     first_half = np.where(above[:1] == 0, width[:1] / (2.0 * weight[:1]), 0.0)
-    inner_mean[:1] += first_half
-    last_vertex = (width + width_after) / (2.0 * through)
-    all_vertices = inner_vertices + last_vertex
-    later_vertices = reverse_cumulative_sum(all_vertices) - all_vertices
-    return np.asarray(later_vertices + inner_mean + last_vertex)
+    mean_inner_points[:1] += first_half
+    all_points = inner_points + last_point
+    later_points = reverse_cumulative_sum(all_points) - all_points
+    return np.asarray(later_points + mean_inner_points + last_point)
 
 
 @cached_on_groups
 def vertex_area_weights(groups: TieGroups) -> AnyArray:
-    """Return the weight of the risk at each vertex in the trapezoid area over all coverages.
+    """Return the weight of the risk at each point of the curve in its trapezoid area.
 
-    The curve is constant from the first vertex to coverage 0. The weights of a merged group include
-    only its last vertex.
+    The curve is constant from the first point to coverage 0. A merged group has one weight, which
+    is for its last point.
     """
     return _vertex_area_weights(groups, is_flat_at_start=True)
 
 
 @cached_on_groups
 def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
-    """Return the weights of `vertex_area_weights` for a curve that starts at the origin."""
+    """Return the weights of `vertex_area_weights` for a curve with value 0 at coverage 0."""
     return _vertex_area_weights(groups, is_flat_at_start=False)
 
 
 def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArray:
+    """Return the weights of a curve that starts flat or with value 0 at coverage 0."""
     if groups.is_merged is None:
         coverage = groups.cumulative_weight / groups.total_weight
         return linear_weights(coverage, 0.0, 1.0, is_flat_at_start=is_flat_at_start)
@@ -270,19 +285,22 @@ def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArr
 
 
 def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Return vertex weights of the accepted loss for the trapezoid area of the selective risk."""
+    """Return weights of the accepted loss for the trapezoid area under the selective risk.
+
+    The returned function maps tie groups to one weight for each point of the curve. The area is
+    between the coverages `low` and `high`.
+    """
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        area = linear_weights(
-            groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
-        )
-        return area * (groups.total_weight / groups.cumulative_weight)
+        coverage = groups.cumulative_weight / groups.total_weight
+        area_weights = linear_weights(coverage, low, high, is_flat_at_start=True)
+        return area_weights * (groups.total_weight / groups.cumulative_weight)
 
     return vertex_weights
 
 
 def partial_hyperbolic_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Return vertex weights of the accepted loss for the exact area under the selective risk."""
+    """Return weights of the accepted loss for the exact area under the selective risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
         return hyperbolic_weights(groups.cumulative_weight / groups.total_weight, low, high)
@@ -291,25 +309,28 @@ def partial_hyperbolic_weights(low: float, high: float) -> Callable[[TieGroups],
 
 
 def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Return vertex weights of the accepted loss for the area under the generalized risk."""
+    """Return weights of the accepted loss for the area under the generalized risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        return linear_weights(
-            groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=False
-        )
+        coverage = groups.cumulative_weight / groups.total_weight
+        return linear_weights(coverage, low, high, is_flat_at_start=False)
 
     return vertex_weights
 
 
 def sample_threshold_weights(groups: TieGroups) -> AnyArray:
-    """Return vertex weights of the accepted loss for the mean selective risk over samples."""
+    """Return weights of the accepted loss for the mean selective risk over all samples."""
     return groups.weight / groups.cumulative_weight
 
 
 def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray]) -> RankWeight:
-    """Return the rank weight that corresponds to vertex weights.
+    """Return the rank weight that corresponds to weights of the points of a curve.
 
-    A sample is accepted at its vertex and at all vertices of lower confidence. The rank weight of
-    the sample is the sum of the weights of these vertices.
+    The rank weight of a sample is the sum of the weights of all points at which the sample is
+    accepted.
     """
-    return lambda groups: reverse_cumulative_sum(vertex_weights(groups))
+
+    def rank_weight(groups: TieGroups) -> AnyArray:
+        return reverse_cumulative_sum(vertex_weights(groups))
+
+    return rank_weight

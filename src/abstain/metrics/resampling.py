@@ -1,15 +1,13 @@
 """Bootstrap replicates, intervals, standard errors and biases of metrics.
 
-A resample is stored as the number of times that each sample is drawn. Integer weights are
-equivalent to repeated samples, so the counts serve as weights. Common metrics are formulas of a few
-areas. These areas are computed for all scores and resamples at once, which is thousands of times
-faster.
+A resample is stored as the number of times that each sample is drawn, and these counts serve as
+sample weights. Areas such as the AUGRC are computed for all scores and resamples at once, and
+common metrics are formulas of these areas.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -38,10 +36,10 @@ from abstain.inference.resampled_areas import (
 from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.classes import select_rows
-from abstain.metrics.entry import Metric
+from abstain.metrics.entry import Metric, ResampledFormula
 from abstain.metrics.influences import sample_weights
 from abstain.metrics.intervals import check_needs, influence_of, value_bounds
-from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
 
 
 def replicates(
@@ -54,8 +52,8 @@ def replicates(
     """Compute metrics of several scores of the same samples in every resample.
 
     The samples must meet the needs of the metrics. The result has the shape (metrics, scores,
-    resamples) and contains NaN for undefined values. `threads` is the number of threads. The
-    default is the number of available processors, but at most two.
+    resamples) and contains NaN for undefined values. The default number of threads is the number of
+    available processors, but at most two.
     """
     for s in scored_sets:
         if s.n_rows != draws.n:
@@ -65,45 +63,51 @@ def replicates(
     presorted = map_in_threads(
         lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
     )
-    formulas = [metric.measurement.resampled for metric in metrics]
-    has_formula = np.array(
-        [[f is not None and f.is_exact(s) for s in scored_sets] for f in formulas]
-    )
     values = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
-    required_areas = frozenset[str]().union(
-        *(f.areas for m, f in enumerate(formulas) if f is not None and has_formula[m].any())
-    )
-    fast_sets = [int(i) for i in np.flatnonzero(has_formula.any(axis=0))]
-    if fast_sets:
-        areas = resampled_areas(
-            [presorted[i] for i in fast_sets], draws, required_areas, n_threads=threads
-        )
-        for m, formula in enumerate(formulas):
-            if formula is not None and has_formula[m].any():
-                values[m, has_formula[m]] = formula.compute(areas)[has_formula[m, fast_sets]]
+    has_formula = _has_exact_formula(metrics, scored_sets)
+    score_index = np.flatnonzero(has_formula.any(axis=0)).tolist()
+    if score_index:
+        metric_index = np.flatnonzero(has_formula.any(axis=1)).tolist()
+        formulas = {
+            m: cast("ResampledFormula", metrics[m].measurement.resampled) for m in metric_index
+        }
+        required_areas = frozenset[str]().union(*(formula.areas for formula in formulas.values()))
+        sorted_scores = [presorted[i] for i in score_index]
+        areas = resampled_areas(sorted_scores, draws, required_areas, n_threads=threads)
+        for m, formula in formulas.items():
+            formula_values = formula.compute(areas)
+            values[m, has_formula[m]] = formula_values[has_formula[m, score_index]]
     for i, s in enumerate(scored_sets):
-        other_metrics = [m for m in range(len(metrics)) if not has_formula[m, i]]
-        if other_metrics:
-            values[other_metrics, i] = _replicates_by_counts(
-                s, presorted[i], [metrics[m] for m in other_metrics], draws
-            )
+        remaining = np.flatnonzero(~has_formula[:, i]).tolist()
+        if remaining:
+            remaining_metrics = [metrics[m] for m in remaining]
+            values[remaining, i] = _replicates_by_counts(s, presorted[i], remaining_metrics, draws)
     return values
+
+
+def _has_exact_formula(metrics: Sequence[Metric], scored_sets: Sequence[Scored]) -> BoolArray:
+    """Return whether resampled areas yield each metric of each score, shape (metrics, scores)."""
+    has_formula = np.zeros((len(metrics), len(scored_sets)), np.bool_)
+    for m, metric in enumerate(metrics):
+        formula = metric.measurement.resampled
+        if formula is not None:
+            has_formula[m] = [formula.is_exact(s) for s in scored_sets]
+    return has_formula
 
 
 def _replicates_by_counts(
     s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
 ) -> FloatArray:
-    """Compute metrics of one resample at a time, shape (metrics, resamples)."""
+    """Compute metrics in one resample at a time, shape (metrics, resamples)."""
     has_integer_weights = s.weight is None or not np.any(s.weight % 1)
 
     def compute_block(counts: Array) -> FloatArray:
         values = np.full((len(metrics), counts.shape[1]), np.nan)
         for j, count in enumerate(counts.T):
-            resample = (
-                weighted_resample(s, presorted, count)
-                if has_integer_weights
-                else _repeated_rows(s, count)
-            )
+            if has_integer_weights:
+                resample = weighted_resample(s, presorted, count)
+            else:
+                resample = _repeated_rows(s, count)
             if resample is not None:
                 values[:, j] = [metric.compute(resample).value for metric in metrics]
         return values
@@ -112,43 +116,48 @@ def _replicates_by_counts(
 
 
 def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
-    """Return the resample as frequency weights, or None if all drawn samples have weight 0.
+    """Return the resample as weighted samples, or None if all drawn samples have weight 0.
 
-    The tie groups of the drawn samples are computed without another sort.
+    `count` is the number of times that each sample is drawn. The tie groups are computed without
+    another sort.
     """
     weight = count.astype(np.float64)
     if s.weight is not None:
         weight *= s.weight
     if not weight.any():
         return None
-    starts, order = presorted.group_starts, presorted.order
+    starts = presorted.group_starts
+    order = presorted.order
     sorted_weight = weight[order]
     group_weight = np.add.reduceat(sorted_weight, starts)
+    group_loss = np.add.reduceat(sorted_weight * presorted.loss, starts)
+    group_count = np.add.reduceat(count[order], starts, dtype=np.int64)
     # A group without drawn samples is not a threshold.
     is_drawn = group_weight > 0
     groups = TieGroups(
         s.confidence[order[starts]][is_drawn],
         group_weight[is_drawn],
-        np.add.reduceat(sorted_weight * presorted.loss, starts)[is_drawn],
-        np.add.reduceat(count[order], starts, dtype=np.int64)[is_drawn],
+        group_loss[is_drawn],
+        group_count[is_drawn],
     )
     return replace(s, weight=weight, precomputed_groups=groups)
 
 
 def _repeated_rows(s: Scored, count: Array) -> Scored | None:
-    """Return the resample as repeated rows, which non-integer weights require."""
+    """Return the resample as repeated rows, or None if all drawn samples have weight 0.
+
+    Non-integer weights require repeated rows.
+    """
     index = np.repeat(np.arange(s.n_rows), count)
-    if s.weight is not None and not s.weight[index].any():
+    weight = None if s.weight is None else s.weight[index]
+    if weight is not None and not weight.any():
         return None
-    is_probability = s.probability is s.confidence
     confidence = s.confidence[index]
-    return Scored(
-        confidence,
-        s.loss[index],
-        None if s.weight is None else s.weight[index],
-        probability=confidence if is_probability or s.probability is None else s.probability[index],
-        class_view=None if s.class_view is None else select_rows(s.class_view, index),
-    )
+    probability = confidence
+    if s.probability is not None and s.probability is not s.confidence:
+        probability = s.probability[index]
+    class_view = None if s.class_view is None else select_rows(s.class_view, index)
+    return Scored(confidence, s.loss[index], weight, probability=probability, class_view=class_view)
 
 
 IntervalKind: TypeAlias = Literal["percentile", "bca", "studentized"]
@@ -173,7 +182,7 @@ class BootstrapResult:
     bias : float
         Mean of the replicates minus the value.
     seed : int
-        Seed that reproduces the resamples if it is passed as `rng`.
+        Seed of the resamples. Pass the seed as `rng` to reproduce them.
     """
 
     value: float
@@ -210,8 +219,8 @@ def metric_bootstrap(
         Name of a metric, possibly with a number, such as ``selective_risk@85cov``.
     resamples : int or Draws, default=1000
         Number of resamples. Each resample contains n samples, or as many clusters as the data,
-        drawn with replacement. A `Draws` object can preserve the sizes of strata, such as failures
-        and successes, or draw a different number of samples.
+        drawn with replacement. A `Draws` object can instead preserve the numbers of failures and
+        successes or draw a different number of samples.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     interval : {"percentile", "bca", "studentized"}, default="percentile"
@@ -244,11 +253,12 @@ def metric_bootstrap(
 
     Notes
     -----
-    The mean of the AUGRC over resamples is (1 - 1/n) AUGRC + R/(2n), where R is the risk at full
-    coverage. The bias arises because a sample that is drawn twice is tied with its copy. With few
-    failures, the coverage of percentile intervals is too low. The function `metric_interval` needs
-    no resampling, and its coverage is better. The cost is one sort and one pass over the samples
-    for every 64 resamples. For example, 1,000 resamples of 9,000 samples take about 10 ms.
+    A sample that is drawn twice is tied with its copy, which causes a bias. The mean of the AUGRC
+    over resamples is (1 - 1/n) AUGRC + R/(2n), where R is the risk at full coverage. With few
+    failures, percentile intervals cover the true value too rarely. The function `metric_interval`
+    needs no resampling, and its intervals are more reliable. The cost is one sort and one pass over
+    the samples for every 64 resamples. For example, 1,000 resamples of 9,000 samples take about 10
+    ms.
 
     References
     ----------
@@ -288,17 +298,25 @@ def metric_bootstrap(
         bootstrap_interval, few_clusters_warning(n_clusters), bounds=value_bounds(entry, s)
     )
     finite_values = replicate_values[np.isfinite(replicate_values)]
-    error = float(finite_values.std(ddof=1)) if finite_values.size > 1 else float("nan")
+    standard_error = float(finite_values.std(ddof=1)) if finite_values.size > 1 else float("nan")
     bias = float(finite_values.mean()) - value if finite_values.size else float("nan")
     return BootstrapResult(
-        value, read_only(replicate_values), bootstrap_interval, error, bias, draws.seed
+        value=value,
+        replicates=read_only(replicate_values),
+        interval=bootstrap_interval,
+        standard_error=standard_error,
+        bias=bias,
+        seed=draws.seed,
     )
 
 
 def percentile_interval(
     metric: Metric, replicate_values: FloatArray, value: float, *, level: float
 ) -> Interval:
-    """Return the percentile interval, which is corrected for bias for calibration errors."""
+    """Return the percentile interval of a metric.
+
+    Intervals of calibration errors are corrected for bias.
+    """
     if not metric.reason_without_interval:
         return percentile(replicate_values, level=level)
     if metric.identity.family == "calibration":
@@ -309,28 +327,28 @@ def percentile_interval(
 
 
 def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
-    """Validate the resamples, and return a plan that draws from the rows of the samples."""
-    size = resamples.resamples if isinstance(resamples, Draws) else resamples
-    if checks.positive_int(size, "resamples") < 2:
+    """Return the plan of the resamples, or raise an error if the plan does not fit the samples."""
+    n_resamples = resamples.resamples if isinstance(resamples, Draws) else resamples
+    if checks.positive_int(n_resamples, "resamples") < 2:
         raise InputError(
-            f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
+            f"`resamples` must be at least 2 for an interval; got {n_resamples}. Draw 1000 or more"
         )
-    if isinstance(resamples, Draws):
-        if resamples.n != s.n_rows:
-            raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are "
-                f"{s.n_rows}{' of weight above 0' if s.n_rows < s.n_input_rows else ''}"
-            )
-        if group is not None:
-            raise InputError(
-                "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
-            )
-        return resamples
-    return Draws(s.n_rows, resamples, rng=rng, cluster=s.cluster_codes(group))
+    if not isinstance(resamples, Draws):
+        return Draws(s.n_rows, resamples, rng=rng, cluster=s.cluster_codes(group))
+    if resamples.n != s.n_rows:
+        raise ShapeError(
+            f"`resamples` draws from {resamples.n} samples, but there are "
+            f"{s.n_rows}{' of weight above 0' if s.n_rows < s.n_input_rows else ''}"
+        )
+    if group is not None:
+        raise InputError(
+            "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
+        )
+    return resamples
 
 
 def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
-    """Return the first-order contribution of each sample or cluster to the error of the metric."""
+    """Return the share of each sample or cluster in the error of the metric, from its influence."""
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)
@@ -345,13 +363,14 @@ def _studentized_interval(
 ) -> Interval:
     """Return the bootstrap-t interval of a metric."""
     presorted = sort_samples(s.confidence, s.loss, s.weight)
-    error_of_resample = partial(_standard_error_of_resample, metric, s, draws.cluster)
-    standard_error = error_of_resample(s, np.ones(s.n_rows))
-    standard_errors = [
-        error_of_resample(weighted_resample(s, presorted, count), count)
-        for counts in draws
-        for count in counts.T
-    ]
+    standard_errors = []
+    for counts in draws:
+        for count in counts.T:
+            resample = weighted_resample(s, presorted, count)
+            error = _standard_error_of_resample(metric, s, draws.cluster, resample, count)
+            standard_errors.append(error)
+    drawn_once = np.ones(s.n_rows)
+    standard_error = _standard_error_of_resample(metric, s, draws.cluster, s, drawn_once)
     value = float(metric.compute(s).value)
     scale = _interval_scale(metric)
     return studentized(
@@ -362,25 +381,29 @@ def _studentized_interval(
 def _standard_error_of_resample(
     metric: Metric, s: Scored, cluster: IntArray | None, resample: Scored | None, count: Array
 ) -> float:
-    """Return the standard error of the metric in a resample of `s`, or NaN if undefined."""
+    """Return the standard error of the metric in a resample of `s`, or NaN if undefined.
+
+    `count` is the number of times that each sample is drawn.
+    """
     if resample is None or metric.compute(resample).reason:
         return float("nan")
     influence = influence_of(metric, resample)
     if influence is None:
         return float("nan")
     share = influence * sample_weights(s) / resample.total_weight
-    times = count.astype(np.float64)
+    n_times_drawn = count.astype(np.float64)
     if cluster is not None:
         # All samples of a cluster are drawn equally often.
-        times = np.bincount(cluster, weights=times) / np.bincount(cluster)
+        n_times_drawn = np.bincount(cluster, weights=n_times_drawn) / np.bincount(cluster)
         share = np.bincount(cluster, weights=share).astype(np.float64)
-    units = float(times.sum())
-    if units <= 1:
+    n_draws = float(n_times_drawn.sum())
+    if n_draws <= 1:
         return float("nan")
-    return float(np.sqrt(np.sum(times * share**2) * units / (units - 1.0)))
+    return float(np.sqrt(np.sum(n_times_drawn * share**2) * n_draws / (n_draws - 1.0)))
 
 
 def _interval_scale(metric: Metric) -> Scale:
+    """Return the scale on which the errors of the bootstrap-t interval are studentized."""
     if metric.measurement.low != 0.0:
         return "identity"
     if metric.lower_is_better:

@@ -12,8 +12,8 @@ from abstain.typing import AnyArray, FloatArray
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
     """Return the probability that a positive ranks above a negative; a tie counts half.
 
-    The arrays contain the weights of positives and negatives at each rank, highest score first. The
-    sum of each array must be positive.
+    The arrays contain the weights of positives and negatives at each rank, highest score first.
+    Each class must have a positive total weight.
     """
     xp = namespace(positive)
     positive_above = xp.cumulative_sum(positive) - positive
@@ -26,18 +26,16 @@ def average_precision(
 ) -> float:
     """Return the mean over the positives of the precision at their rank.
 
-    The sum of `positive` must be above 0. If `groups` is passed, each sample of a merged group has
-    a separate rank.
+    The arrays contain the weights of positives and negatives at each rank, highest score first. If
+    `groups` is passed, each sample of a merged group has a separate rank.
     """
     xp = namespace(positive)
     positive_through = xp.cumulative_sum(positive)
     weight_through = xp.cumulative_sum(positive + negative)
-    weighted_precision = (
-        positive * positive_through / xp.where(weight_through > 0, weight_through, 1.0)
-    )
+    safe_weight_through = xp.where(weight_through > 0, weight_through, 1.0)
+    weighted_precision = positive * positive_through / safe_weight_through
     if groups is not None and groups.is_merged_without_unknown_ties is not None:
-        # If N negatives rank above the group, the precision at rank k is 1 - N/k. The sum over k
-        # uses harmonic numbers.
+        # If N negatives rank above the group, the precision at rank k is 1 - N/k.
         merged = np.flatnonzero(groups.is_merged_without_unknown_ties)
         negative_before = (weight_through - positive_through).take(merged)
         lost_precision = negative_before * harmonic_sums_of_merged_groups(groups)
@@ -46,16 +44,13 @@ def average_precision(
 
 
 def success_and_failure_weights(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of successes and failures in each merged group, most confident first.
-
-    The weights are counts and have no gradient.
-    """
+    """Return the weights of successes and failures in each merged group, most confident first."""
     failures = without_gradient(s.merged_groups.loss)
     return clip_negative(s.merged_groups.weight - failures), failures
 
 
 def clip_negative(values: FloatArray) -> AnyArray:
-    """Replace negative rounding errors, which differences of sums may have, by 0."""
+    """Replace negative values, which are rounding errors of differences, by 0."""
     return namespace(values).clip(values, 0.0, None)
 
 
@@ -70,17 +65,18 @@ def reason_without_both_kinds(
     """Return the reason if the weights of successes or of failures are all 0, or ""."""
     if failures is not None and not has_nonzero(failures):
         return "there are no failures"
-    return "there are no successes" if successes is not None and not has_nonzero(successes) else ""
+    if successes is not None and not has_nonzero(successes):
+        return "there are no successes"
+    return ""
 
 
 def hanley_mcneil_variance(auroc: float, positives: float, negatives: float) -> float:
     """Return the variance of an AUROC in (0, 1) for exponentially distributed scores.
 
     The formula is equation 2 of Hanley and McNeil (1982),
-    https://doi.org/10.1148/radiology.143.1.7063747. As in method 5 of Newcombe (2006),
-    https://doi.org/10.1002/sim.2324, the mean of both class sizes minus 1 replaces both factors n -
-    1. The variance is therefore symmetric in the classes.
+    https://doi.org/10.1148/radiology.143.1.7063747, with equal factors for the two classes, as in
+    method 5 of Newcombe (2006), https://doi.org/10.1002/sim.2324.
     """
-    mean_n = (positives + negatives) / 2 - 1
-    pair_term = mean_n * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))
+    class_factor = (positives + negatives) / 2 - 1
+    pair_term = class_factor * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))
     return auroc * (1 - auroc) * (1 + pair_term) / (positives * negatives)

@@ -32,8 +32,8 @@ class SelectiveConfusion:
         abstentions. The entries are integers, or sums of weights if weights are passed, or shares
         if normalized. Shares of a row or column without samples are NaN.
     normalize : {"true", "pred", "all"} or None
-        The part of the matrix that sums to 1: each row ("true"), each column ("pred") or the entire
-        matrix ("all"). None for counts.
+        Whether each row ("true"), each column ("pred") or the entire matrix ("all") sums to 1. None
+        for counts.
 
     Examples
     --------
@@ -59,7 +59,9 @@ class SelectiveConfusion:
     @property
     def by_class(self) -> Array:
         """Shares of each true class, shape (K, K + 1), or `counts` if normalized by prediction."""
-        return self.counts if self.normalize == "pred" else _normalized(self.counts, "true")
+        if self.normalize == "pred":
+            return self.counts
+        return _normalized(self.counts, "true")
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return a data frame with one row for each cell of the matrix.
@@ -72,13 +74,17 @@ class SelectiveConfusion:
         """
         import polars as pl
 
-        columns = [*map(str, self.classes), None]
-        k = len(self.classes)
+        class_names = [str(name) for name in self.classes]
+        labels = []
+        predictions: list[str | None] = []
+        for class_name in class_names:
+            labels += [class_name] * (len(class_names) + 1)
+            predictions += [*class_names, None]
         cells = pl.DataFrame(
             {
-                "label": [str(name) for name in self.classes for _ in columns],
-                "prediction": columns * k,
-                "abstained": [name is None for name in columns] * k,
+                "label": labels,
+                "prediction": predictions,
+                "abstained": [prediction is None for prediction in predictions],
                 "value": self.counts.ravel(),
             },
             schema_overrides={"prediction": pl.String},
@@ -158,24 +164,24 @@ def selective_confusion_matrix(
     predicted_names = _check_length(validate_names(prediction, "prediction"), true_names.size)
     is_accepted = _accepted_mask(accepted, true_names.size)
     w = checks.weight(weight, length=true_names.size)
-    rows = positive_weight_mask(w)
-    if w is not None and rows is not None:
-        w, is_accepted = w[rows], is_accepted[rows]
-        true_names, predicted_names = true_names[rows], predicted_names[rows]
+    has_weight = positive_weight_mask(w)
+    if w is not None and has_weight is not None:
+        w = w[has_weight]
+        true_names = true_names[has_weight]
+        predicted_names = predicted_names[has_weight]
+        is_accepted = is_accepted[has_weight]
     if classes is None:
         class_list = _observed_classes(true_names, predicted_names[is_accepted])
     else:
         class_list = check_class_names(classes)
-    counts = _counts(
-        _codes(true_names, class_list, "labels"),
-        _column_of_samples(predicted_names, is_accepted, class_list),
-        len(class_list),
-        w,
-    )
+    row = _codes(true_names, class_list, "labels")
+    column = _column_of_samples(predicted_names, is_accepted, class_list)
+    counts = _counts(row, column, len(class_list), w)
     return SelectiveConfusion(class_list, read_only(_normalized(counts, normalize)), normalize)
 
 
 def _check_length(prediction: Array, n: int) -> Array:
+    """Return the predictions, or raise an error if their number is not n."""
     if prediction.size != n:
         raise ShapeError(
             f"`prediction` must have one entry for each of the {n} entries of `labels`; "
@@ -185,23 +191,22 @@ def _check_length(prediction: Array, n: int) -> Array:
 
 
 def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
+    """Return the acceptance of n samples as booleans, or raise an error for other values."""
     values = checks.vector(accepted, "accepted", length=n, reference="labels")
-    checks.reject_entries(
-        "accepted", "must be True or False", values, (values != 0) & (values != 1)
-    )
+    is_invalid = (values != 0) & (values != 1)
+    checks.reject_entries("accepted", "must be True or False", values, is_invalid)
     return values.astype(np.bool_)
 
 
 def _observed_classes(true_names: Array, predicted_names: Array) -> tuple[Hashable, ...]:
     """Return the sorted names of all classes in the labels and predictions."""
-    observed = {
-        *distinct_names(true_names, "labels"),
-        *distinct_names(predicted_names, "prediction"),
-    }
-    if len({isinstance(name, str) for name in observed}) > 1:
+    observed = set(distinct_names(true_names, "labels"))
+    observed |= set(distinct_names(predicted_names, "prediction"))
+    other_names = [name for name in observed if not isinstance(name, str)]
+    if 0 < len(other_names) < len(observed):
         raise DomainError(
             "`labels` and `prediction` must have names of the same type; got text and "
-            f"{type(next(name for name in observed if not isinstance(name, str))).__name__}"
+            f"{type(other_names[0]).__name__}"
         )
     return tuple(sort_names(observed))
 
@@ -225,12 +230,16 @@ def _column_of_samples(
     return columns
 
 
-def _counts(row: IntArray, column: IntArray, k: int, weight: FloatArray | None) -> Array:
-    cells = np.bincount(row * (k + 1) + column, weights=weight, minlength=k * (k + 1))
-    return cells.reshape(k, k + 1)
+def _counts(row: IntArray, column: IntArray, n_classes: int, weight: FloatArray | None) -> Array:
+    """Return the number or the total weight of the samples in each cell of the matrix."""
+    n_columns = n_classes + 1
+    cell = row * n_columns + column
+    counts = np.bincount(cell, weights=weight, minlength=n_classes * n_columns)
+    return counts.reshape(n_classes, n_columns)
 
 
 def _normalized(counts: Array, normalize: Normalize | None) -> Array:
+    """Return the shares of rows, of columns or of all samples, or the counts for None."""
     if normalize is None:
         return counts
     axis = {"true": 1, "pred": 0, "all": None}[normalize]

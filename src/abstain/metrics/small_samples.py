@@ -1,21 +1,17 @@
 """Confidence intervals for few failures, and effective sample sizes.
 
-The influences do not vary if no sample fails, if all samples fail, or if all failures rank below
-all successes. The intervals in this module then follow from the exact (Clopper-Pearson) interval of
-a proportion. If no sample fails or all samples fail, they also use the best and the worst value
-over all orders.
+If no sample fails, if all samples fail, or if all failures rank below all successes, the influences
+do not vary. Intervals of this module then use the exact (Clopper-Pearson) interval of a proportion.
 
-The accepted samples at a threshold have two effective sample sizes, one for a test of the risk and
-one for a test of the coverage. A test of the risk r compares the sum of weight x (loss - r) over
-the accepted samples with 0. The variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's
-effective sample size, (sum w)^2 / sum w^2, yields this variance only if weights and losses are
-independent. If failures have larger weights than successes, the risk estimate is less precise. In
-this module, failures and successes therefore have separate mean weights. With these weights, the
-variance is available for every hypothetical risk, as in the score test of a proportion.
+A test of the risk r compares the sum of weight x (loss - r) over the accepted samples with 0. The
+variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2
+/ sum w^2, yields this variance only if weights and losses are independent. Therefore failures and
+successes have separate mean weights in this module.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -48,44 +44,21 @@ class AcceptedSamples(NamedTuple):
 
 
 def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> AcceptedSamples:
-    """Return the statistics of the accepted samples for a test of this risk."""
-    groups = s.groups
-    accepted_weight = groups.cumulative_weight
-    n_thresholds = accepted_weight.size
-    selective_risk = groups.cumulative_loss / accepted_weight
+    """Compute the statistics of the accepted samples for a test of this risk."""
     if s.has_unit_weights and cluster is None:
-        # Only the size of the losses differs from a plain count of samples.
-        n_samples = np.full(n_thresholds, groups.total_weight)
-        loss_size = np.ones(n_thresholds)
-        if not s.is_binary:
-            loss_size = LossEvents.from_rows(AcceptedRows.from_samples(s, cluster)).loss
-        no_correlation = np.zeros(n_thresholds)
-        return AcceptedSamples(
-            selective_risk, loss_size, accepted_weight, n_samples, no_correlation
-        )
+        return _accepted_samples_of_unit_weight(s)
+    accepted_weight = s.groups.cumulative_weight
+    selective_risk = s.groups.cumulative_loss / accepted_weight
     rows = AcceptedRows.from_samples(s, cluster)
     events = LossEvents.from_rows(rows)
     n_for_risk = accepted_weight / events.mean_weight(risk)
-    coverage = accepted_weight / groups.total_weight
-    squared_weight = rows.sum_through(rows.weight**2)
-    # Sums over clusters: accepted weight squared, and accepted weight x weight of the cluster.
-    squared_accepted, accepted_by_total = squared_weight, squared_weight
     if cluster is not None:
-        squared_accepted, accepted_by_total = rows.squared_weight_of_clusters(squared_weight)
-    coverage_variance = np.maximum(
-        squared_accepted - 2 * coverage * accepted_by_total + coverage**2 * squared_accepted[-1],
-        1e-300,
-    )
-    n_for_coverage = np.maximum(
-        coverage * (1 - coverage) * groups.total_weight**2 / coverage_variance, 1.0
-    )
-    if cluster is not None:
-        sample_variance, cluster_variance = rows.squared_residuals(
-            selective_risk, squared_weight, squared_accepted
-        )
-        inflation = np.ones_like(sample_variance)
-        np.divide(cluster_variance, sample_variance, out=inflation, where=sample_variance > 0)
-        n_for_risk /= np.maximum(inflation, 1.0)
+        n_for_risk /= rows.variance_inflation(selective_risk)
+    total_weight = s.groups.total_weight
+    coverage = accepted_weight / total_weight
+    coverage_variance = rows.coverage_variance(coverage)
+    binomial_variance = coverage * (1 - coverage) * total_weight**2
+    n_for_coverage = np.maximum(binomial_variance / coverage_variance, 1.0)
     # An accepted failure of large weight increases both the risk and the coverage.
     probability = event_probability(events.loss, risk)
     covariance = (1 - coverage) * (events.weight - events.other_weight)
@@ -94,8 +67,23 @@ def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> Accept
     return AcceptedSamples(selective_risk, events.loss, n_for_risk, n_for_coverage, correlation)
 
 
+def _accepted_samples_of_unit_weight(s: Scored) -> AcceptedSamples:
+    """Compute the statistics if all samples are independent and have weight 1."""
+    n_accepted = s.groups.cumulative_weight
+    loss_size = np.ones(n_accepted.size)
+    if not s.is_binary:
+        loss_size = LossEvents.from_rows(AcceptedRows.from_samples(s, None)).loss
+    return AcceptedSamples(
+        risk=s.groups.cumulative_loss / n_accepted,
+        loss=loss_size,
+        n_for_risk=n_accepted,
+        n_for_coverage=np.full(n_accepted.size, s.groups.total_weight),
+        correlation=np.zeros(n_accepted.size),
+    )
+
+
 def event_probability(loss: FloatArray, risk: float) -> FloatArray:
-    """Return the probability of a loss of this size that yields the risk as mean loss."""
+    """Return the probability of a loss of size `loss` for which the mean loss equals the risk."""
     return np.minimum(risk / loss, 1 - 1e-12)
 
 
@@ -108,46 +96,48 @@ def n_effective(s: Scored, risk: float) -> float:
 
 
 #: Number of pseudo-observations that are added to the accepted samples at each threshold. High
-#: thresholds accept few losses, so a ratio of sums would be unstable there. A pseudo-observation
-#: has the mean loss and weight of all samples.
+#: thresholds accept few failures, so a ratio of sums would be unstable. A pseudo-observation has
+#: the mean loss and weight of all samples.
 _N_PSEUDO = 2.0
 
 
 class LossEvents(NamedTuple):
-    """Losses and weights of the accepted samples at each threshold, arrays of shape (g,).
+    """Mean size and weights of the losses of the accepted samples, arrays of shape (g,).
 
-    The model replaces losses by events of equal size `loss`. A smaller loss counts as a fraction of
-    an event. The mean weights are averages weighted by the weights themselves.
+    All losses are treated as having the same size. A smaller loss counts as a fraction of a failure
+    of this size, and the rest of its weight counts as a success.
     """
 
+    #: Size of a loss.
     loss: FloatArray
-    #: Mean weight of the events.
+    #: Mean weight of the failures.
     weight: FloatArray
-    #: Mean weight of the samples, or fractions of samples, that are not events.
+    #: Mean weight of the successes.
     other_weight: FloatArray
 
     @classmethod
     def from_rows(cls, rows: "AcceptedRows") -> "LossEvents":
         """Compute the means over the accepted samples at each threshold."""
-        weight, mass = rows.weight, rows.weight * rows.loss
-        total = rows.sum_through(weight)
-        mass_through = rows.sum_through(mass)
-        square = rows.sum_through(weight * weight)
-        cross = rows.sum_through(weight * mass)
-        if mass_through[-1] <= 0:
-            mean_weight = np.full(total.size, square[-1] / total[-1])
-            return cls(np.ones(total.size), mean_weight, mean_weight)
-        loss_square = rows.sum_through(mass * mass)
-        usual_loss = loss_square[-1] / cross[-1]
-        usual_weight = cross[-1] / mass_through[-1]
-        loss = _smoothed(loss_square, cross, usual_weight**2 * usual_loss)
-        event_weight = _smoothed(cross, mass_through, usual_weight * usual_loss)
-        other_total = np.maximum(total - mass_through / loss, 0.0)
-        other_square = np.maximum(square - cross / loss, 0.0)
-        if other_total[-1] <= 0:
-            return cls(loss, event_weight, event_weight)
-        usual_other = other_square[-1] / other_total[-1]
-        return cls(loss, event_weight, _smoothed(other_square, other_total, usual_other))
+        weighted_loss = rows.weight * rows.loss
+        weight_sum = rows.sum_through(rows.weight)
+        squared_weight = rows.sum_through(rows.weight * rows.weight)
+        loss_sum = rows.sum_through(weighted_loss)
+        if loss_sum[-1] <= 0:
+            mean_weight = np.full(weight_sum.size, squared_weight[-1] / weight_sum[-1])
+            return cls(np.ones(weight_sum.size), mean_weight, mean_weight)
+        weight_times_loss = rows.sum_through(rows.weight * weighted_loss)
+        squared_loss = rows.sum_through(weighted_loss * weighted_loss)
+        overall_size = squared_loss[-1] / weight_times_loss[-1]
+        overall_weight = weight_times_loss[-1] / loss_sum[-1]
+        size = _smoothed_ratio(squared_loss, weight_times_loss, overall_weight**2 * overall_size)
+        failure_weight = _smoothed_ratio(weight_times_loss, loss_sum, overall_weight * overall_size)
+        success_sum = np.maximum(weight_sum - loss_sum / size, 0.0)
+        if success_sum[-1] <= 0:
+            return cls(size, failure_weight, failure_weight)
+        squared_success = np.maximum(squared_weight - weight_times_loss / size, 0.0)
+        overall_success_weight = squared_success[-1] / success_sum[-1]
+        success_weight = _smoothed_ratio(squared_success, success_sum, overall_success_weight)
+        return cls(size, failure_weight, success_weight)
 
     def mean_weight(self, risk: float) -> FloatArray:
         """Return the weight of one effective sample for a test of a risk.
@@ -159,12 +149,14 @@ class LossEvents(NamedTuple):
         return (1 - probability) * self.weight + probability * self.other_weight
 
 
-def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> FloatArray:
+def _smoothed_ratio(
+    numerator: FloatArray, denominator: FloatArray, pseudo_observation: float
+) -> FloatArray:
     """Return a ratio of cumulative sums after adding pseudo-observations with the overall ratio.
 
-    `usual` is the denominator of one pseudo-observation.
+    `pseudo_observation` is the amount that one pseudo-observation adds to the denominator.
     """
-    pseudo_denominator = _N_PSEUDO * usual
+    pseudo_denominator = _N_PSEUDO * pseudo_observation
     pseudo_numerator = pseudo_denominator * numerator[-1] / denominator[-1]
     return np.asarray((numerator + pseudo_numerator) / (denominator + pseudo_denominator))
 
@@ -173,16 +165,19 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
 class AcceptedRows:
     """Samples with positive weight, and sums over samples of the same cluster."""
 
-    #: Shape (n,). The tie group of each sample.
+    #: Shape (n,). Index of the tie group of each sample.
     group_index: IntArray
+    #: Shape (n,). Weight and loss of each sample.
     weight: FloatArray
     loss: FloatArray
     #: Shape (n,). Sums of weight and of weight x loss over the samples of the same cluster that are
-    #: accepted earlier.
+    #: accepted earlier. Without clusters, the sums are 0.
     weight_before: FloatArray
     loss_before: FloatArray
     #: Shape (n,). Weight of all samples in the same cluster.
     weight_of_cluster: FloatArray
+    #: Whether the samples have clusters. Otherwise, each sample is its own cluster.
+    has_clusters: bool
 
     @classmethod
     def from_samples(cls, s: Scored, cluster: IntArray | None) -> "AcceptedRows":
@@ -193,63 +188,82 @@ class AcceptedRows:
         weight: FloatArray = np.ones(loss.size) if s.weight is None else s.weight[has_weight]
         if cluster is None:
             zeros = np.zeros(loss.size)
-            return cls(group_index, weight, loss, zeros, zeros, weight)
+            return cls(group_index, weight, loss, zeros, zeros, weight, has_clusters=False)
         codes = cluster[has_weight]
         # Samples are sorted by cluster, and within each cluster by tie group.
-        order = np.argsort(codes * (int(group_index.max()) + 1) + group_index)
+        n_groups = int(group_index.max()) + 1
+        order = np.argsort(codes * n_groups + group_index)
         cluster_weight: FloatArray = np.bincount(codes, weights=weight).astype(np.float64)
         return cls(
-            group_index,
-            weight,
-            loss,
-            _sum_before_in_cluster(weight, codes, order),
-            _sum_before_in_cluster(weight * loss, codes, order),
-            cluster_weight[codes],
+            group_index=group_index,
+            weight=weight,
+            loss=loss,
+            weight_before=_sum_before_in_cluster(weight, codes, order),
+            loss_before=_sum_before_in_cluster(weight * loss, codes, order),
+            weight_of_cluster=cluster_weight[codes],
+            has_clusters=True,
         )
 
     def sum_through(self, values: FloatArray) -> FloatArray:
         """Return the sum of values over the accepted samples at each threshold, shape (g,)."""
         return np.asarray(np.cumsum(np.bincount(self.group_index, weights=values)))
 
-    def squared_weight_of_clusters(
-        self, squared_weight: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return two sums over clusters at each threshold.
+    @cached_property
+    def squared_weight(self) -> FloatArray:
+        """Sum of the squared weights of the accepted samples at each threshold."""
+        return self.sum_through(self.weight**2)
 
-        The first sum is over the squared accepted weight of a cluster. The second sum is over the
-        accepted weight times the total weight of a cluster. `squared_weight` is the sum of squared
-        weights of the accepted samples.
-        """
+    @cached_property
+    def squared_weight_of_clusters(self) -> FloatArray:
+        """Sum over clusters of the squared accepted weight at each threshold."""
+        if not self.has_clusters:
+            return self.squared_weight
         # If a is the weight accepted earlier, a sample adds (a + w)^2 - a^2 = w^2 + 2 a w.
-        square = squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
-        return square, self.sum_through(self.weight * self.weight_of_cluster)
+        return self.squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
 
-    def squared_residuals(
-        self, risk: FloatArray, squared_weight: FloatArray, squared_weight_of_clusters: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of squared weight x (loss - risk), over samples and over clusters.
+    def coverage_variance(self, coverage: FloatArray) -> FloatArray:
+        """Return the variance of the accepted weight about coverage x weight of all samples."""
+        squared_accepted = self.squared_weight_of_clusters
+        accepted_times_total = squared_accepted
+        if self.has_clusters:
+            accepted_times_total = self.sum_through(self.weight * self.weight_of_cluster)
+        variance = (
+            squared_accepted
+            - 2 * coverage * accepted_times_total
+            + coverage**2 * squared_accepted[-1]
+        )
+        return np.asarray(np.maximum(variance, 1e-300))
 
-        The square is expanded as w^2 risk^2 - 2 risk w x + x^2, where x = weight x loss.
-        """
-        w, x = self.weight, self.weight * self.loss
-        w_before, x_before = self.weight_before, self.loss_before
-        cross, square = self.sum_through(w * x), self.sum_through(x * x)
-        of_samples = squared_weight * risk**2 - 2 * risk * cross + square
-        cross += self.sum_through(w * x_before + x * w_before)
-        square += 2 * self.sum_through(x * x_before)
-        of_clusters = squared_weight_of_clusters * risk**2 - 2 * risk * cross + square
-        return of_samples, of_clusters
+    def variance_inflation(self, risk: FloatArray) -> FloatArray:
+        """Return the factor, at least 1, by which clusters increase the variance of the risk."""
+        weight = self.weight
+        weighted_loss = self.weight * self.loss
+        # Square of weight x (loss - risk), expanded and summed over samples.
+        cross = self.sum_through(weight * weighted_loss)
+        square = self.sum_through(weighted_loss * weighted_loss)
+        sample_variance = self.squared_weight * risk**2 - 2 * risk * cross + square
+        # The same square, of the sum over the samples of each cluster.
+        cross += self.sum_through(weight * self.loss_before + weighted_loss * self.weight_before)
+        square += 2 * self.sum_through(weighted_loss * self.loss_before)
+        cluster_variance = self.squared_weight_of_clusters * risk**2 - 2 * risk * cross + square
+        inflation = np.ones_like(sample_variance)
+        np.divide(cluster_variance, sample_variance, out=inflation, where=sample_variance > 0)
+        return np.maximum(inflation, 1.0)
 
 
 def _sum_before_in_cluster(values: FloatArray, cluster: IntArray, order: IntArray) -> FloatArray:
-    """Return the sum of values over samples of the same cluster that are accepted earlier."""
+    """Return the sum of values over samples of the same cluster that are accepted earlier.
+
+    `order` sorts the samples by cluster and within each cluster by decreasing confidence.
+    """
     sorted_values = values[order]
     sum_before = np.cumsum(sorted_values) - sorted_values
-    starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
-    counts = np.diff(starts, append=values.size)
-    sums = np.empty_like(values)
-    sums[order] = sum_before - np.repeat(sum_before[starts], counts)
-    return sums
+    cluster_starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    cluster_sizes = np.diff(cluster_starts, append=values.size)
+    sum_before -= np.repeat(sum_before[cluster_starts], cluster_sizes)
+    unsorted = np.empty_like(values)
+    unsorted[order] = sum_before
+    return unsorted
 
 
 def interval_without_variation(
@@ -265,8 +279,8 @@ def interval_without_variation(
         return _interval_without_overlap(metric.measurement.from_auroc, s, measured.value, level)
     if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
         return None
-    # The risk at the working point is 0, and its threshold is fixed. The limit assumes that an
-    # unobserved failure has the weight of the other samples.
+    # No accepted sample fails. The limit assumes that a failure would have the mean weight of the
+    # other samples.
     n *= n_effective(s, 0.0) / n_independent(s, None)
     high = metric.measurement.upper_limit_of_zero(n, level)
     note = "no accepted sample fails: one-sided, for a fixed threshold"
@@ -290,21 +304,25 @@ def _n_of_rarer_kind(s: Scored) -> int:
 def _interval_without_both_kinds(
     metric: Metric, s: Scored, n: float, value: float, *, level: float
 ) -> Interval | None:
-    """Return the range of values within the limits of the error rate.
+    """Return the interval of a metric if all samples fail or no sample fails.
 
-    This interval is for data in which all samples fail or no sample fails.
+    The interval contains the values of all orders and of all error rates within their confidence
+    limits.
     """
     if metric.measurement.extremes is None:
         return None
-    failed = s.merged_groups.risk > 0
-    rate = clopper_pearson(n if failed else 0.0, n, level=level)
-    extremes = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
-    description = "every sample fails" if failed else "no failures"
-    # The extremes are limits for large samples, so the interval is extended to the value. The
-    # declared range removes rounding errors.
+    all_fail = s.merged_groups.risk > 0
+    rate = clopper_pearson(n if all_fail else 0.0, n, level=level)
+    # The extremes are limits for large samples, so the interval is extended to the value.
+    candidates = []
+    for extreme in metric.measurement.extremes:
+        candidates += [extreme(rate.low), extreme(rate.high)]
+    candidates.append(value)
+    description = "every sample fails" if all_fail else "no failures"
+    # The declared range removes rounding errors.
     return Interval(
-        max(min(*extremes, value), metric.measurement.low),
-        min(max(*extremes, value), metric.measurement.high),
+        max(min(candidates), metric.measurement.low),
+        min(max(candidates), metric.measurement.high),
         level,
         "Clopper-Pearson on the error rate, best and worst order",
         note=f"{description}: one-sided, from the limit of the error rate and any order",
@@ -314,25 +332,29 @@ def _interval_without_both_kinds(
 def _interval_without_overlap(
     value_from_auroc: Callable[[float, float], float], s: Scored, value: float, level: float
 ) -> Interval | None:
-    """Return the interval if all failures rank below all successes.
-
-    The failure AUROC is then 1. Let a be the true AUROC and m the smaller number of failures and
-    successes. The probability of an order with AUROC 1 is at most a^m.
-    """
-    n_rarer, risk = float(_n_of_rarer_kind(s)), s.merged_groups.risk
+    """Return the interval of a metric if all failures rank below all successes, or None."""
+    risk = s.merged_groups.risk
+    n_rarer = float(_n_of_rarer_kind(s))
     best = value_from_auroc(1.0, risk)
     if value != best or n_rarer < 1:
         return None
+    # If the true AUROC is a, the probability of an AUROC of 1 in the data is at most a^n_rarer.
     auroc = clopper_pearson(n_rarer, n_rarer, level=level)
-    low, high = sorted((best, value_from_auroc(auroc.low, risk)))
-    method = "Clopper-Pearson on the fewer of failures and successes"
+    worst = value_from_auroc(auroc.low, risk)
     return Interval(
-        low, high, level, method, note="no overlap of failures and successes: one-sided"
+        min(best, worst),
+        max(best, worst),
+        level,
+        "Clopper-Pearson on the fewer of failures and successes",
+        note="no overlap of failures and successes: one-sided",
     )
 
 
 def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
-    """Return the maximum degrees of freedom, which the rarer kind of samples determines."""
+    """Return the maximum degrees of freedom of an interval.
+
+    If the metric compares failures with successes, the rarer of the two determines the maximum.
+    """
     if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
     return _n_of_rarer_kind(s) - 1.0
@@ -353,25 +375,27 @@ def _auroc_formula(metric: Metric, s: Scored) -> Callable[[float, float], float]
 def expected_variance(
     metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
 ) -> ModelVariance | None:
-    """Return the variance of the value under a model of the scores, or None without a model.
+    """Return the variance of the value by the formula of Hanley and McNeil for the AUROC.
 
-    The influences hardly vary if a good score gives all of the few failures a low rank. Effective
-    sample sizes account for weights and clusters.
+    The function returns None for metrics that are not linear in the AUROC. The variance is
+    realistic even if few failures with similar ranks have almost equal influences.
     """
     from_auroc = _auroc_formula(metric, s)
     if from_auroc is None:
         return None
     if s.has_unit_weights and cluster is None:
-        failures, successes = float(s.n_failures), float(s.n_samples - s.n_failures)
+        n_failures = float(s.n_failures)
+        n_successes = float(s.n_samples - s.n_failures)
     else:
-        failures = kish_sample_size(sample_weights(s) * (s.loss > 0), cluster)
-        successes = kish_sample_size(sample_weights(s) * (s.loss <= 0), cluster)
+        n_failures = kish_sample_size(sample_weights(s) * (s.loss > 0), cluster)
+        n_successes = kish_sample_size(sample_weights(s) * (s.loss <= 0), cluster)
     # The value is linear in the AUROC and equals 1 at an AUROC of 1.
-    slope = from_auroc(1.0, s.merged_groups.risk) - from_auroc(0.0, s.merged_groups.risk)
+    risk = s.merged_groups.risk
+    slope = from_auroc(1.0, risk) - from_auroc(0.0, risk)
     auroc = (value + slope - 1) / slope
-    if not 0 < auroc < 1 or min(failures, successes) < 1:
+    if not 0 < auroc < 1 or min(n_failures, n_successes) < 1:
         return None
-    variance = hanley_mcneil_variance(auroc, failures, successes)
+    variance = hanley_mcneil_variance(auroc, n_failures, n_successes)
     return ModelVariance(slope * slope * variance, _MODEL_DEGREES_OF_FREEDOM)
 
 
@@ -380,28 +404,30 @@ def unbiased_influence(
 ) -> FloatArray:
     """Scale influences so that failures and successes have separate bias corrections n/(n - 1).
 
-    The function scales only metrics that are linear in the AUROC. Their influences have mean 0
-    among the failures and among the successes. The scaled influences yield DeLong's variance. The
-    influence of a single failure is not scaled.
+    The scaled influences yield DeLong's variance. Only influences of metrics that are linear in the
+    AUROC are scaled.
     """
     if _auroc_formula(metric, s) is None:
         return influence
-    failed = s.loss > 0
-    of_all = _bias_correction(s, np.ones_like(failed), cluster)
-    factors = [np.sqrt(_bias_correction(s, kind, cluster) / of_all) for kind in (failed, ~failed)]
-    return np.asarray(np.where(failed, *factors) * influence)
+    is_failure = s.loss > 0
+    overall = _bias_correction(s, np.ones_like(is_failure), cluster)
+    failure_factor = np.sqrt(_bias_correction(s, is_failure, cluster) / overall)
+    success_factor = np.sqrt(_bias_correction(s, ~is_failure, cluster) / overall)
+    return np.asarray(np.where(is_failure, failure_factor, success_factor) * influence)
 
 
-def _bias_correction(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
+def _bias_correction(s: Scored, mask: BoolArray, cluster: IntArray | None) -> float:
     """Return the bias correction n/(n - 1) of a variance, or 1 for n = 1.
 
     The number n counts the samples in the mask, or the clusters that contain samples in the mask.
     """
+    has_weight = mask if s.weight is None else mask & (s.weight > 0)
     if s.row_counts is not None:
-        n = float(s.row_counts[kind].sum())
+        n = float(s.row_counts[mask].sum())
+    elif cluster is None:
+        n = float(np.count_nonzero(has_weight))
     else:
-        mask = kind if s.weight is None else kind & (s.weight > 0)
-        n = float(np.count_nonzero(mask) if cluster is None else np.unique(cluster[mask]).size)
+        n = float(np.unique(cluster[has_weight]).size)
     return n / (n - 1) if n > 1 else 1.0
 
 
@@ -413,25 +439,26 @@ def proportion_interval(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    """Return the score interval of a proportion of samples.
+    """Return the score interval of a proportion of samples, such as an accuracy.
 
-    `residual` is the indicator of each sample minus the proportion. Kish's effective sample size
-    assumes that weights and indicators are independent. The function therefore scales the effective
-    sample size to the variance of the weighted residuals, with and without clusters. Negative
-    correlation within clusters does not increase the effective sample size.
+    `residual` is the indicator of each sample minus the proportion.
     """
     n = kish_sample_size(weight, cluster)
     if 0 < proportion < 1:
+        # Kish's sample size assumes that weights and indicators are independent, so it is scaled to
+        # the variance of the weighted residuals.
         weighted_residual = weight * residual
         scale = inner(weight, weight) / inner(weighted_residual, weighted_residual)
         if cluster is not None:
+            # Negative correlation within clusters does not increase the sample size.
             cluster_weight = np.bincount(cluster, weights=weight)
             cluster_residual = np.bincount(cluster, weights=weighted_residual)
             cluster_square = max(inner(cluster_residual, cluster_residual), 1e-300)
             scale = min(scale, inner(cluster_weight, cluster_weight) / cluster_square)
         n *= proportion * (1 - proportion) * scale
     n_clusters = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(proportion * n, n, level=level), note=few_clusters_warning(n_clusters))
+    interval = wilson(proportion * n, n, level=level)
+    return replace(interval, note=few_clusters_warning(n_clusters))
 
 
 def auroc_interval(
@@ -443,18 +470,22 @@ def auroc_interval(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    """Return the interval of an AUROC of two classes of samples, of which one may be rare."""
-    n_positive, n_negative = (kish_sample_size(weight * kind, cluster) for kind in kinds)
-    fewer = min(n_positive, n_negative)
+    """Return the interval of an AUROC; `kinds` are the masks of the positives and negatives."""
+    positive_weight = weight * kinds[0]
+    negative_weight = weight * kinds[1]
+    n_positive = kish_sample_size(positive_weight, cluster)
+    n_negative = kish_sample_size(negative_weight, cluster)
     if auroc in {0.0, 1.0}:
-        return clopper_pearson(auroc * fewer, fewer, level=level)
+        n_rarer = min(n_positive, n_negative)
+        return clopper_pearson(auroc * n_rarer, n_rarer, level=level)
     variance = hanley_mcneil_variance(auroc, n_positive, n_negative)
+    n_rarer_rows = min(np.count_nonzero(positive_weight), np.count_nonzero(negative_weight))
     return interval_from_influence(
         auroc,
         influence,
         level=level,
         bounds=(0.0, 1.0),
-        max_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
+        max_degrees=n_rarer_rows - 1.0,
         model_variance=ModelVariance(variance, _MODEL_DEGREES_OF_FREEDOM),
         weight=weight,
         cluster=cluster,

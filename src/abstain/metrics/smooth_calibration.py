@@ -14,7 +14,7 @@ from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
 
-#: Number of cells of the grid on [0, 1] to which residuals are assigned.
+#: Number of intervals of equal width into which [0, 1] is divided.
 _CELLS = 1 << 14
 #: Minimum width of the kernel, as in the authors' code.
 _MIN_WIDTH = 1e-3
@@ -53,14 +53,13 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     Notes
     -----
     A Gaussian kernel that is reflected at 0 and 1 smooths the residuals (correctness - confidence).
-    The mean absolute value of the smoothed residuals decreases with the width of the kernel. The
-    smooth ECE is the mean absolute value at the width that equals this value. This function
-    computes the value to machine precision, whereas the authors' code stops within 0.001 of the
-    value. The minimum width is 0.001, as in the authors' code. The smooth ECE is a continuous
-    function of the confidences, in contrast to the binned ECE. The value is never NaN. The value of
-    a finite sample is almost never 0, even for a calibrated confidence. The cost is one pass over
-    the samples and several cosine transforms, which take about 10 ms. Arrays on a device are copied
-    to the host.
+    The error is the mean absolute value of the smoothed residuals, which decreases with the width
+    of the kernel. The smooth ECE is the error at the width that equals the error, or at the width
+    0.001 if the solution is smaller. The authors' code stops within 0.001 of this value, whereas
+    the error of this function is a rounding error. In contrast to the binned ECE, the smooth ECE is
+    a continuous function of the confidences. The value is never NaN, and almost never 0, even for a
+    calibrated confidence. The cost is one pass over the samples and several cosine transforms,
+    which take about 10 ms. Arrays on a device are copied to the host.
 
     References
     ----------
@@ -81,44 +80,47 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 
 @dataclass(frozen=True, eq=False)
 class _SmoothedResiduals:
-    """Cosine series of the residuals on the grid.
-
-    A reflected kernel multiplies the amplitudes of the series.
-    """
+    """Cosine series of the residuals (correctness - confidence) as a function of confidence."""
 
     #: Shape (_CELLS + 1,). Mean of residual x cos(pi k confidence) for each k.
     amplitude: FloatArray
 
     @classmethod
     def from_samples(cls, s: Scored) -> "_SmoothedResiduals":
-        """Distribute the residuals over the grid and compute their cosine series."""
+        """Compute the cosine series of the residuals of samples.
+
+        Each residual is divided between the two nearest grid points.
+        """
         p = to_numpy(without_gradient(s.probability_or_confidence), "confidence").astype(np.float64)
         loss = to_numpy(without_gradient(s.loss), "loss").astype(np.float64)
-        cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
-        position_in_cell = p * _CELLS - cell
-        residual = 1.0 - loss - p
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
-        mass = sum_by_index(cell, w * residual * (1.0 - position_in_cell), _CELLS + 1)
-        mass = mass + sum_by_index(cell + 1, w * residual * position_in_cell, _CELLS + 1)
-        # With halved inner entries, the cosine series yields the sums of mass x cos(pi k t) over
-        # the grid.
-        mass[1:-1] /= 2
-        return cls(_cosine_series(mass) / w.sum())
+        residual = w * (1.0 - loss - p)
+        left_point = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
+        distance_from_left = p * _CELLS - left_point
+        n_points = _CELLS + 1
+        on_left = sum_by_index(left_point, residual * (1.0 - distance_from_left), n_points)
+        on_right = sum_by_index(left_point + 1, residual * distance_from_left, n_points)
+        residual_sums = on_left + on_right
+        # `_cosine_series` counts the inner points twice.
+        residual_sums[1:-1] /= 2
+        return cls(_cosine_series(residual_sums) / w.sum())
 
     def smoothed(self, width: float) -> FloatArray:
-        """Return the smoothed residuals at the points of the grid."""
+        """Return the residuals at the grid points, smoothed by a kernel of this width."""
         return _cosine_series(self.amplitude * _kernel_factors(width))
 
     def error(self, width: float) -> float:
-        """Return the mean absolute value of the smoothed residuals."""
-        y = self.smoothed(width)
-        left, right = y[:-1], y[1:]
-        # The smoothed residuals are linear within each cell.
+        """Return the mean absolute value of the residuals, smoothed by a kernel of this width."""
+        smoothed_residual = self.smoothed(width)
+        left = smoothed_residual[:-1]
+        right = smoothed_residual[1:]
+        # The smoothed residual is linear between two grid points. If the sign changes, the area
+        # consists of two triangles.
         changes_sign = left * right < 0
         absolute_sum = np.abs(left) + np.abs(right)
         safe_sum = np.where(changes_sign, absolute_sum, 1.0)
-        crossing_area = (left * left + right * right) / safe_sum
-        areas = np.where(changes_sign, crossing_area, absolute_sum)
+        area_of_triangles = (left * left + right * right) / safe_sum
+        areas = np.where(changes_sign, area_of_triangles, absolute_sum)
         return float(areas.sum()) / (2 * _CELLS)
 
     def error_derivative(self, width: float) -> float:
@@ -136,7 +138,7 @@ def _kernel_factors(width: float) -> FloatArray:
 
 
 def _cosine_series(amplitude: FloatArray) -> FloatArray:
-    """Return a_0 + 2 sum_k a_k cos(pi k t) at the grid points t, with a factor 1 for the last k."""
+    """Return a_0 + 2 sum_k a_k cos(pi k t) at the grid points t, without factor 2 at the last k."""
     even = np.concatenate((amplitude, amplitude[-2:0:-1]))
     return np.asarray(np.fft.rfft(even).real)
 
@@ -149,6 +151,7 @@ def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
     sign = np.sign(left - right)
     left_numerator = left * left - 2 * left * right - right * right
     right_numerator = left * left + 2 * left * right - right * right
+    # Derivatives of the area of two triangles if the sign changes, and of a trapezoid otherwise.
     on_left = np.where(changes_sign, sign * left_numerator / squared_difference, np.sign(left))
     on_right = np.where(changes_sign, sign * right_numerator / squared_difference, np.sign(right))
     gradient = np.append(on_left, 0.0)
@@ -157,22 +160,25 @@ def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
 
 
 def _solve_width(smoothed: _SmoothedResiduals) -> float:
-    """Return the width that equals the error at this width, or the minimum width if larger."""
+    """Return the width at which the error equals the width, by Newton's method.
+
+    If this width is below the minimum width, the function returns the minimum width.
+    """
     low, high = _MIN_WIDTH, 1.0
     width = smoothed.error(low)
     if width <= low:
         return low
     for _ in range(_MAX_NEWTON_STEPS):
-        gap = smoothed.error(width) - width
-        if gap > 0:
+        difference = smoothed.error(width) - width
+        if difference > 0:
             low = width
         else:
             high = width
-        # The error decreases with the width, so the slope of the gap is at most -1.
-        step = width + gap / (1.0 - smoothed.error_derivative(width))
-        if abs(step - width) <= np.finfo(np.float64).eps * width:
+        # The error decreases with the width, so the slope of the difference is at most -1.
+        new_width = width + difference / (1.0 - smoothed.error_derivative(width))
+        if abs(new_width - width) <= np.finfo(np.float64).eps * width:
             break
-        width = step if low < step < high else (low + high) / 2
+        width = new_width if low < new_width < high else (low + high) / 2
     return width
 
 

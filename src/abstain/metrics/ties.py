@@ -61,10 +61,10 @@ def tie_bounds(
 
     Notes
     -----
-    A rank metric improves with every failure that moves below a success. Sorting each tie group by
-    loss therefore yields the bounds, in ascending and in descending order. For metrics that average
-    over ties, the value with ties lies between the bounds. The trapezoid AURC has fewer vertices
-    with ties, so its value may lie outside the bounds. The cost is two sorts.
+    A rank metric improves with every failure that moves below a success. Therefore the bounds are
+    the values after sorting each tie group by loss, in ascending and in descending order. The value
+    of a metric that averages over ties lies between the bounds. The value of the trapezoid AURC may
+    lie outside the bounds, because ties remove points of its curve. The cost is two sorts.
 
     References
     ----------
@@ -77,7 +77,8 @@ def tie_bounds(
     >>> ab.tie_bounds([0.9, 0.5, 0.5, 0.1], [0, 1, 0, 0])
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
-    entry, s = metric_named(metric), validate_samples(confidence, loss, weight).without_gradient
+    entry = metric_named(metric)
+    s = validate_samples(confidence, loss, weight).without_gradient
     if not has_exact_tie_bounds(entry) or entry.reason_not_applicable(s):
         raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
     if not has_exact_tie_bounds(entry, s):
@@ -93,24 +94,22 @@ def tie_bounds(
 def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
     """Return whether sorting each tie group by loss yields the bounds of a metric.
 
-    With unequal weights, the vertices also depend on the order of samples with equal loss.
+    Without samples, the function assumes that their weights are equal.
     """
-    only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    has_equal_weights = (
-        s is None
-        or s.has_unit_weights
-        or s.weight is None
-        or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
-    )
-    ordered = metric.measurement.rank_based and metric.measurement.monotone and only_losses
-    return ordered and (has_equal_weights or metric.measurement.averages_ties)
+    measurement = metric.measurement
+    needs_only_loss = measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
+    if not (measurement.rank_based and measurement.monotone and needs_only_loss):
+        return False
+    if measurement.averages_ties or s is None or s.has_unit_weights or s.weight is None:
+        return True
+    # With unequal weights, the value also depends on the order of tied samples with equal loss.
+    return bool(s.xp.max(s.weight) == s.xp.min(s.weight))
 
 
 class BrokenTies:
     """Samples in which each tie group is sorted by loss, in ascending and in descending order.
 
-    The object computes both orders at the first use and shares them between metrics. The orders
-    take as much memory as the samples, so delete the object after use.
+    The two orders are computed once for all metrics and take as much memory as the samples.
     """
 
     def __init__(self, s: Scored) -> None:

@@ -1,8 +1,7 @@
 """Exact bias, variance and mean squared error of the weights of the AURC estimators.
 
 In the population, a sample of rank u has the weight -ln(1 - u) for the AURC and u for the AUGRC. An
-estimator uses a function of the rank r among n samples as weight. For a given u, the rank r is
-random. The functions of this module compute the moments of the weight without simulation.
+estimator replaces this weight by a function of the rank r among n samples, which is random.
 """
 
 from typing import Literal, TypeAlias, get_args
@@ -47,7 +46,7 @@ def weight_bias(
     Returns
     -------
     array of the broadcast shape
-        Mean weight minus target; **0 is best**. A float if both inputs are numbers.
+        Mean weight minus target; **0 is best**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -59,12 +58,11 @@ def weight_bias(
     Notes
     -----
     If the sample counts itself, the bias of "plugin" is 1/n minus the sum of u^j/j over j >= n. For
-    a new sample, the bias is minus the sum over j > n, because the weight is bounded but -ln(1 - u)
-    is not. The bias of "sele" is u + (1 - u)/n + ln(1 - u), which does not vanish for large n. As
-    an estimator of the AUGRC, with target u, "sele" has the bias (1 - u)/n. The bias of "augrc" is
-    (1/2 - u)/n. The bias of "log" has no closed form. Expectations are sums over the ranks with
-    non-negligible probability. Their relative error is below 1e-11, except near a sign change. The
-    cost is about 11 sqrt(n) terms per rank.
+    a new sample, the bias is minus the sum of u^j/j over j > n. The bias of "sele" is u + (1 - u)/n
+    + ln(1 - u), which does not vanish for large n. The bias of "augrc" is (1/2 - u)/n. The bias of
+    "log" has no closed form, so the function sums over the ranks with non-negligible probability.
+    The relative error of these sums is below 1e-11, except near a sign change. The cost is about 11
+    sqrt(n) terms per rank.
 
     References
     ----------
@@ -108,7 +106,7 @@ def weight_variance(
     Returns
     -------
     array of the broadcast shape
-        At least 0; **lower is better**. A float if both inputs are numbers.
+        At least 0; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -119,9 +117,8 @@ def weight_variance(
     -----
     The variance of "sele" and "augrc" is (n - 1) u (1 - u)/n^2 if the sample counts itself, and u
     (1 - u)/n otherwise. The variance of "2sele" is four times as large. The variance of a draw of
-    "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. In [1]_, this sum is the
-    squared error of a plug-in weight for a given *sample* rank and a random population rank. The
-    cost is that of `weight_bias`.
+    "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. The cost is that of
+    `weight_bias`.
 
     References
     ----------
@@ -163,7 +160,7 @@ def weight_mse(
     Returns
     -------
     array of the broadcast shape
-        Squared bias plus variance; **lower is better**. A float if both inputs are numbers.
+        Squared bias plus variance; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -177,9 +174,9 @@ def weight_mse(
     Notes
     -----
     At a fixed rank, the error of "plugin" and "log" decreases in proportion to 1/n. At a fixed n,
-    the error is unbounded as u approaches 1, because -ln(1 - u) is unbounded. The MSE in [1]_ is a
-    different quantity, which `weight_mse_given_rank` computes. It is for a given *sample* rank and
-    averages over the population rank. The cost is that of `weight_bias`.
+    the error is unbounded as u approaches 1, because -ln(1 - u) is unbounded. For the mean squared
+    error at a given *sample* rank, as in [1]_, use `weight_mse_given_rank`. The cost is that of
+    `weight_bias`.
 
     References
     ----------
@@ -208,7 +205,7 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if both inputs are numbers.
+        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
@@ -217,11 +214,9 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    The value is a scale, **not a bound**. For "plugin" and "log", n from 32 to 10^6 and 5/n <= u <=
-    1 - 5/n, the exact `weight_mse` is 1.0 to 1.4 times this scale. The ratio is near 1 if n(1 - u)
-    is large. For u < 5/n, a sample that counts itself adds the squared bias 1/n^2. As u approaches
-    1, the scale stays below n, but the error is unbounded. The documentation of the estimators
-    contains a table.
+    The value is a scale, **not a bound**. The exact `weight_mse` of "plugin" and "log" is 1.0 to
+    1.4 times this scale for n from 32 to 10^6 and 5/n <= u <= 1 - 5/n. The ratio is near 1 if n(1 -
+    u) is large. As u approaches 1, the scale stays below n, but the error is unbounded.
 
     References
     ----------
@@ -264,14 +259,14 @@ def weight_mse_given_rank(
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if both inputs are numbers.
+        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
 
     Raises
     ------
     DomainError
         If an n or a rank is not an integer of at least 1, or a rank is above its n.
     InputError
-        If there is no such estimator.
+        If `estimator` is not one of these names.
 
     See Also
     --------
@@ -279,12 +274,10 @@ def weight_mse_given_rank(
 
     Notes
     -----
-    The error of "plugin" is psi'(n + 1 - r) - psi'(n + 1), which is the sum of 1/k^2 over k = n - r
-    + 1, ..., n. This error is at most pi^2/6. The error of another estimator also includes the
-    squared difference of its weight from H_n - H_{n-r}. Therefore no weight that depends only on r
-    has a smaller error than "plugin". The mean error of "plugin" over r = 1, ..., n is H_n/n. The
-    function `mean_weight_error_scale` computes the limit in the paper. The formulas assume that
-    samples have no ties. All values are in closed form.
+    The error of "plugin" is the sum of 1/k^2 over k = n - r + 1, ..., n, which is at most pi^2/6.
+    The error of any other estimator is larger by the squared difference between its weight and the
+    plug-in weight H_n - H_{n-r}. The mean error of "plugin" over r = 1, ..., n is H_n/n. The
+    formulas assume that no samples are tied.
 
     References
     ----------
@@ -332,9 +325,8 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    The value is the mean of `weight_error_scale` over u. The value is a scale, **not a bound**. For
-    "plugin", the mean of `weight_mse_given_rank` over the ranks is H_n/n, which exceeds the scale
-    by 1.58/n for large n.
+    The value is the mean of `weight_error_scale` over u, and **not a bound**. The exact mean error
+    of "plugin" over the sample ranks is H_n/n. For large n, this mean exceeds the scale by 1.58/n.
 
     References
     ----------
@@ -353,52 +345,56 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 def _statistic(
     moment: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
-    """Return one of the moments of the weight error for each rank and n."""
-    # Imported here, so that importing the package is fast.
+    """Compute the bias, variance or mean squared error of the weight for each rank and n.
+
+    `moment` is "bias", "variance" or "mse".
+    """
+    # The import is here, so that importing the package is fast.
     from abstain.metrics.weight_moments import BinomialRanks, error_moments
 
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
     u, size = _broadcast_rank_and_n(rank, n)
     n_trials = size - 1.0 if counts_itself else size
-    trials = BinomialRanks(u.ravel(), n_trials.ravel(), size.ravel())
-    moments = error_moments(trials, estimator, draws)
+    ranks = BinomialRanks(u.ravel(), n_trials.ravel(), size.ravel())
+    moments = error_moments(ranks, estimator, draws)
     return _like_input(getattr(moments, moment).reshape(u.shape), rank)
 
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Return validated population ranks and numbers of samples, broadcast to one shape."""
     u = checks.finite(double_array(rank, "rank"), "rank")
     checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
     return _broadcast_with_n(u, _check_integers(n, "n"), "rank")
 
 
-def _broadcast_with_n(
-    ranks: FloatArray, size: FloatArray, name: str
-) -> tuple[FloatArray, FloatArray]:
+def _broadcast_with_n(ranks: FloatArray, n: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+    """Broadcast ranks and numbers of samples to one shape; `name` is the argument in errors."""
     try:
-        both = np.broadcast_arrays(ranks, size)
+        broadcast_ranks, broadcast_n = np.broadcast_arrays(ranks, n)
     except ValueError:
         raise ShapeError(
-            f"`{name}` and `n` must broadcast; got shapes {ranks.shape} and {size.shape}"
+            f"`{name}` and `n` must broadcast; got shapes {ranks.shape} and {n.shape}"
         ) from None
-    return both[0], both[1]
+    return broadcast_ranks, broadcast_n
 
 
 def _check_integers(x: AnyArray, name: str) -> FloatArray:
-    values = checks.finite(double_array(x, name), name)
-    is_invalid = (values < 1) | (values % 1 != 0)
-    checks.reject_entries(name, "must be an integer of at least 1", values, is_invalid)
-    return values
+    """Return an array of positive integers as floats, or raise an error for other numbers."""
+    numbers = checks.finite(double_array(x, name), name)
+    is_invalid = (numbers < 1) | (numbers % 1 != 0)
+    checks.reject_entries(name, "must be an integer of at least 1", numbers, is_invalid)
+    return numbers
 
 
 def double_array(x: AnyArray, name: str) -> FloatArray:
-    """Return numbers of any type as a NumPy array of double precision."""
-    values = to_numpy(x, name)
-    if values.dtype.kind not in "iuf":
-        raise DomainError(f"`{name}` must contain numbers; got {values.dtype}")
-    return values.astype(np.float64)
+    """Return integers or floats as a NumPy array of double precision."""
+    numbers = to_numpy(x, name)
+    if numbers.dtype.kind not in "iuf":
+        raise DomainError(f"`{name}` must contain numbers; got {numbers.dtype}")
+    return numbers.astype(np.float64)
 
 
 def _like_input(values: FloatArray, rank: AnyArray) -> AnyArray:
-    """Return a float for a number, and an array of the type of the input otherwise."""
+    """Return a float for a single value, and otherwise an array of the type of `rank`."""
     return float(values) if values.ndim == 0 else as_array_like(values, rank)

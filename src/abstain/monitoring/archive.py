@@ -210,7 +210,9 @@ def _check_history(arrays: Mapping[str, Array]) -> None:
 
 def _check_reference(arrays: Mapping[str, Array]) -> None:
     """Validate the summary of the calibration data."""
-    edges, gaps, urn = arrays["edges"], arrays["gaps"], arrays["urn"]
+    edges = arrays["edges"]
+    gaps = arrays["gaps"]
+    urn = arrays["urn"]
     _check_values("edges", arrays, (np.diff(edges) >= 0).all(), "non-decreasing")
     is_valid = gaps.size == edges.size + 1 and (gaps > 0).all()
     _check_values("gaps", arrays, is_valid, "positive, with one more entry than `edges`")
@@ -245,11 +247,8 @@ def _check_values(name: str, arrays: Mapping[str, Array], is_valid: Any, rule: s
 def to_arrays(
     plan: MonitorPlan, state: MonitorState, read_positions: ReadPositions
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the JSON values and arrays from which `from_arrays` restores a monitor.
-
-    Only the last `plan.remember` predictions are stored, so that the result does not depend on how
-    the stream was split into calls.
-    """
+    """Return the JSON values and arrays from which `from_arrays` restores a monitor."""
+    # A monitor may contain more predictions, depending on how the stream was split into calls.
     ledger = state.ledger.last(plan.remember)
     plain = {
         "kind": KIND,
@@ -347,6 +346,7 @@ def _build_monitor(
         answers=read_only(arrays["answers"]),
         first=int(plain["first"]),
     )
+    urn = read_only(arrays["urn"]) if "urn" in arrays else None
     early_labels = zip(arrays["early_loss"].tolist(), arrays["early_label"].tolist(), strict=True)
     watches = zip(plan.initial_watches(), plain["watches"], strict=True)
     state = MonitorState(
@@ -354,7 +354,7 @@ def _build_monitor(
         requests=_build_requests(plain, arrays),
         watches=tuple(_restore_watch(watch, fields, arrays) for watch, fields in watches),
         counts=Counts(**plain["counts"]),
-        urn=read_only(arrays["urn"]) if "urn" in arrays else None,
+        urn=urn,
         early=tuple(zip(arrays["early_keys"].tolist(), early_labels, strict=True)),
         history=tuple(tuple(point) for point in arrays["history"].tolist()),
         events=plain["events"],

@@ -59,19 +59,19 @@ def build_predictions(
     n = len(ids)
     if not n:
         return []
-    values = checks.confidence(confidence, length=n).astype(np.float64)
+    confidences = checks.confidence(confidence, length=n).astype(np.float64)
     if plan.scale == "probability":
-        checks.unit_interval(values, "confidence")
+        checks.unit_interval(confidences, "confidence")
     numbers = hash_names(ids, plan.seed)
-    blocks = plan.calibration_blocks(values, to_uniform(numbers[:, 1]))
-    predicted = plan.predicted(values, blocks)
+    blocks = plan.calibration_blocks(confidences, to_uniform(numbers[:, 1]))
+    predicted = plan.predicted(confidences, blocks)
     # The columns have the order of the fields of `Prediction`.
     columns = (
         [str(name) for name in ids],
         numbers[:, 0].tolist(),
         to_uniform(numbers[:, 2]).tolist(),
         to_uniform(numbers[:, 3]).tolist(),
-        plan.answered(values).tolist(),
+        plan.answered(confidences).tolist(),
         blocks.tolist(),
         predicted.tolist(),
         plan.label_probabilities(predicted).tolist(),

@@ -48,11 +48,10 @@ _WINDOW: Final = 1 << 12
 
 
 class FollowedFile:
-    """A file whose lines are read as they are added.
+    """A file whose lines are read as they are added, in this run and in later runs."""
 
-    A position of an earlier run is validated by the hash of all bytes that were read. Later, only
-    the first and the last of these bytes are compared.
-    """
+    # The position of an earlier run is validated by the hash of all bytes that were read. Later,
+    # only the first and the last of these bytes are compared.
 
     def __init__(self, position: FilePosition) -> None:
         self._saved = position
@@ -104,7 +103,7 @@ class FollowedFile:
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare the hash of a file with the saved hash, and continue it if they are equal."""
+        """Compare the hash of a file with the saved hash, and restore the position if equal."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
         while copy._size < self._size:
             block = file.read(min(BLOCK, self._size - copy._size))
@@ -162,7 +161,7 @@ class FollowedFile:
         return LineBatch.from_bytes(lines, self._n_lines, self.name, accept)
 
     def _skip_long_line(self, file: BinaryIO) -> bool:
-        """Skip an overlong line. Return False if its end has not been written yet."""
+        """Skip an overlong line, and return whether its end has been written."""
         end = self._find_line_end(file)
         if end is None:
             return False
@@ -231,7 +230,8 @@ class Folder:
     """
 
     def __init__(self, folder: Path, read: ReadPositions, warn: Callable[[str], None]) -> None:
-        self._folder, self._warn = folder, warn
+        self._folder = folder
+        self._warn = warn
         self._files = {position.name: FollowedFile(position) for position in read}
 
     @property

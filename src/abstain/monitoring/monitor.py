@@ -96,7 +96,7 @@ class Monitor(NotebookDisplay):
     def labels(
         self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
     ) -> "Monitor":
-        """Return the monitor after further labels, in any order, early or late.
+        """Return the monitor after further labels, which may arrive in any order.
 
         Parameters
         ----------
@@ -335,7 +335,8 @@ def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
         while start + 1 < i and counts[i] - counts[start + 1] >= RECENT:
             start += 1
         n_values = counts[i] - counts[start]
-        means.append((totals[i] - totals[start]) / n_values if n_values else _NAN)
+        mean = (totals[i] - totals[start]) / n_values if n_values else _NAN
+        means.append(mean)
     return means
 
 

@@ -111,10 +111,8 @@ def spread_of(risk: FloatArray) -> FloatArray:
 
 
 def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
-    """Return the risk of each block, which decreases with the confidence, by isotonic regression.
-
-    Each block contains an additional sample with the mean loss, which smooths the risk.
-    """
+    """Return the risk of each block by isotonic regression on the order of the blocks."""
+    # Each block contains an additional sample with the mean loss, which smooths the risk.
     count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
     total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
     # The isotonic risk increases in reversed order.
@@ -294,8 +292,8 @@ class MonitorPlan:
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
         """Return confidence limits of the coverage or the risk, which are valid at all times.
 
-        The confidence level is 1 minus the false-alarm probability of the watch. If `tally` is
-        passed, it replaces the counts of the watch.
+        The confidence level is 1 minus the false-alarm probability of the watch. The counts `tally`
+        replace those of the watch.
         """
         counts = tally or watch.tally
         level = 1 - self.false_alarm_probability(watch.name)
@@ -304,7 +302,7 @@ class MonitorPlan:
         return float(np.minimum(low / unit, 1.0)), float(np.minimum(high / unit, 1.0))
 
     def mean(self, watch: Watch) -> float:
-        """Return the coverage, the mean p-value or the risk since the start, or NaN."""
+        """Return the mean of the quantity that a watch tests, or NaN without values."""
         return watch.tally.mean / self._unit(watch.name)
 
     def recent_mean(self, watch: Watch) -> float:
@@ -319,7 +317,8 @@ class MonitorPlan:
 
     def alarm_reason(self, watch: Watch, n_labels: int) -> str:
         """Return a sentence that explains an alarm with its numbers."""
-        mean, recent = self.mean(watch), self.recent_mean(watch)
+        mean = self.mean(watch)
+        recent = self.recent_mean(watch)
         probability = self.delta / len(self.watched)
         error = f"(probability of a false alarm: at most {probability:.4g})"
         if watch.name == "confidence":

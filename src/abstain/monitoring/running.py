@@ -104,7 +104,8 @@ class RunningMonitor:
         self.items = deque(requests.iter_items())
         self.awaited = {item.number: item for item in self.items if item.is_waiting}
         self.early = dict(state.early)
-        self.history, self.stride = [*state.history], state.stride
+        self.history = [*state.history]
+        self.stride = state.stride
         self.events = state.events
         self.alarms = [*state.alarms]
 
@@ -162,55 +163,55 @@ class RunningMonitor:
         for i, (arrival, number) in enumerate(zip(arrivals, indexed, strict=True)):
             try:
                 if isinstance(arrival, Prediction):
-                    self._predict(arrival, number)
+                    self._process_prediction(arrival, number)
                 else:
-                    self._label(arrival, number)
+                    self._process_label(arrival, number)
             except InputError as error:
                 if not on_error(i, error):
                     break
         self.ledger.maintain(self.plan.remember)
 
-    def _find(self, key: int, indexed: int) -> int | None:
+    def _find_prediction(self, key: int, indexed: int) -> int | None:
         """Return the number of a prediction, counted from 0, or None if it is not remembered."""
         number = self.ledger.find(key, indexed)
         first_remembered = max(self.n_predictions - self.plan.remember, 0)
         return number if number >= first_remembered else None
 
     # ------------------------------------------------------------------------ predictions
-    def _predict(self, arrival: Prediction, indexed: int) -> None:
+    def _process_prediction(self, arrival: Prediction, indexed: int) -> None:
         """Process a prediction, or only count it if it arrived before."""
         key = arrival.key
-        if self._find(key, indexed) is not None:
+        if self._find_prediction(key, indexed) is not None:
             self.counts["replayed"] += 1
             if arrival.label is not None:
-                self._label(arrival.label, indexed)
+                self._process_label(arrival.label, indexed)
             return
         label = arrival.label
         if key in self.early:
             label = ArrivedLabel(arrival.name, key, *self.early[key])
         # The loss is computed before the state changes, because an invalid class raises an error.
-        loss = None if label is None else self._loss(label, arrival.answer)
+        loss = None if label is None else self._loss_of_label(label, arrival.answer)
         number = self.n_predictions
         flags = ANSWERED if arrival.is_answered else 0
         if loss is not None:
             flags |= LABELED
         self.ledger.append(key, flags, arrival.answer)
-        self._watch(arrival, number)
+        self._update_watches(arrival, number)
         if loss is not None:
             self.early.pop(key, None)
             self._count_loss(number, loss, is_answered=arrival.is_answered)
         self._record_event()
 
-    def _watch(self, arrival: Prediction, number: int) -> None:
+    def _update_watches(self, arrival: Prediction, number: int) -> None:
         """Update the watches of coverage and confidences, and request the label at random."""
         if self.coverage.add(float(arrival.is_answered)):
-            self._alarm(self.coverage)
+            self._raise_alarm(self.coverage)
         if self.ranks is not None:
             p_value = self.ranks.add(arrival.block, arrival.tie_break)
             self._rank_bets[0, 0] = p_value
             self._rank_bets[1, 0] = abs(2 * p_value - 1)
             if self.confidence.add(p_value, self._rank_bets):
-                self._alarm(self.confidence)
+                self._raise_alarm(self.confidence)
         if self.plan.label_share is not None:
             self._request_label(arrival, number)
             self._settle()
@@ -246,7 +247,8 @@ class RunningMonitor:
         The values are the numbers of events and predictions, the count and the sum of the coverage
         and of the risk, and the capital of each watch.
         """
-        coverage, risk = self.coverage.tally, self.risk.tally
+        coverage = self.coverage.tally
+        risk = self.risk.tally
         return (
             float(self.events),
             float(self.n_predictions),
@@ -260,9 +262,9 @@ class RunningMonitor:
         )
 
     # ------------------------------------------------------------------------ labels
-    def _label(self, label: ArrivedLabel, indexed: int) -> None:
+    def _process_label(self, label: ArrivedLabel, indexed: int) -> None:
         """Process a label, or store it until its prediction arrives."""
-        number = self._find(label.key, indexed)
+        number = self._find_prediction(label.key, indexed)
         if number is None:
             self._store_early_label(label)
             return
@@ -270,7 +272,7 @@ class RunningMonitor:
         if flags & LABELED:
             self.counts["repeated"] += 1
             return
-        loss = self._loss(label, answer)
+        loss = self._loss_of_label(label, answer)
         self.ledger.mark_labeled(number)
         self._count_loss(number, loss, is_answered=bool(flags & ANSWERED))
         self._record_event()
@@ -285,7 +287,7 @@ class RunningMonitor:
             oldest = next(iter(self.early))
             del self.early[oldest]
 
-    def _loss(self, label: ArrivedLabel, answer: int) -> float:
+    def _loss_of_label(self, label: ArrivedLabel, answer: int) -> float:
         """Return the loss of a label, where `answer` is the hash of the predicted class, or 0."""
         if not math.isnan(label.loss):
             return label.loss
@@ -307,7 +309,7 @@ class RunningMonitor:
             self._settle()
         elif is_answered or self.plan.risk_kind == "generalized risk":
             if self.risk.add(loss * is_answered):
-                self._alarm(self.risk)
+                self._raise_alarm(self.risk)
         else:
             self.counts["abstained"] += 1
 
@@ -338,10 +340,10 @@ class RunningMonitor:
         terms = sum_terms(item.predicted, weighted_loss - weighted_prediction, weighted_loss)
         self.sums = [total + term for total, term in zip(self.sums, terms, strict=True)]
         if self.risk.add(weighted_loss * self.plan.min_label_probability):
-            self._alarm(self.risk)
+            self._raise_alarm(self.risk)
 
     # ------------------------------------------------------------------------ results
-    def _alarm(self, running: RunningWatch) -> None:
+    def _raise_alarm(self, running: RunningWatch) -> None:
         """Add an alarm of a watch, with its reason."""
         watch = replace(running.watch, tally=running.tally)
         reason = self.plan.alarm_reason(watch, self.labeled)

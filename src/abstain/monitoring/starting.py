@@ -278,7 +278,7 @@ def _check_rule(rule: object) -> None:
 
 
 def _check_seed(seed: int) -> int:
-    """Validate that the seed is an integer that fits into the key of the hash of ids."""
+    """Validate that the seed is an integer from 0 to 2^64 - 1."""
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise DomainError(
             f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(seed)}"
@@ -317,10 +317,12 @@ def calibration_reference(
         convert = special.expit if data_scale == "log-odds" else special.logit
         confidence = np.clip(convert(confidence), -MAX_LOG_ODDS, MAX_LOG_ODDS)
     threshold = rule.threshold_on(scale)
+    if threshold is None:
+        threshold = _NAN
     return build_reference(
         confidence,
         data.loss,
-        threshold=_NAN if threshold is None else threshold,
+        threshold=threshold,
         predicted=risk_from_confidence(confidence, scale),
         seed=seed,
     )

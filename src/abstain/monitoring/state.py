@@ -106,8 +106,7 @@ class SortedKeys:
 class LedgerWriter:
     """A ledger that grows in place, at a constant cost per prediction.
 
-    Older predictions are found in a sorted index, and newer predictions in a dictionary. The index
-    is rebuilt when a sixteenth of the predictions are newer.
+    Older predictions are found in a sorted index, and newer predictions in a dictionary.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -118,7 +117,8 @@ class LedgerWriter:
         self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
         #: Whether the arrays belong to a frozen ledger and must be copied before a change.
         self._is_shared = True
-        self._first, self._n_rows = ledger.first, int(ledger.keys.size)
+        self._first = ledger.first
+        self._n_rows = int(ledger.keys.size)
         self._index = ledger.index or SortedKeys.from_keys(ledger.keys)
         n_indexed = self._index.keys.size
         newer = ledger.keys[n_indexed:].tolist()
@@ -197,9 +197,9 @@ class LedgerWriter:
 def hash_names(names: Sequence[object], seed: int) -> Array:
     """Return four 64-bit numbers for each name, which depend only on the name and the seed.
 
-    The first number is the key of the name, and the others are used as random numbers. Floats are
-    rejected, because 1.0 and 1 would be different names.
+    The first number is the key of the name, and the others are used as random numbers.
     """
+    # Floats are rejected, because 1.0 and 1 would be different names.
     for i, name in enumerate(names):
         if isinstance(name, _NO_NAMES) or name is None or name == "":
             raise DomainError(
@@ -294,7 +294,7 @@ class WatchTally:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """A watch since its start or last reset.
+    """A watch, which tests one quantity, since its start or last reset.
 
     Attributes
     ----------
@@ -404,12 +404,10 @@ class Requests:
         return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
 
     def mean_sums(self) -> FloatArray:
-        """Return the sums for `estimates_from_sums` in `prediction_powered_mean`, shape (2, 2).
-
-        If labels are missing, the weights of the other labels are divided by the share of labels
-        that arrived. The estimates are unbiased if the arrival of a label is independent of its
-        value.
-        """
+        """Return the sums for `estimates_from_sums` in `prediction_powered_mean`, shape (2, 2)."""
+        # If labels are missing, the weights of the other labels are divided by the share of labels
+        # that arrived. The estimates are unbiased if the arrival of a label is independent of its
+        # value.
         share = 1.0
         if self.missing:
             share = self.labeled / (self.labeled + self.missing)
@@ -426,7 +424,9 @@ def sum_terms(predicted: float, correction: float, weighted_loss: float) -> tupl
     The terms are products of the predicted failure probability p, its correction d by the label,
     and the loss m weighted by the inverse request probability.
     """
-    p, d, m = predicted, correction, weighted_loss
+    p = predicted
+    d = correction
+    m = weighted_loss
     return p, p * p, d, d * d, p * d, m, m * m
 
 

@@ -1,12 +1,14 @@
 """Figures of curves and results, drawn with matplotlib.
 
 Each display has the methods ``.plot(ax=)``, ``.save(path)`` and ``.frame()``. The method
-``.frame()`` returns the plotted data. Displays of curves are created with ``from_predictions`` or
-``from_curve``, and displays of a comparison with ``from_comparison``. Displays of a decision rule
-or of a cascade are created with ``from_checks``, and the display of a calibration with
-``from_check``. The displays of studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`,
-`AgreementDisplay`, `VerdictGridDisplay`) take numbers directly. The package imports matplotlib only
-when a figure is drawn.
+``.frame()`` returns the plotted data.
+
+Displays of curves are created with ``from_predictions`` or ``from_curve``. Displays of a comparison
+are created with ``from_comparison``, displays of a decision rule or a cascade with ``from_checks``,
+and the display of a calibration with ``from_check``. The displays of studies (`SeriesDisplay`,
+`SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`, `VerdictGridDisplay`) take numbers directly.
+
+The package imports matplotlib only when a figure is drawn.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Figures of several panels with one legend."""
+"""Figures that consist of several panels with one legend."""
 
 import math
 from abc import abstractmethod
@@ -34,7 +34,7 @@ def distinct(records: Iterable[Any], field: str) -> list[str]:
 
 
 def table_of(records: Iterable[Any], columns: Sequence[str]) -> "pl.DataFrame":
-    """Return attributes of records as a Polars table with one row per record."""
+    """Return a Polars table with one row per record and one column per attribute."""
     import polars as pl
 
     rows = [[getattr(record, column) for column in columns] for record in records]
@@ -42,7 +42,7 @@ def table_of(records: Iterable[Any], columns: Sequence[str]) -> "pl.DataFrame":
 
 
 def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
-    """Return the numbers of rows and columns for panels.
+    """Return the number of rows and columns of a grid of panels.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
 
 
 def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool) -> None:
-    """Hide axis titles and shared tick labels except at the left and at the bottom."""
+    """Hide axis titles and shared tick labels inside a grid of panels."""
     count = len(panels)
     _, columns = grid_shape(count)
     for i, ax in enumerate(panels):
@@ -83,7 +83,7 @@ def name_panel(ax: "Axes", name: str) -> None:
 def replace_axes(
     ax: "Axes", n_rows: int, n_columns: int, **options: Any
 ) -> "GridSpecFromSubplotSpec":
-    """Remove axes, and return a grid at their position."""
+    """Replace axes by a grid of new axes at the same position."""
     position = ax.get_subplotspec()
     if position is None:
         raise InputError(
@@ -102,7 +102,10 @@ class Panels(Titled):
     def _split_axes(
         self, ax: "Axes", n_panels: int, *, share_x: bool = False, share_y: bool = False
     ) -> list["Axes"]:
-        """Replace the axes by a grid of panels, unless the figure has only one panel."""
+        """Replace the axes by a grid of panels.
+
+        A figure with one panel keeps its axes.
+        """
         if n_panels == 1:
             return [ax]
         figure: Any = self.figure_
@@ -121,7 +124,7 @@ class Panels(Titled):
 
 
 class DisplayGrid(Panels):
-    """Several displays in panels of one figure, at most two side by side."""
+    """Several displays in the panels of one figure, at most two side by side."""
 
     max_columns: ClassVar[int] = 2
 
@@ -155,7 +158,10 @@ class DisplayGrid(Panels):
 
 
 class RowPanels(Panels):
-    """Panels side by side with the same named rows, such as metrics by data sets."""
+    """Panels side by side whose rows have the same names.
+
+    An example is a panel for each metric with a row for each data set.
+    """
 
     #: Width of a panel, in inches.
     panel_width: ClassVar[float]
@@ -195,7 +201,7 @@ class RowPanels(Panels):
         return handles
 
     def _grid_size(self, rows_height: float, legend_names: Sequence[str]) -> tuple[float, float]:
-        """Return the size of the figure from the height of the rows of a panel."""
+        """Return the size of the figure, which depends on the number of rows in a panel."""
         n_panels = len(self._panel_names)
         width = min(n_panels, self.max_columns) * self.panel_width
         width += label_width(self._row_names) + 0.3
@@ -204,7 +210,7 @@ class RowPanels(Panels):
 
 
 def _n_columns_below(names: Sequence[str], width: float) -> int:
-    """Return the number of legend columns below a figure of this width."""
+    """Return the number of legend columns that fit below a figure of this width."""
     return n_legend_columns(names, width - 0.3, handle_width=_HANDLE_WIDTH)
 
 
@@ -214,7 +220,7 @@ def legend_below_height(names: Sequence[str], width: float) -> float:
 
 
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Add a common legend below all panels, with rows of about equal length."""
+    """Add one legend below all panels, with rows of about equal length."""
     figure: Any = ax.figure
     max_columns = _n_columns_below(names, figure.bbox.width / figure.dpi)
     n_rows = math.ceil(len(names) / max_columns)

@@ -29,8 +29,7 @@ _ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
 class CriticalDifferenceDisplay(Titled):
     """Mean ranks on an axis, with bars that connect methods without significant differences.
 
-    `plot` passes additional options to ``Axes.plot`` for each bar that connects methods (color,
-    linewidth).
+    `plot` passes additional options to ``Axes.plot`` for each bar (color, linewidth).
 
     Attributes
     ----------
@@ -140,32 +139,49 @@ class CriticalDifferenceDisplay(Titled):
         draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
 
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
-        """Draw the bars at levels without overlap, and return the y position below them."""
+        """Draw the bars that connect methods, and return the y position below them.
+
+        Overlapping bars are drawn at different heights.
+        """
         rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
-        ranks = [[rank_by_method[method] for method in c] for c in self.mean_ranks.cliques]
+        bars = []
+        for methods in self.mean_ranks.cliques:
+            ranks = [rank_by_method[method] for method in methods]
+            bars.append((min(ranks), max(ranks)))
         style = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
-        level_ends: list[float] = []
-        for low, high in sorted((min(r), max(r)) for r in ranks):
-            free_levels = [i for i, end in enumerate(level_ends) if low > end + 0.15]
-            level = free_levels[0] if free_levels else len(level_ends)
-            level_ends[level : level + 1] = [high]
+        # The right end of the last bar at each height.
+        last_ends: list[float] = []
+        for low, high in sorted(bars):
+            free_levels = [i for i, end in enumerate(last_ends) if low > end + 0.15]
+            if free_levels:
+                level = free_levels[0]
+                last_ends[level] = high
+            else:
+                level = len(last_ends)
+                last_ends.append(high)
             y = 0.55 + _BAR_STEP * level
             ax.plot([low - 0.03, high + 0.03], [y, y], **{**style, **kwargs})
-        return 0.55 + _BAR_STEP * len(level_ends)
+        return 0.55 + _BAR_STEP * len(last_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
-        """Draw the names of the better half at the left, and the other names at the right."""
-        methods, ranks = self.mean_ranks.methods, self.mean_ranks.mean_ranks
+        """Draw the names of the better half of the methods at the left, others at the right."""
+        methods = self.mean_ranks.methods
         label_by_method = unique_labels(methods)
         n_left = (len(methods) + 1) // 2
-        for i, (method, rank) in enumerate(zip(methods, ranks, strict=True)):
-            name, is_left = label_by_method[method], i < n_left
-            y = top + _NAME_GAP + _ROW_STEP * (i if is_left else len(methods) - 1 - i)
-            edge, text = (
-                (0.9, f"{name}  {rank:.2f} ") if is_left else (k + 0.1, f" {rank:.2f}  {name}")
-            )
+        for i, rank in enumerate(self.mean_ranks.mean_ranks):
+            name = label_by_method[methods[i]]
+            if i < n_left:
+                row = i
+                edge = 0.9
+                text = f"{name}  {rank:.2f} "
+                align = "right"
+            else:
+                row = len(methods) - 1 - i
+                edge = k + 0.1
+                text = f" {rank:.2f}  {name}"
+                align = "left"
+            y = top + _NAME_GAP + _ROW_STEP * row
             ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
-            align = "right" if is_left else "left"
             draw_text(ax, edge, y, text, ha=align, va="center", fontsize=9)
         return top + _NAME_GAP + _ROW_STEP * (n_left - 1)
 
@@ -179,8 +195,8 @@ class CriticalDifferenceDisplay(Titled):
 class PerformanceProfileDisplay(Titled):
     """Share of runs and data sets whose metric is at least as good as a threshold.
 
-    If the line of one method is above the line of another method everywhere, the upper method is
-    better at every quantile.
+    If the line of one method is above the line of another method at each threshold, the upper
+    method is better at every quantile.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 

@@ -1,4 +1,4 @@
-"""Scatter plot of two computations of the same numbers."""
+"""Scatter plots of two results for the same cases, such as two implementations of a metric."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 @dataclass(frozen=True)
 class Pair:
-    """Results of two computations for one case.
+    """Two results for one case, such as the values of two implementations.
 
     Attributes
     ----------
@@ -54,13 +54,15 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """Difference of the second result and the first result."""
+        """Second result minus first result."""
         return self.y - self.x
 
 
 @dataclass(eq=False)
 class AgreementDisplay(Panels):
-    """Scatter plot of the second result, or of the relative difference, by the first result.
+    """Scatter plot of the second result by the first result of each case.
+
+    If `is_relative_difference` is true, the y axis shows the relative difference of the results.
 
     `plot` passes additional options to each call of ``Axes.scatter`` (s, alpha).
 
@@ -107,7 +109,7 @@ class AgreementDisplay(Panels):
         return table_of(self.pairs, ("panel", "group", "name", "x", "y", "difference"))
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw one panel per group of cases, with one legend."""
+        """Draw all panels and one legend."""
         axes = self._split_axes(ax, len(self.panels))
         _, columns = grid_shape(len(axes))
         handles: dict[str, Any] = {}
@@ -122,7 +124,7 @@ class AgreementDisplay(Panels):
     def _draw_points(
         self, ax: "Axes", panel_pairs: list[Pair], kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        """Draw the pairs of a panel, and add the legend handles of new groups."""
+        """Draw the cases of a panel, and add legend handles for new groups."""
         for i, group in enumerate(self.groups):
             x = np.array([p.x for p in panel_pairs if p.group == group])
             y = np.array([p.y for p in panel_pairs if p.group == group])
@@ -136,7 +138,7 @@ class AgreementDisplay(Panels):
             handles.setdefault(group, ax.scatter(x, y, **style))
 
     def _draw_reference(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
-        """Scale the axes, and draw the line on which both results are equal."""
+        """Set the scales of the axes, and draw the line on which both results are equal."""
         values = [value for p in panel_pairs for value in (p.x, p.y)]
         low, high = min(values), max(values)
         # A logarithmic axis has tick labels only if the values span at least a factor of 5.

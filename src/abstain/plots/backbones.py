@@ -1,4 +1,4 @@
-"""Results of network architectures, with a panel per metric and a row per data set."""
+"""Metrics of network architectures on several data sets."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _BEST_MARK: dict[str, Any] = {"markersize": 6.5, "markerfacecolor": PAPER}
 
 @dataclass(frozen=True)
 class BackboneValue:
-    """Metric of a model on a data set, for the baseline and for the best method.
+    """Metric of a network architecture on a data set, for the baseline and for the best method.
 
     Examples
     --------
@@ -45,7 +45,9 @@ class BackboneValue:
 
 @dataclass(eq=False)
 class BackboneDisplay(RowPanels):
-    """Filled markers for the baseline and hollow markers for the best method, by model.
+    """Metrics of several network architectures, with a row per data set.
+
+    Filled markers show the baseline, and hollow markers show the best method.
 
     `plot` passes additional options to each call of ``Axes.plot``.
 

@@ -36,8 +36,8 @@ _MAX_SIMULTANEOUS_START = 0.8
 class RiskCoverageBandDisplay(Titled):
     """Risk by coverage with two confidence bands for each method.
 
-    The inner band is pointwise. The outer band, which has thin edges, is simultaneous for the
-    complete curve.
+    The inner band is pointwise. The outer band with thin edges is simultaneous for the complete
+    curve.
 
     `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
 
@@ -128,16 +128,15 @@ class RiskCoverageBandDisplay(Titled):
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = formatting.check_comparison(comparison).data_or_only(data)
         requested = comparison.methods if methods is None else methods
-        band_by_method = {b.method: b for b in comparison.bands if b.data == split}
-        # A band is computed on access. Bands of other methods are therefore not computed.
-        bands = {
-            method: getattr(band_by_method[method], kind)
-            for method in requested
-            if method in band_by_method
-        }
-        positions = {method: i for i, method in enumerate(comparison.methods)}
-        n_available = len(band_by_method) if len(band_by_method) > len(bands) else 0
-        return cls(bands, split_name(split) if split else "", positions, n_available)
+        available = {bands.method: bands for bands in comparison.bands if bands.data == split}
+        bands = {}
+        for method in requested:
+            if method in available:
+                # A band is computed on access, so the bands of other methods are not computed.
+                bands[method] = getattr(available[method], kind)
+        index_by_method = {method: i for i, method in enumerate(comparison.methods)}
+        n_methods = len(available) if len(available) > len(bands) else 0
+        return cls(bands, split_name(split) if split else "", index_by_method, n_methods)
 
     @property
     def title(self) -> str:
@@ -167,7 +166,7 @@ class RiskCoverageBandDisplay(Titled):
         return pl.concat(tables)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the curve and the bands of each method, and mark the artists with its id."""
+        """Draw the curve and the bands of each method, and set the id of their SVG elements."""
         label_by_method = unique_labels(list(self.bands))
         index_by_method = self.index_by_method or {name: i for i, name in enumerate(self.bands)}
         ids = [f"{METHOD_CLASS_PREFIX}{index_by_method[name]}" for name in self.bands]
@@ -196,7 +195,10 @@ class RiskCoverageBandDisplay(Titled):
 
 
 def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
-    """Return a mask of the drawn part of a band, which is empty for a late start."""
+    """Return a mask of the points with a simultaneous band.
+
+    The mask is False at all points if the band starts at a large coverage.
+    """
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
@@ -216,6 +218,9 @@ def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str)
 
 
 def _max_plotted_risk(band: RiskCoverageBand) -> float:
-    """Return the maximum of the drawn bands from the minimum coverage."""
+    """Return the upper limit of the risk axis.
+
+    Points with a small coverage have no influence.
+    """
     upper = np.where(has_simultaneous_band(band), band.high_all, band.high)
     return float(np.nanmax(np.append(upper[band.coverage >= _MIN_COVERAGE_FOR_AXIS], 0.0)))

@@ -28,12 +28,13 @@ _STYLES: Mapping[str, dict[str, Any]] = {
 
 @dataclass(eq=False)
 class CalibrationDisplay(ReliabilityDisplay):
-    """Accuracy by mean confidence, before (gray) and after calibration.
+    """Reliability diagram before (gray) and after calibration.
 
     On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
-    overconfident. Larger dots represent more samples. For a perfectly calibrated score, each light
-    bar contains the corresponding dot with a probability of 95%. A dot inside the bar therefore
-    does not indicate miscalibration.
+    overconfident. Larger dots represent more samples.
+
+    Each light bar contains its dot with a probability of 95% if the score is perfectly calibrated.
+    A dot inside its bar therefore does not indicate miscalibration.
 
     Attributes
     ----------
@@ -82,7 +83,10 @@ class CalibrationDisplay(ReliabilityDisplay):
         return cls(curves, {BEFORE: ece.before, AFTER: ece.after}, bars)
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table. The first column is "before" or "after"."""
+        """Return the plotted data as a Polars table.
+
+        The first column is "before" or "after".
+        """
         import polars as pl
 
         table = super().frame()

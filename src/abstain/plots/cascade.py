@@ -1,5 +1,6 @@
-"""Cost by risk of the candidate thresholds of a cascade, and the path of the samples."""
+"""Figures of the candidate thresholds of a cascade and of the path of the samples."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -21,7 +22,7 @@ from abstain.plots.style import (
 )
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
-from abstain.typing import IntArray
+from abstain.typing import Array, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,9 +51,11 @@ class CascadeDisplay(Titled):
     """Mean cost and risk of each choice of thresholds on the calibration data.
 
     Gray dots are candidate thresholds, and blue dots are certified thresholds. The diamond is the
-    selected choice of thresholds. The dotted line is the maximum risk. Each thin line shows the
-    best thresholds of one model with only the person as second stage. The circle at the end of the
-    line is the model that answers all samples. The cross is the person who answers all samples.
+    selected choice. The dotted line is the maximum risk.
+
+    Each thin line shows the best thresholds of a cascade that consists of one model and the person.
+    The circle at the end of the line is the model that answers all samples. The cross is the person
+    who answers all samples.
 
     `plot` passes additional options to the ``Axes.scatter`` of the certified choices (color, s).
 
@@ -105,48 +108,58 @@ class CascadeDisplay(Titled):
         """Return the plotted data as a Polars table with one row per dot.
 
         The column `kind` contains "candidate", "certified", "selected", "alone" or "data". "alone"
-        is the model of the stage in `name` with only the person as second stage. "data" is the
-        cascade on the data set in `name`.
+        is a cascade of the model in `name` and the person. "data" is the cascade on the data set in
+        `name`.
         """
         import polars as pl
 
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the candidates, then of the models, and then of the data sets."""
+        """Return the rows of the table: candidates, single models, and data sets."""
         rows: list[dict[str, Any]] = []
-        f = self.checks.frontier
-        if f is not None:
-            points = [("candidate", "", i) for i in self._distinct_points(f)]
-            points += [("certified", "", i) for i in f.certified]
-            points += [("selected", "", i) for i in [f.selected] if i is not None]
-            for index, stage in enumerate(f.stages):
-                points += [("alone", stage.name, i) for i in f.efficient(f.only_stage(index))]
-            for kind, name, i in points:
-                values = float(f.risk[i]), float(f.cost[i]), float(f.reviews[i])
-                rows.append(_row(kind, name, *values))
-        rows += [
-            _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
-            for check in self.checks.checks
-            if check.load is not None
-        ]
+        if self.checks.frontier is not None:
+            rows += self._frontier_rows(self.checks.frontier)
+        for check in self.checks.checks:
+            if check.load is not None:
+                row = _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
+                rows.append(row)
         return rows
 
-    def _distinct_points(self, f: CascadeFrontier) -> IntArray:
-        """Return one candidate for each cell of a grid."""
-        in_range = np.flatnonzero(f.risk <= self._max_risk(f))
-        x, y = (
-            np.floor(v / max(v.max(), 1e-300) * n).astype(np.int64)
-            for v, n in zip((f.risk[in_range], f.cost[in_range]), _GRID_SIZE, strict=True)
-        )
-        first_of_cell = np.unique(x * (_GRID_SIZE[1] + 1) + y, return_index=True)[1]
+    def _frontier_rows(self, frontier: CascadeFrontier) -> list[dict[str, Any]]:
+        """Return the rows of the candidates and of the cascades of one model and the person."""
+
+        def rows_of(kind: str, name: str, indices: Iterable[int]) -> list[dict[str, Any]]:
+            rows = []
+            for i in indices:
+                risk = float(frontier.risk[i])
+                cost = float(frontier.cost[i])
+                rows.append(_row(kind, name, risk, cost, float(frontier.reviews[i])))
+            return rows
+
+        rows = rows_of("candidate", "", self._distinct_points(frontier))
+        rows += rows_of("certified", "", frontier.certified)
+        if frontier.selected is not None:
+            rows += rows_of("selected", "", [frontier.selected])
+        for index, stage in enumerate(frontier.stages):
+            rows += rows_of("alone", stage.name, frontier.efficient(frontier.only_stage(index)))
+        return rows
+
+    def _distinct_points(self, frontier: CascadeFrontier) -> IntArray:
+        """Return one candidate for each cell of a grid, because overlapping dots are invisible."""
+        in_range = np.flatnonzero(frontier.risk <= self._max_risk(frontier))
+        n_x, n_y = _GRID_SIZE
+        x = _grid_index(frontier.risk[in_range], n_x)
+        y = _grid_index(frontier.cost[in_range], n_y)
+        first_of_cell = np.unique(x * (n_y + 1) + y, return_index=True)[1]
         return np.asarray(in_range[first_of_cell])
 
-    def _max_risk(self, f: CascadeFrontier) -> float:
+    def _max_risk(self, frontier: CascadeFrontier) -> float:
         """Return the upper limit of the risk axis."""
         target = self.checks.cascade.plan.max_risk
         single_model_risks = [
-            float(f.risk[f.answer_all_choice(index)]) for index in range(len(f.stages))
+            float(frontier.risk[frontier.answer_all_choice(index)])
+            for index in range(len(frontier.stages))
         ]
         max_risk = min(1.05 * max(single_model_risks), _MAX_RELATIVE_RISK * target)
         return max(1.3 * target, max_risk)
@@ -195,7 +208,7 @@ class CascadeDisplay(Titled):
         return legend_entries
 
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
-        """Draw the best thresholds of each model, and return the legend entries."""
+        """Draw the cascades of one model and the person, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, stage in enumerate(f.stages):
             efficient = f.efficient(f.only_stage(index))
@@ -208,7 +221,7 @@ class CascadeDisplay(Titled):
         return [*legend_entries, (cross, f"all samples to the {PERSON}")]
 
     def _draw_data(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the cascade on each data set, and return the legend entries."""
+        """Draw the results on other data sets, and return the legend entries."""
         legend_entries: list[tuple[Any, str]] = []
         for index, check in enumerate(self.checks.checks):
             load = check.load
@@ -306,30 +319,30 @@ class CascadePathDisplay(Titled):
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         """Draw a bar and a text for each stage."""
         path = self._path()
-        segments = (
-            ("correct answers" if self.check else "answers", LIGHT[0]),
-            ("wrong answers" if self.checks.is_binary else "loss of the answers", LIGHT[1]),
-            ("to the next stage", GRID),
-        )
-        drawn: dict[str, Any] = {}
+        colors = {
+            "correct answers" if self.check else "answers": LIGHT[0],
+            "wrong answers" if self.checks.is_binary else "loss of the answers": LIGHT[1],
+            "to the next stage": GRID,
+        }
+        bars_by_name: dict[str, Any] = {}
         for row, stage in enumerate(path):
             n_wrong = 0.0 if np.isnan(stage.n_wrong) else stage.n_wrong
             n_forwarded = stage.n_reached - stage.n_answered
+            widths = (stage.n_answered - n_wrong, n_wrong, n_forwarded)
             left = 0.0
-            for (name, color), width in zip(
-                segments, (stage.n_answered - n_wrong, n_wrong, n_forwarded), strict=True
-            ):
+            for (name, color), width in zip(colors.items(), widths, strict=True):
                 style: Style = {"left": left, "color": color, "height": 0.42, **kwargs}
                 bars = axes.barh([row], [width], **style)
                 if width > 0:
-                    drawn.setdefault(name, bars)
+                    bars_by_name.setdefault(name, bars)
                 left += width
             axes.text(0, row - 0.32, _stage_text(stage), fontsize=9, color=INK, parse_math=False)
         axes.set(xlim=(0, _N_PATH), ylim=(len(path) - 0.5, -0.75), xlabel="Samples")
         style_axes(axes)
         axes.grid(visible=False, axis="y")
         axes.set_yticks([])
-        add_legend_below(axes, [(drawn[name], name) for name, _ in segments if name in drawn])
+        entries = [(bars_by_name[name], name) for name in colors if name in bars_by_name]
+        add_legend_below(axes, entries)
 
     def _size(self) -> tuple[float, float]:
         return 3.9, 1.2 + 0.62 * len(self.checks.cascade.names)
@@ -348,6 +361,13 @@ def _stage_text(stage: PathStage) -> str:
 
 def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict[str, Any]:
     return {"kind": kind, "name": name, "risk": risk, "cost": cost, "reviews": reviews}
+
+
+def _grid_index(values: Array, n_cells: int) -> IntArray:
+    """Return the index of the grid cell of each value, between 0 and the maximum value."""
+    shares = values / max(values.max(), 1e-300)
+    index: IntArray = np.floor(shares * n_cells).astype(np.int64)
+    return index
 
 
 def _draw_mark(ax: "Axes", f: CascadeFrontier, choice: int, **style: Any) -> Any:

@@ -1,9 +1,8 @@
-"""Confusion matrix with a column for abstentions."""
+"""Confusion matrices with a column for abstentions."""
 
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -25,16 +24,20 @@ if TYPE_CHECKING:
 
 
 def abstention_column(k: int) -> tuple[float, float]:
-    """Return the left and right edge of the abstention column next to k classes, in cells.
+    """Return the left and the right edge of the column for abstentions.
 
-    The column is separated by a gap, and has a minimum width for small cells.
+    Positions are in units of a cell. The column follows a gap after the `k` columns of the classes.
+    If the cells are small, the column has a minimum width.
     """
     left = k - 0.5 + 0.3 + k / 60
     return left, left + max(1.0, k / 40)
 
 
 def mix_with_white(color: str, share: float) -> tuple[float, float, float]:
-    """Mix a color with white, where a share of 0 is white and small shares are visible."""
+    """Return a mixture of a color with white.
+
+    A share of 0 is white. Small shares are distinguishable from white.
+    """
     from matplotlib.colors import to_rgb
 
     intensity = 0.0 if share <= 0 else 0.08 + 0.92 * min(share, 1.0)
@@ -82,11 +85,13 @@ _TITLES = {
 
 @dataclass(eq=False)
 class SelectiveConfusionDisplay(Titled):
-    """Confusion matrix with correct answers (blue), wrong answers (orange) and abstentions (gray).
+    """Confusion matrix with a column for abstentions.
 
-    The color of a cell is darker for a larger share of the true class. If the matrix is normalized
-    by answer, the color shows the share of the answer. Numbers are omitted if the cells are too
-    small. `frame` returns all numbers.
+    Correct answers are blue, wrong answers are orange, and abstentions are gray. The color of a
+    cell is darker for a larger share of the true class. If the matrix is normalized by answer, the
+    color shows the share of the answer.
+
+    The figure contains no numbers if the cells are too small. `frame` returns all numbers.
 
     `plot` passes additional options to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
 
@@ -248,18 +253,23 @@ class SelectiveConfusionDisplay(Titled):
         ax.pcolormesh(abstention_column(k), edges, cells[:, -1:], **style_options)
 
     def _write_numbers(self, ax: "Axes", cell: float) -> None:
-        """Draw the number of each cell if all numbers fit."""
+        """Draw the number of each cell, unless a number does not fit in its cell."""
         texts = [[format_cell(value) for value in row] for row in self.confusion.counts.tolist()]
-        size = min(9.0, 72 * cell / (0.75 * max(2, *(len(text) for row in texts for text in row))))
-        if size < _MIN_FONT_SIZE:
+        max_length = max(len(text) for row in texts for text in row)
+        font_size = min(9.0, 72 * cell / (0.75 * max(2, max_length)))
+        if font_size < _MIN_FONT_SIZE:
             return
-        is_dark = self.confusion.by_class > 0.5
-        for row, column in product(range(len(texts)), range(len(texts) + 1)):
-            word = texts[row][column]
-            color = PAPER if is_dark[row, column] else MUTED if word == "0" else INK
-            x = sum(self._column_edges(column)) / 2
-            style = {"color": color, "ha": "center", "va": "center", "fontsize": size}
-            draw_text(ax, x, row, word, **style).set_in_layout(False)
+        style = {"ha": "center", "va": "center", "fontsize": font_size}
+        for row, row_texts in enumerate(texts):
+            for column, text in enumerate(row_texts):
+                x = sum(self._column_edges(column)) / 2
+                color = self._text_color(row, column, text)
+                draw_text(ax, x, row, text, color=color, **style).set_in_layout(False)
+
+    def _text_color(self, row: int, column: int, text: str) -> str:
+        if self.confusion.by_class[row, column] > 0.5:
+            return PAPER  # The cell is dark.
+        return MUTED if text == "0" else INK
 
     def _column_edges(self, column: int) -> tuple[float, float]:
         k = len(self.confusion.classes)

@@ -45,11 +45,12 @@ _MAX_VERTICES = 2000
 
 @dataclass(eq=False)
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
-    """Risk by coverage, with marks at efficient working points.
+    """Risk by coverage, with dots at efficient thresholds.
 
-    Straight segments connect the vertices, as in the computation of the trapezoidal AURC and AUGRC.
-    No threshold lies between two vertices, so many tied samples lead to a long segment. Curves with
-    more than about 2,000 vertices are thinned in the figure and in the table.
+    A threshold is efficient if no larger coverage has a selective risk at most as high. Straight
+    segments connect the points of the curve, as in the trapezoidal AURC and AUGRC. Tied samples
+    have one point, so a large tie group leads to a long segment. Curves with more than about 2,000
+    points are thinned in the figure and in the table.
 
     Examples
     --------
@@ -155,7 +156,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
 
 class _LossCurveDisplay(Display[CurveT]):
-    """Display of a curve that is computed from confidences, losses and weights only."""
+    """Base class of displays whose curves depend only on confidences, losses and weights."""
 
     #: Function that computes the curve from confidences and losses.
     compute: ClassVar[Callable[..., Any]]
@@ -190,7 +191,9 @@ class _LossCurveDisplay(Display[CurveT]):
 
 @dataclass(eq=False)
 class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
-    """Share of accepted successes by share of accepted failures, with chance on the diagonal.
+    """Share of accepted successes by share of accepted failures.
+
+    The diagonal is the curve of a random score.
 
     Examples
     --------
@@ -273,10 +276,10 @@ _MIN_DOT_AREA, _MAX_DOT_AREA = 8.0, 160.0
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display[ReliabilityCurve]):
-    """Accuracy by mean confidence, with larger dots for more samples.
+    """Reliability diagrams, which show accuracy by mean confidence in bins.
 
-    On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
-    overconfident.
+    Larger dots represent more samples. On the dotted diagonal, accuracy equals confidence. Below
+    the diagonal, the score is overconfident.
 
     Examples
     --------
@@ -380,7 +383,7 @@ class AccuracyRejectionDisplay(_LossCurveDisplay[AccuracyRejectionCurve]):
 
 
 def display_of(curve: object) -> Display[Any]:
-    """Return the display for a curve of `abstain.curves`."""
+    """Return the display of a curve of `abstain.curves`."""
     kinds: dict[type, type[Display[Any]]] = {
         RiskCoverageCurve: RiskCoverageDisplay,
         FailureRocCurve: FailureRocDisplay,

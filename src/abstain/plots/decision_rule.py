@@ -1,6 +1,7 @@
-"""Working point of a threshold on the risk-coverage curve and on other data sets."""
+"""Figure of the threshold of a decision rule on the risk-coverage curve."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -58,14 +59,17 @@ _ARROW_HEIGHT = 0.965
 
 @dataclass(eq=False)
 class DecisionRuleDisplay(Titled):
-    """Risk-coverage curve of the calibration data, selected working point, and other data.
+    """Risk and coverage of a decision rule on the calibration data and on other data.
 
-    The dotted line is the target. The diamond is the selected working point, and the bar of the
-    diamond extends to the certified bound. The other markers are the working points of the same
-    threshold on other data, with intervals of coverage and risk. A risk out of range is drawn as an
-    arrow at the upper edge, and the legend contains the risk. Consecutive data sets are severities
-    of one shift if their names differ only in a number at the end. A line connects the severities
-    of one shift, and the markers grow with the severity.
+    The line is the risk-coverage curve of the calibration data, and the dotted line is the target.
+    The diamond is the selected threshold. Its bar extends to the certified bound.
+
+    The other markers are the results of the same threshold on other data, with intervals of
+    coverage and risk. A risk out of range is drawn as an arrow at the upper edge, and the legend
+    contains its value.
+
+    A line connects the severities of one shift, which are consecutive data sets whose names differ
+    only in a number at the end. The markers grow with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
@@ -130,26 +134,27 @@ class DecisionRuleDisplay(Titled):
         return "generalized_risk" if generalized else "selective_risk"
 
     def frame(self) -> "pl.DataFrame":
-        """Return a Polars table of the plotted points, followed by the vertices of the curve."""
+        """Return a Polars table of the plotted results, followed by the points of the curve."""
         import polars as pl
 
-        rule = self.checks.rule
         rows = []
-        if (calibration := self.checks.calibration_values()) is not None:
+        calibration = self.checks.calibration_values()
+        if calibration is not None:
             row = _row("calibration", calibration["coverage"], calibration[self.risk_name])
-            rows.append({**row, "threshold": rule.threshold})
-        for c in self._shown_checks():
-            intervals = c.coverage_interval, getattr(c, f"{self.risk_name}_interval")
-            rows.append(_row("data", c.coverage, getattr(c, self.risk_name), c.name, intervals))
+            rows.append({**row, "threshold": self.checks.rule.threshold})
+        for check in self._shown_checks():
+            risk = getattr(check, self.risk_name)
+            intervals = (check.coverage_interval, getattr(check, f"{self.risk_name}_interval"))
+            rows.append(_row("data", check.coverage, risk, check.name, intervals))
         for name, curve in self._curves():
-            rows += [
-                {**_row("curve", float(x), float(y), name), "threshold": float(t)}
-                for x, y, t in zip(curve.coverage, curve.risk, curve.thresholds, strict=True)
-            ]
+            points = zip(curve.coverage, curve.risk, curve.thresholds, strict=True)
+            for coverage, risk, threshold in points:
+                row = _row("curve", float(coverage), float(risk), name)
+                rows.append({**row, "threshold": float(threshold)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the curves, the target, the selected working point and the data sets."""
+        """Draw the curves, the target, the selected threshold and the data sets."""
         rule, max_risk = self.checks.rule, self._max_plotted_risk()
         is_compact = bool(self.checks.group_curves) or not self.shows_data
         legend_entries: list[tuple[Any, str]] = []
@@ -200,7 +205,7 @@ class DecisionRuleDisplay(Titled):
                 axes.plot([x, x], [y, rule.bound], linestyle=(0, (1, 1.5)), linewidth=1.6, **style)
 
     def _shown_checks(self) -> tuple[RuleCheck, ...]:
-        """Return the checks whose working points are drawn."""
+        """Return the check results that are drawn."""
         is_drawn = self.shows_data and not self.checks.group_curves
         return self.checks.checks if is_drawn else ()
 
@@ -216,7 +221,7 @@ class DecisionRuleDisplay(Titled):
         return None if curve is None else thin(curve, vertices=_MAX_VERTICES)
 
     def _draw_working_point(self, ax: "Axes") -> list[tuple[Any, str]]:
-        """Draw the selected working point and its certified bound."""
+        """Draw the selected threshold and its certified bound."""
         rule = self.checks.rule
         calibration = self.checks.calibration_values()
         if calibration is None or math.isnan(calibration[self.risk_name]):
@@ -234,30 +239,47 @@ class DecisionRuleDisplay(Titled):
         return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
-        """Draw the working points on all data sets, and connect the severities of one shift."""
+        """Draw the results on all data sets, and connect the severities of one shift."""
         checks = self._shown_checks()
-        names = shorten_names([c.name for c in checks])
-        arrow_height = _ARROW_HEIGHT * max_risk
+        names = [check.name for check in checks]
+        label_by_name = shorten_names(names)
         legend_entries: list[tuple[Any, str]] = []
-        for index, rows in enumerate(group_severities([c.name for c in checks])):
-            style, members = data_set_style(index), [checks[i] for i in rows]
-            risks = [min(getattr(c, self.risk_name), arrow_height) for c in members]
-            line = {"color": style["color"], "linewidth": 0.9, "alpha": 0.5, "zorder": 3}
-            ax.plot([c.coverage for c in members], risks, **line)
-            regular, irregular = [], []
-            for check, size in zip(members, _severity_sizes(len(members)), strict=True):
-                mark, note = self._draw_data_set(ax, check, {**style, "markersize": size}, max_risk)
-                name = names[check.name]
-                if note:
-                    irregular.append((mark, f"{name} ({note})"))
-                else:
-                    regular.append((mark, name))
-            if regular:
-                (_, first_name), (last_mark, last_name) = regular[0], regular[-1]
-                label = first_name if first_name == last_name else f"{first_name} to {last_name}"
-                legend_entries.append((last_mark, label))
-            legend_entries += irregular
+        for index, members in enumerate(group_severities(names)):
+            severities = [checks[i] for i in members]
+            style = data_set_style(index)
+            legend_entries += self._draw_shift(ax, severities, style, label_by_name, max_risk)
         return legend_entries
+
+    def _draw_shift(
+        self,
+        ax: "Axes",
+        severities: Sequence[RuleCheck],
+        style: Style,
+        label_by_name: Mapping[str, str],
+        max_risk: float,
+    ) -> list[tuple[Any, str]]:
+        """Draw the severities of one shift with a line, and return the legend entries."""
+        coverages = [check.coverage for check in severities]
+        arrow_height = _ARROW_HEIGHT * max_risk
+        risks = [min(getattr(check, self.risk_name), arrow_height) for check in severities]
+        ax.plot(coverages, risks, color=style["color"], linewidth=0.9, alpha=0.5, zorder=3)
+        regular = []
+        with_note = []
+        for check, size in zip(severities, _severity_sizes(len(severities)), strict=True):
+            mark, note = self._draw_data_set(ax, check, {**style, "markersize": size}, max_risk)
+            label = label_by_name[check.name]
+            if note:
+                with_note.append((mark, f"{label} ({note})"))
+            else:
+                regular.append((mark, label))
+        if not regular:
+            return with_note
+        # One legend entry represents all severities without a note.
+        _, first_label = regular[0]
+        last_mark, last_label = regular[-1]
+        if first_label != last_label:
+            last_label = f"{first_label} to {last_label}"
+        return [(last_mark, last_label), *with_note]
 
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
@@ -275,7 +297,10 @@ class DecisionRuleDisplay(Titled):
         return ax.errorbar([x], [y], xerr=x_error, yerr=y_error, elinewidth=1, **style), ""
 
     def _max_plotted_risk(self) -> float:
-        """Return the upper limit of the risk axis, without values that are out of range."""
+        """Return the upper limit of the risk axis.
+
+        Large risks are drawn at the edge and do not extend the axis.
+        """
         rule, values = self.checks.rule, [0.0]
         for _, curve in self._curves():
             values.append(float(curve.risk[curve.coverage >= _MIN_COVERAGE_FOR_AXIS].max()))
@@ -310,14 +335,17 @@ def _format_tick(value: float, _: object) -> str:
 
 
 def data_set_style(index: int) -> dict[str, Any]:
-    """Return the color and the marker of a data set, which differ between neighbors."""
+    """Return the color and the marker of a data set.
+
+    Neighboring data sets differ in both.
+    """
     shape = _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
     color = LIGHT[(index + 1) % len(LIGHT)]
     return {"color": color, "marker": shape, "markersize": 6, "linestyle": "none", "zorder": 4}
 
 
 def _severity_sizes(count: int) -> list[float]:
-    """Return the sizes of the markers of one shift, which grow with the severity."""
+    """Return the marker sizes of the severities of one shift."""
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 
@@ -328,7 +356,10 @@ def _row(
     name: str = "",
     intervals: "tuple[Interval, Interval] | None" = None,
 ) -> dict[str, Any]:
-    """Return a row of the table, with NaN for missing bounds."""
+    """Return a row of the table.
+
+    Missing bounds are NaN.
+    """
     bounds = {f"{n}_{end}": math.nan for n in ("coverage", "risk") for end in ("low", "high")}
     for number, interval in zip(("coverage", "risk"), intervals or (), strict=False):
         bounds |= {f"{number}_low": interval.low, f"{number}_high": interval.high}

@@ -1,4 +1,4 @@
-"""Base classes of all figures, and of figures of curves."""
+"""Base classes of the displays."""
 
 import io
 import os
@@ -52,7 +52,7 @@ _MAX_ENTRIES = 5
 
 
 def _summarize_field(value: Any) -> str:
-    """Summarize a field of a display by the names of its entries or the shape of its array."""
+    """Summarize a field of a display by the names of its entries or by the shape of its array."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -82,7 +82,7 @@ class Drawable(ABC):
     _has_own_figure: bool = field(default=False, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep the short representation, which `dataclass` would replace."""
+        """Keep the short representation of displays, which `dataclass` would replace."""
         super().__init_subclass__(**kwargs)
         cls.__repr__ = Drawable.__repr__  # type: ignore[method-assign]
 
@@ -103,7 +103,9 @@ class Drawable(ABC):
         """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file, and draw the figure before if necessary.
+        """Write the figure to a file.
+
+        The figure is drawn first if necessary.
 
         Parameters
         ----------
@@ -129,7 +131,7 @@ class Drawable(ABC):
     def image(
         self, suffix: str, *, dpi: float = 200, keep_text: bool = False, **plot_options: Any
     ) -> bytes:
-        """Return the figure as the content of a file.
+        """Return the content of the figure file with this suffix.
 
         With `keep_text`, the text of an SVG remains text instead of paths. `plot_options` are
         passed to `plot` if the figure is not drawn yet.
@@ -156,7 +158,10 @@ class Drawable(ABC):
         return content.getvalue()
 
     def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
-        """Draw on a figure without a window, and compute its layout once for all formats."""
+        """Draw on a new figure without a window.
+
+        The layout is computed once for all file formats.
+        """
         import matplotlib as mpl
 
         self.plot(ax=axes_without_window(*self._size()), **plot_options)
@@ -173,7 +178,7 @@ class Drawable(ABC):
         return 5.6, 4.2
 
     def _get_axes(self, ax: "Axes | None") -> "Axes":
-        """Return the given axes or new ones, and store them in `ax_`."""
+        """Return the given axes or new axes, and store them in `ax_`."""
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
@@ -214,7 +219,7 @@ class Titled(Drawable):
 
     @abstractmethod
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw everything except the title."""
+        """Draw the figure without its title."""
 
     def _draw_title(self, ax: "Axes") -> None:
         """Draw the title across the figure, or above the axes if the figure has other axes."""
@@ -225,7 +230,7 @@ class Titled(Drawable):
 
 
 class Curve(Protocol):
-    """A curve that can be converted to a table."""
+    """A curve with a method that returns its points as a table."""
 
     def frame(self) -> "pl.DataFrame":
         """Return the curve as a table."""
@@ -239,7 +244,7 @@ DEFAULT_NAME = "confidence"
 
 @dataclass(eq=False)
 class Display(Drawable, Generic[CurveT]):
-    """Named curves as a figure and as a table.
+    """Base class of displays of named curves.
 
     Attributes
     ----------
@@ -324,7 +329,7 @@ class Display(Drawable, Generic[CurveT]):
         return width, height + legend_height(self.curves, width)
 
     def _for_drawing(self, curve: CurveT) -> CurveT:
-        """Return the curve to draw, which may be thinned."""
+        """Return the curve with the points that are drawn."""
         return curve
 
     def _draw_curve(self, ax: "Axes", curve: CurveT, style: Style) -> None:
@@ -336,7 +341,7 @@ class Display(Drawable, Generic[CurveT]):
         """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw the reference line of a display that has one."""
+        """Draw the reference line, if the display has one."""
 
 
 def curve_column(curve: object, name: str) -> Any:
@@ -350,7 +355,7 @@ def curves_by_name(
     loss: AnyArray,
     **options: Any,
 ) -> dict[str, CurveT]:
-    """Compute the curve of each confidence score, by name."""
+    """Compute the curve of each confidence score."""
     if not isinstance(confidence, Mapping):
         confidence = {DEFAULT_NAME: confidence}
     return {

@@ -1,4 +1,4 @@
-"""Forest plot of estimates with intervals, with one row per method."""
+"""Forest plots, which show the estimate and the interval of each method in a row."""
 
 import math
 from dataclasses import dataclass
@@ -39,10 +39,11 @@ _MAX_TICKS = 5
 
 @dataclass(eq=False)
 class ForestDisplay(Titled):
-    """Metric of each method with an interval, sorted by value, for each data set.
+    """Forest plot of a metric, with methods sorted by value on each data set.
 
-    A blue diamond and a dotted line mark the best method of a data set. Methods with filled dots
-    are not significantly different from it. Methods with hollow dots are significantly worse.
+    A blue diamond and a dotted line mark the best method of a data set. Filled dots mark methods
+    that are not significantly different from the best method. Hollow dots mark methods that are
+    significantly worse.
 
     `plot` passes additional options to the ``Axes.errorbar`` of each marker.
 
@@ -122,7 +123,10 @@ class ForestDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the estimates of each data set, with a heading if there are several."""
+        """Draw the estimates of each data set.
+
+        Several data sets have headings.
+        """
         rows: dict[float, Estimate] = {}
         y = 0.0
         for split, estimates in self.groups.items():
@@ -194,7 +198,7 @@ class ForestDisplay(Titled):
 
 
 def _limit_ticks(ax: "Axes") -> None:
-    """Limit the number of ticks on the axis of values, so that labels do not overlap."""
+    """Limit the number of ticks on the value axis, so that labels do not overlap."""
     low, high = ax.get_xlim()
     for steps in range(_MAX_TICKS, 0, -1):
         ax.locator_params(axis="x", nbins=steps, min_n_ticks=2)

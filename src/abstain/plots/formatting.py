@@ -20,7 +20,7 @@ _CONTROL_CHARACTERS = re.compile(
 
 
 def escape_control_characters(text: str, *, allowed: str = "") -> str:
-    r"""Replace control characters and text direction marks by their Python escapes.
+    r"""Replace control characters and text direction marks by Python escape sequences.
 
     Examples
     --------
@@ -45,7 +45,7 @@ NOT_ADJUSTED = "not adjusted for multiple comparisons; p-values are"
 def check_result_type(
     result: object, expected_type: type[ResultT], name: str, function: str
 ) -> ResultT:
-    """Return the result if it has the expected type, and raise an error otherwise.
+    """Return a result if it has the expected type, else raise an error.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def check_result_type(
 
 
 def check_comparison(comparison: object) -> "Comparison":
-    """Return the comparison, and raise an error for other types."""
+    """Return the argument if it is a comparison, else raise an error."""
     from abstain.evaluation import Comparison
 
     return check_result_type(comparison, Comparison, "comparison", "compare")
@@ -90,7 +90,7 @@ def capitalize_first(text: str) -> str:
 
 
 def data_set_suffix(data: "Split | None") -> str:
-    """Return the suffix of a title with the data set, or an empty string if there is only one."""
+    """Return the end of a title that names the data set, or "" for a single data set."""
     from abstain._foundation.names import split_name
 
     if data is None:
@@ -125,7 +125,7 @@ def format_p_value(value: float) -> str:
 
 
 def ranks_note(*, is_adjusted: bool) -> str:
-    """Return a predicate that states whether ranks and p-values are adjusted."""
+    """Return the words that state whether ranks and p-values are adjusted."""
     return (
         NOT_ADJUSTED if is_adjusted else "not adjusted for multiple comparisons, nor are p-values"
     )

@@ -1,4 +1,4 @@
-"""Images with descriptions in labeled rows."""
+"""Grids of images with descriptions."""
 
 from dataclasses import dataclass
 from textwrap import wrap
@@ -51,7 +51,7 @@ class LabeledImage:
 
 @dataclass(eq=False)
 class ImageGridDisplay(Panels):
-    """Images in rows with headings and with a description below each image.
+    """Rows of images, with a heading for each row and a description below each image.
 
     `plot` passes additional options to each call of ``Axes.imshow`` (cmap, interpolation).
 
@@ -116,7 +116,7 @@ class ImageGridDisplay(Panels):
                     self.ax_ = ax
 
     def _rows(self) -> dict[str, list[LabeledImage]]:
-        """Return the images of each row."""
+        """Return the images of each row, by the name of the row."""
         return {
             row: [p for p in self.images if p.row == row] for row in distinct(self.images, "row")
         }

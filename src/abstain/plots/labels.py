@@ -1,4 +1,4 @@
-"""Labels, titles and legends of figures. Long names are shortened, and labels are unique."""
+"""Labels, titles and legends of figures."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[s
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
-    """Draw a text of the caller on axes, without interpretation as math."""
+    """Draw a text of the caller without interpreting it as math."""
     return ax.text(
         x, y, escape_control_characters(text), **{"parse_math": False, "color": INK, **style}
     )
@@ -62,7 +62,10 @@ def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text"
 def draw_texts(
     ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any
 ) -> None:
-    """Draw texts of the caller at their positions, with one artist for many texts."""
+    """Draw texts of the caller at their positions.
+
+    Many texts are one artist.
+    """
     if len(position_by_text) <= _MAX_SEPARATE_LABELS:
         for text, position in position_by_text.items():
             draw_text(ax, *position, text, **style)
@@ -83,7 +86,10 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Set tick labels, with one artist instead of ticks for many labels."""
+    """Set many tick labels as one artist.
+
+    Matplotlib draws many separate ticks slowly.
+    """
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return
@@ -148,7 +154,7 @@ def _wrap_title(title: str, inches: float) -> str:
 
 
 def label_width(names: Iterable[str], width: int = MAX_LABEL_LENGTH) -> float:
-    """Return the maximum width of the labels, in inches."""
+    """Return the width of the longest label, in inches."""
     lengths = [min(len(escape_control_characters(name)), width) for name in names]
     return _LETTER_WIDTH * max(lengths, default=0)
 
@@ -167,37 +173,37 @@ def draw_rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) 
 
 
 def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any) -> None:
-    """Draw squares of side 1 around positions as one patch with few line segments.
+    """Draw squares of side 1 around positions as one patch.
 
-    Adjacent squares in a row are merged into one rectangle. Lines that continue over several rows
-    separate them.
+    Adjacent squares in a row become one rectangle, in which vertical lines separate the squares.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     if not positions:
         return
-    at = np.array(positions)
-    is_square = np.zeros(at.max(axis=0) + 3, np.bool_)
-    is_square[tuple(at.T + 1)] = True
+    x, y = np.array(positions).T
+    # The mask has a margin of 1 on each side.
+    is_square = np.zeros((x.max() + 3, y.max() + 3), np.bool_)
+    is_square[x + 1, y + 1] = True
     left, row, right = _find_runs(is_square)
     rectangles = [[left, row], [left, row + 1], [right, row + 1], [right, row], [left, row]]
     # Separators are drawn twice, as are the edges between rows.
     top, line, bottom = _find_runs((is_square[:-1] & is_square[1:]).T)
     separators = [[line + 1, top], [line + 1, bottom]] * 2
-    # Positions have an offset of 1 in the mask, and a square starts 0.5 before its center.
-    points = [
-        np.array(lines, np.float64).transpose(2, 0, 1) - 1.5 for lines in (rectangles, separators)
-    ]
     codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
     codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
-    path = Path(np.concatenate([array.reshape(-1, 2) for array in points]), codes)
+    rectangle_points = np.array(rectangles, np.float64).transpose(2, 0, 1).reshape(-1, 2)
+    separator_points = np.array(separators, np.float64).transpose(2, 0, 1).reshape(-1, 2)
+    # A square starts 0.5 before its center, in addition to the margin of the mask.
+    points = np.concatenate([rectangle_points, separator_points]) - 1.5
+    path = Path(points, codes)
     # The complete patch is snapped to pixels, so that the squares have equal widths.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
 
 
 def _find_runs(mask: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the start, the second index and the end of each run of True on the first axis.
+    """Return the start, the column and the end of each run of True along the first axis.
 
     The first and the last row of the mask must be False.
     """
@@ -214,7 +220,7 @@ def draw_rules(
     positions: Sequence[float],
     **style: Any,
 ) -> None:
-    """Draw horizontal lines from starts to ends as one artist."""
+    """Draw horizontal lines as one artist."""
     x = [number for both in zip(starts, ends, strict=True) for number in (*both, math.nan)]
     y = [number for position in positions for number in (position, position, math.nan)]
     draw_rule(ax, x, y, **style)
@@ -247,25 +253,25 @@ def legend_height(names: Iterable[str], width: float) -> float:
 
 
 def add_curve_legend(ax: "Axes") -> None:
-    """Add a legend with literal names, including names such as "_x" and "$x$"."""
+    """Add a legend in which names such as "_x" and "$x$" are printed unchanged."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
-    other_handles = [h for h in ax.get_legend_handles_labels()[0] if h not in curves]
-    handles = [*curves, *other_handles]
+    all_handles, _ = ax.get_legend_handles_labels()
+    handles = [*curves, *(handle for handle in all_handles if handle not in curves)]
     names = [escape_control_characters(str(handle.get_label())) for handle in handles]
     legend = add_legend(ax, handles, names, **_legend_position(ax, names))
-    for text, handle in zip(legend.get_texts(), handles, strict=True):
-        if handle in curves:
-            # With this id, a script that hides a curve also hides its legend entry.
-            text.set_gid(CURVE_ID)
-    for legend_handle, handle in zip(legend.legend_handles, handles, strict=True):
-        if handle in curves and legend_handle is not None:
+    # The curves are the first entries. With this id, a script that hides a curve also hides its
+    # legend entry.
+    for i in range(len(curves)):
+        legend.get_texts()[i].set_gid(CURVE_ID)
+        legend_handle = legend.legend_handles[i]
+        if legend_handle is not None:
             legend_handle.set_gid(CURVE_ID)
 
 
 def add_legend(
     parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
 ) -> "Legend":
-    """Add a legend with names of the caller, without interpretation as math."""
+    """Add a legend of the artists, whose names are not interpreted as math."""
     placeholders = ["name"] * len(handles)
     legend = parent.legend(handles, placeholders, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -275,14 +281,14 @@ def add_legend(
 
 
 def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
-    """Return the options that position a legend with many names below the axes."""
+    """Return the options that place a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
     return _position_below(ax, names)
 
 
 def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
-    """Return the options for a legend below the axes, with as many columns as fit."""
+    """Return the options that place a legend below the axes, with as many columns as fit."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
@@ -304,12 +310,12 @@ def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
 def n_legend_columns(
     names: Sequence[str], width: float, *, handle_width: float = _HANDLE_WIDTH
 ) -> int:
-    """Return the number of legend columns that fit a width in inches."""
+    """Return the number of legend columns that fit in a width, in inches."""
     return max(int(width / (handle_width + 0.8 * label_width(names))), 1)
 
 
 def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
-    """Add a legend next to the axes, so that the legend does not cover a point."""
+    """Add a legend at the right of the axes, where it covers no points."""
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)

@@ -1,4 +1,4 @@
-"""Table of rank changes between two metrics in several studies."""
+"""Tables of the ranks of methods by two metrics in several studies."""
 
 import math
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class RankChange:
 
     @property
     def change(self) -> float:
-        """Difference of the ranks, which is negative if the second rank is better."""
+        """Second rank minus first rank."""
         return self.after - self.before
 
 
@@ -64,8 +64,9 @@ class RankChange:
 class RankChangesDisplay(Panels):
     """Table of ranks by two metrics, with one row per method and one column per study.
 
-    A cell contains the two ranks, or one number for equal ranks. A cell is blue if the second rank
-    is better, and orange if the second rank is worse. The color is stronger for larger changes.
+    A cell contains the two ranks, or one number if the ranks are equal. A cell is blue if the
+    second rank is better, and orange if the second rank is worse. Larger changes have a stronger
+    color.
 
     `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
     alpha).
@@ -148,7 +149,7 @@ def _cell_text(cell: RankChange) -> str:
 
 
 def _color(change: float) -> tuple[float, ...]:
-    """Return the color of a rank change."""
+    """Return the color of a cell, which depends on the rank change."""
     from matplotlib.colors import to_rgb
 
     if not change or math.isnan(change):

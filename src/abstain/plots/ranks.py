@@ -39,10 +39,11 @@ _MAX_EXACT_RADII, _RADIUS_STEP = 300, 0.005
 class RankBlobDisplay(Titled):
     """Probability of each rank for each method, as the area of a circle.
 
-    The cross marks the mean rank, and the line marks the central range of the ranks. The mean and
-    the range are computed from simulated studies of the same size whose true values are the
-    estimates. Over all data sets, the rank refers to the aggregate of the metric. The mean of this
-    rank therefore differs from the mean of the ranks on the data sets.
+    The cross marks the mean rank, and the line marks the central range of the ranks. Both are
+    computed from simulated studies of the same size whose true values are the estimates.
+
+    Over all data sets, the methods are ranked by the aggregate of the metric. The mean of this rank
+    differs from the mean of the ranks on the data sets.
 
     `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the
     circles of one size (facecolor, alpha).
@@ -161,7 +162,10 @@ class RankBlobDisplay(Titled):
     def _draw_circles(
         self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]
     ) -> None:
-        """Draw the circles, grouped by size because there can be thousands."""
+        """Draw the circles of the rank probabilities.
+
+        Circles of one size are one artist, because there can be thousands of circles.
+        """
         from matplotlib.collections import EllipseCollection
 
         circles = [
@@ -192,10 +196,9 @@ class RankBlobDisplay(Titled):
 
 
 def _mean_drawn_rank(standing: Standing) -> float:
-    """Return the mean of the plotted rank probabilities.
+    """Return the mean rank according to the plotted probabilities.
 
-    Over all data sets, `mean_rank` is a different quantity, which is the mean of the ranks on the
-    data sets.
+    Over all data sets, `mean_rank` is a different quantity: the mean of the ranks on the data sets.
     """
     if standing.data is not None or not standing.rank_probabilities:
         return standing.mean_rank
@@ -205,10 +208,11 @@ def _mean_drawn_rank(standing: Standing) -> float:
 
 @dataclass(eq=False)
 class RankingChangeDisplay(Titled):
-    """Rankings by two metrics, at the left and at the right, connected by lines.
+    """Two rankings of methods by different metrics, connected by lines.
 
-    A line is orange if the second metric ranks the method worse. A line is blue and dashed if the
-    second metric ranks the method better. Methods without a rank are omitted.
+    The ranks by the first metric are at the left. A line is orange if the second metric ranks the
+    method worse. A line is blue and dashed if the second metric ranks the method better. Methods
+    without a rank are omitted.
 
     `plot` passes additional options to each call of ``Axes.plot``.
 
@@ -268,17 +272,19 @@ class RankingChangeDisplay(Titled):
             second = other_metrics[0]
         second = comparison.metric_or_first(second)
         split = comparison.data_or_all(data)
-        before, after = (
-            {s.method: s.rank for s in comparison.standings_of(metric, split)}
-            for metric in (first, second)
-        )
-        ranks = {method: (before[method], after[method]) for method in before if method in after}
-        agreements = [
-            a
-            for a in comparison.agreements
-            if {a.first, a.second} == {first, second} and a.data == split
-        ]
-        return cls(first, second, ranks, split, agreements[0] if agreements else None)
+        first_ranks = {s.method: s.rank for s in comparison.standings_of(first, split)}
+        second_ranks = {s.method: s.rank for s in comparison.standings_of(second, split)}
+        ranks = {}
+        for method, rank in first_ranks.items():
+            if method in second_ranks:
+                ranks[method] = (rank, second_ranks[method])
+        agreement = None
+        for candidate in comparison.agreements:
+            has_both_metrics = {candidate.first, candidate.second} == {first, second}
+            if has_both_metrics and candidate.data == split:
+                agreement = candidate
+                break
+        return cls(first, second, ranks, split, agreement)
 
     @property
     def title(self) -> str:
@@ -366,7 +372,11 @@ class RankingChangesDisplay(DisplayGrid):
 
 
 def _line_style(before: float, after: float) -> dict[str, Any]:
-    """Return gray for equal ranks, dashed blue for a better rank, and orange for a worse rank."""
+    """Return the line style of a method.
+
+    The line is gray for equal ranks, dashed blue for a better second rank, and orange for a worse
+    second rank.
+    """
     if before == after:
         return {"color": MUTED, "linewidth": 1.0, "markerfacecolor": INK}
     if after > before:

@@ -1,4 +1,4 @@
-"""Excess of a decision rule over its target on each data set."""
+"""Figure of the excess of a risk over the target of a decision rule."""
 
 import math
 from dataclasses import dataclass
@@ -46,13 +46,14 @@ _MAX_GROUPS = 40
 
 @dataclass(eq=False)
 class RiskExcessDisplay(Titled):
-    """Excess over the target on each data set and its groups, in input order.
+    """Excess over the target of a decision rule on each data set and its groups.
 
-    Values to the right of the line at 0 are worse than the target. On data sets with a filled
-    circle, the target holds, because the interval is at or below 0. On data sets with a cross, the
-    target is violated. A hollow circle is an inconclusive result. Consecutive data sets are
-    severities of one shift if their names differ only in a number at the end. A line connects the
-    severities of one shift.
+    Values to the right of the line at 0 are worse than the target. A filled circle means that the
+    target holds, because the interval is at or below 0. A cross means that the target is violated.
+    A hollow circle is an inconclusive result.
+
+    A line connects the severities of one shift, which are consecutive data sets whose names differ
+    only in a number at the end.
 
     `plot` passes additional options to each call of ``Axes.errorbar``.
 
@@ -93,8 +94,12 @@ class RiskExcessDisplay(Titled):
 
     @property
     def _plotted_checks(self) -> list[RuleCheck]:
-        """Data sets and groups, limited to the groups with the largest lower bounds."""
-        all_checks = self.checks.all_checks()
+        """Data sets and groups that are drawn.
+
+        Of many groups, those with the largest lower bounds of the excess are drawn.
+        """
+        # The limits of a group without a threshold have no results.
+        all_checks = [c for c in self.checks.all_checks() if not c.limit or c.rule.attainable]
         groups = sorted((c for c in all_checks if c.group), key=_lower_excess, reverse=True)
         omitted_ids = {id(c) for c in groups[_MAX_GROUPS:]}
         return [c for c in all_checks if id(c) not in omitted_ids]
@@ -146,8 +151,9 @@ class RiskExcessDisplay(Titled):
             style |= {"capsize": 0, "linestyle": "none", **kwargs}
             axes.errorbar([c.excess], [y], xerr=error_bar(c.excess, c.excess_interval), **style)
         hide_frame(axes)
-        names = shorten_names([c.label for c in checks])
-        set_tick_labels(axes, "y", [names[c.label] for c in checks], range(len(checks)))
+        labels = [_label(c) for c in checks]
+        names = shorten_names(labels)
+        set_tick_labels(axes, "y", [names[label] for label in labels], range(len(checks)))
         axes.set_ylim(len(checks) - 0.4, -0.6)
         axes.axvline(0, color=INK, linewidth=1, zorder=1)
         axes.set_xlabel(self._axis_title())
@@ -160,15 +166,14 @@ class RiskExcessDisplay(Titled):
 
     def _axis_title(self) -> str:
         rule = self.checks.rule
-        if rule.parts and not rule.per:
-            # The rule has one threshold with several limits.
+        if rule.limits:
             return "Risk minus its limit"
         if rule.target is None or rule.quantity not in _AXIS_TITLES:
             return "No target"
         return _AXIS_TITLES[rule.quantity].format(target=rule.target)
 
     def _add_legend(self, ax: "Axes") -> None:
-        """Add a legend of the verdicts that occur."""
+        """Add a legend of the check results in the figure."""
         from matplotlib.lines import Line2D
 
         figure: Any = ax.figure
@@ -185,8 +190,13 @@ class RiskExcessDisplay(Titled):
             add_legend(ax, handles, list(labels.values()), **style)
 
     def _size(self) -> tuple[float, float]:
-        names = label_width(c.label for c in self._plotted_checks)
+        names = label_width(map(_label, self._plotted_checks))
         return 4.6 + names, 1.5 + 0.3 * len(self._plotted_checks)
+
+
+def _label(check: RuleCheck) -> str:
+    """Return the name of a row, which omits the data set for a limit of a group."""
+    return check.subgroup if check.limit else check.label
 
 
 def _lower_excess(check: RuleCheck) -> float:

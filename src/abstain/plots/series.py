@@ -192,9 +192,9 @@ class SeriesDisplay(Panels):
             handles.setdefault(f"band of {name_with_band}", bands[name_with_band])
 
     def _only_name_with_band(self) -> str | None:
-        """Return the name of the only line with a band, or None if all bands are drawn.
+        """Return the name of the line whose band is drawn, or None if all bands are drawn.
 
-        Many overlapping bands would be unreadable. The table contains all bands.
+        Many overlapping bands would be unreadable.
         """
         names = distinct((s for s in self.series if s.low), "name")
         return names[0] if len(names) > _MAX_BANDS else None
@@ -205,21 +205,25 @@ class SeriesDisplay(Panels):
 
     def _scale_axes(self, ax: "Axes", panel: str) -> None:
         """Set the scale of both axes of a panel."""
-        positive_x = sorted({x for s in self.series for x in s.x if x > 0})
-        if self.log_x and positive_x:
-            set_log_ticks(ax, positive_x)
-        series = [s for s in self.series if self.share_y or s.panel == panel]
-        if self.log_y and any(y > 0 for s in series for y in s.y):
+        if self.log_x:
+            all_x = {x for line in self.series for x in line.x}
+            positive_x = sorted(x for x in all_x if x > 0)
+            if positive_x:
+                set_log_ticks(ax, positive_x)
+        lines = [line for line in self.series if self.share_y or line.panel == panel]
+        max_y = max((max(line.y, default=-math.inf) for line in lines), default=-math.inf)
+        if self.log_y and max_y > 0:
             ax.set_yscale("log")
         elif self.linear_threshold > 0:
             ax.set_yscale("symlog", linthresh=self.linear_threshold, linscale=0.6)
-        elif self._must_hide_negative_band(series):
+        elif self._must_hide_negative_band(lines):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
 
     def _must_hide_negative_band(self, series: Sequence[Series]) -> bool:
-        """Return whether a band extends below 0 although the plotted quantity is at least 0.
+        """Return whether the negative part of a band is meaningless.
 
-        A dotted line at or below 0 indicates a quantity with a sign, such as a bias.
+        This is the case if the plotted quantity cannot be negative. A dotted line at or below 0
+        indicates a quantity that can be negative, such as a bias.
         """
         has_negative_band = any(low < 0 for s in series for low in s.low)
         has_negative_value = any(y < 0 for s in series for y in s.y)
@@ -227,21 +231,30 @@ class SeriesDisplay(Panels):
         return has_negative_band and not may_be_negative
 
     def _size(self) -> tuple[float, float]:
-        """Return the size of the figure, with the height of its titles and its legend."""
-        rows, columns = grid_shape(len(self.panels))
-        panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
-        width = max(columns * panel_width + 0.4, 5.6)
-        if self.is_compact and rows * columns == 1:
+        """Return the size of the figure, which includes titles and legend."""
+        n_rows, n_columns = grid_shape(len(self.panels))
+        is_single = n_rows * n_columns == 1
+        panel_width, panel_height = _SINGLE_PANEL_SIZE if is_single else _PANEL_SIZE
+        width = max(n_columns * panel_width + 0.4, 5.6)
+        if self.is_compact and is_single:
             width, panel_height = _COMPACT_SIZE
-        legend_names = [*self.names, *([self.level_name] if self.level else [])]
-        legend_names += [self.marks_name] if self.marks else []
-        if name_with_band := self._only_name_with_band():
-            legend_names.append(f"band of {name_with_band}")
         title_height = 0.2 if any(self.panels) else 0.0
         # Long titles of panels have two lines.
-        extra = 0.35 if label_width(self.panels) > columns * panel_width else 0.0
-        height = rows * (panel_height + title_height) + 0.5 + extra
-        return width, height + legend_below_height(legend_names, width)
+        extra_height = 0.35 if label_width(self.panels) > n_columns * panel_width else 0.0
+        height = n_rows * (panel_height + title_height) + 0.5 + extra_height
+        return width, height + legend_below_height(self._legend_names(), width)
+
+    def _legend_names(self) -> list[str]:
+        """Return the names of the lines, the dotted line, the vertical lines and the band."""
+        names = list(self.names)
+        if self.level:
+            names.append(self.level_name)
+        if self.marks:
+            names.append(self.marks_name)
+        name_with_band = self._only_name_with_band()
+        if name_with_band:
+            names.append(f"band of {name_with_band}")
+        return names
 
 
 #: Maximum number of points of a line with markers.
@@ -256,7 +269,7 @@ _DIGIT_WIDTH = 0.03
 
 
 def set_log_ticks(ax: "Axes", values: list[float]) -> None:
-    """Make the x axis logarithmic, with ticks at data values or powers of two."""
+    """Make the x axis logarithmic, with ticks at values of the data or at powers of two."""
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
@@ -266,7 +279,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return few values as candidates for ticks, and powers of two for many values.
+    """Return the values as tick positions, or powers of two if there are many values.
 
     Examples
     --------
@@ -283,7 +296,9 @@ def _tick_candidates(values: Sequence[float]) -> list[float]:
 
 
 def _drop_overlapping(values: Sequence[float]) -> list[float]:
-    """Drop ticks whose labels would overlap, except the first and the last tick.
+    """Remove ticks whose labels would overlap.
+
+    The first and the last tick remain.
 
     Examples
     --------
@@ -303,7 +318,7 @@ def _drop_overlapping(values: Sequence[float]) -> list[float]:
 
 
 def _format_tick(value: float) -> str:
-    """Format a number of samples for a tick.
+    """Format a number of samples as a tick label.
 
     Examples
     --------

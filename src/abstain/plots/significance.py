@@ -39,9 +39,10 @@ class SignificanceMapDisplay(Titled):
     """Matrix of methods, with blue cells where the row is significantly better.
 
     Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of the pair of methods. With more than 12 methods, the shade of the cell
-    shows whether the p-value is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value
-    for a pair, which only one of the two cells contains.
+    the adjusted p-value of a pair of methods. With more than 12 methods, the shade of the cell
+    shows whether the p-value is below 0.001, 0.01 or 1 - level.
+
+    A two-sided test has one p-value for a pair, which is in the row of the better method.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
     shade (linewidth, facecolor).
@@ -117,10 +118,11 @@ class SignificanceMapDisplay(Titled):
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
         pairs = tuple(comparison.pairs_of(name, split, test))
-        tested_methods = {method for pair in pairs for method in (pair.first, pair.second)}
-        order = [s.method for s in comparison.standings_of(name, split)]
-        methods = dict.fromkeys([*order, *comparison.methods])
-        return cls(tuple(m for m in methods if m in tested_methods), pairs, comparison.level)
+        tested_methods = {pair.first for pair in pairs} | {pair.second for pair in pairs}
+        ranked_methods = [standing.method for standing in comparison.standings_of(name, split)]
+        all_methods = dict.fromkeys([*ranked_methods, *comparison.methods])
+        methods = tuple(method for method in all_methods if method in tested_methods)
+        return cls(methods, pairs, comparison.level)
 
     @property
     def title(self) -> str:
@@ -165,33 +167,55 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw the cells in the shade of their p-value, and the p-values if there is space."""
-        k, cells = len(self.methods), self._cells()
+        """Draw the cells in the shade of their p-value, with the p-value if there is space."""
+        n_methods = len(self.methods)
         index_by_method = {method: i for i, method in enumerate(self.methods)}
-        significant: dict[float, list[tuple[int, int]]] = {opacity: [] for _, opacity in _SHADES}
-        other: list[tuple[int, int]] = []
-        for (row, column), pair in cells.items():
-            position = index_by_method[column], index_by_method[row]
+        positions_by_opacity: dict[float, list[tuple[int, int]]] = {
+            opacity: [] for _, opacity in _SHADES
+        }
+        not_significant: list[tuple[int, int]] = []
+        for (row, column), pair in self._cells().items():
+            position = (index_by_method[column], index_by_method[row])
             is_significant = pair.better == row
-            opacity = 1.0 if self._has_text else _opacity(pair.adjusted)
-            (significant[opacity] if is_significant else other).append(position)
+            if is_significant:
+                opacity = 1.0 if self._has_text else _opacity(pair.adjusted)
+                positions_by_opacity[opacity].append(position)
+            else:
+                not_significant.append(position)
             if self._has_text:
-                style: Style = {"ha": "center", "va": "center", "fontsize": 9 if k <= 8 else 6.5}
-                if is_significant:
-                    style |= {"color": PAPER, "fontweight": "bold"}
-                draw_text(axes, *position, _format_cell(pair.adjusted), **style)
+                self._write_p_value(axes, position, pair, is_significant=is_significant)
         # The gap is at most a quarter of a cell, in points.
-        gap = min(1.5, 72 * self._side / k / 4) if k else 0.0
-        shades = [(positions, LIGHT[0], opacity) for opacity, positions in significant.items()]
-        for positions, color, opacity in (*shades, (other, GRID, 1.0)):
-            style = {"facecolor": color, "edgecolor": PAPER, "linewidth": gap, "alpha": opacity}
-            draw_squares(axes, positions, **(style | kwargs))
-        axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
+        gap = min(1.5, 72 * self._side / n_methods / 4) if n_methods else 0.0
+        style: Style = {"edgecolor": PAPER, "linewidth": gap}
+        for opacity, positions in positions_by_opacity.items():
+            shade = {"facecolor": LIGHT[0], "alpha": opacity}
+            draw_squares(axes, positions, **{**style, **shade, **kwargs})
+        shade = {"facecolor": GRID, "alpha": 1.0}
+        draw_squares(axes, not_significant, **{**style, **shade, **kwargs})
+        axes.set(xlim=(-0.52, n_methods - 0.48), ylim=(n_methods - 0.48, -0.52), aspect="equal")
         hide_frame(axes)
         self._label_axes(axes)
 
+    def _write_p_value(
+        self,
+        ax: "Axes",
+        position: tuple[int, int],
+        pair: PairedDifference,
+        *,
+        is_significant: bool,
+    ) -> None:
+        """Write the p-value of a pair in its cell, in bold if the difference is significant."""
+        font_size = 9 if len(self.methods) <= 8 else 6.5
+        style: Style = {"ha": "center", "va": "center", "fontsize": font_size}
+        if is_significant:
+            style |= {"color": PAPER, "fontweight": "bold"}
+        draw_text(ax, *position, _format_cell(pair.adjusted), **style)
+
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell, in the row of the better method for two-sided tests."""
+        """Return the pair of methods in each cell.
+
+        A two-sided test has a cell in the row of the better method only.
+        """
         index = self.methods.index
         cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:
@@ -219,7 +243,10 @@ class SignificanceMapDisplay(Titled):
 
     @property
     def _side(self) -> float:
-        """Side length of the map in inches, with a minimum size of the cells."""
+        """Side length of the map in inches.
+
+        Cells have a minimum size.
+        """
         k = len(self.methods)
         return min(max(0.46 * k, 1.6), max(5.5, 0.1 * k))
 
@@ -267,7 +294,7 @@ class SignificanceMapsDisplay(DisplayGrid):
 
 
 def _opacity(p_value: float) -> float:
-    """Return the opacity of the shade of a significant p-value."""
+    """Return the opacity of a cell with a significant p-value."""
     return next(opacity for bound, opacity in _SHADES if p_value < bound)
 
 

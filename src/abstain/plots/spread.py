@@ -1,4 +1,4 @@
-"""Dot plots of values with mean, median and quartiles."""
+"""Dot plots of single values with their mean, median and quartiles."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MIN_VALUES_FOR_BOX = 5
 
 @dataclass(frozen=True)
 class SpreadValues:
-    """Values of one name in a row of a panel.
+    """The values of one name in one row of a panel.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Colors, line styles and axes of figures, without changes to global settings."""
+"""Colors, line styles and axes of figures.
+
+Global settings of matplotlib are not changed.
+"""
 
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +30,10 @@ def css_variable(index: int) -> str:
 
 
 def dash_pattern(index: int) -> list[int]:
-    """Return the dash pattern of a score, which differs between neighboring scores."""
+    """Return the dash pattern of a score.
+
+    Neighboring scores have different patterns.
+    """
     return _DASHES[(index + index // len(LIGHT)) % len(_DASHES)]
 
 
@@ -56,14 +62,17 @@ def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
 
 
 def axes_without_window(width: float, height: float) -> "Axes":
-    """Create a figure without a window, whose memory Python frees after the last use."""
+    """Create a figure without a window.
+
+    Python frees its memory when it is no longer used.
+    """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def line_style(index: int) -> Style:
-    """Return the color and the dashes of a score, which distinguish lines without color."""
+    """Return the color and the dashes of a score, so that lines differ even without color."""
     pattern = dash_pattern(index)
     solid = pattern[1] == 0
     linestyle: Any = "-" if solid else (0, tuple(pattern))
@@ -76,7 +85,7 @@ def reference_style() -> Style:
 
 
 def style_axes(ax: "Axes") -> None:
-    """Apply the style of figures of curves to the axes."""
+    """Apply the style of curve figures to the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
     ax.grid(visible=True, color=GRID, linewidth=0.8)
@@ -87,7 +96,7 @@ def style_axes(ax: "Axes") -> None:
 
 
 def error_bar(value: float, interval: "Interval") -> list[list[float]] | None:
-    """Return the distances of a value to the bounds of its interval, for ``Axes.errorbar``."""
+    """Return the distances from a value to its bounds, for ``Axes.errorbar``."""
     if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]]

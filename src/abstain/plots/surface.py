@@ -21,7 +21,9 @@ _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.5), (5.2, 4.0)
 
 @dataclass(eq=False)
 class SurfaceDisplay(Panels):
-    """Contour plots of a positive function of two variables, with one logarithmic color scale.
+    """Contour plots of positive functions of two variables.
+
+    All panels share one logarithmic color scale.
 
     `plot` passes additional options to each call of ``Axes.contourf`` (cmap, alpha).
 
@@ -100,7 +102,7 @@ class SurfaceDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]
     ) -> Any:
-        """Draw one surface, and return the artist to which the color scale applies."""
+        """Draw one surface, and return the artist for the color scale."""
         from matplotlib.colors import LogNorm
 
         positive = np.ma.masked_where(~(z > 0), z)
@@ -119,7 +121,7 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return the levels of all panels, where neighbors differ by a factor of about 2."""
+        """Return the contour levels of all panels, which grow by a factor of about 2."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)

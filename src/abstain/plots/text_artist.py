@@ -1,7 +1,8 @@
-"""A matplotlib artist for many short texts of one style, which are measured only once.
+"""A matplotlib artist that draws many short texts.
 
-matplotlib measures each tick label many times until a figure is written. For each label, it also
-creates a second label, two tick marks and a grid line.
+Matplotlib measures each tick label many times until a figure is written. For each label, it also
+creates a second label, two tick marks and a grid line. The artist of this module measures each text
+once.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from abstain.typing import FloatArray
 
 
 class TextArtist(Artist):
-    """Texts of one style at given points."""
+    """Many texts of the same style at given points."""
 
     def __init__(
         self, texts: Sequence[str], points: FloatArray, transform: Transform, **style: Any
@@ -34,7 +35,10 @@ class TextArtist(Artist):
         return self._texts
 
     def set_figure(self, fig: Any) -> None:
-        """Set the figure, whose resolution determines the size of the texts."""
+        """Set the figure.
+
+        Its resolution determines the size of the texts in pixels.
+        """
         super().set_figure(fig)
         self._template.set_figure(fig)
 
@@ -66,7 +70,10 @@ class TextArtist(Artist):
         return self._template
 
     def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
-        """Return the box of each text relative to its point, from a cache for each resolution."""
+        """Return the box of each text relative to its point.
+
+        The boxes are cached for each resolution.
+        """
         figure: Any = self.figure
         if self._cached_boxes is None or self._cached_boxes[0] != figure.dpi:
             origin = np.zeros(2)

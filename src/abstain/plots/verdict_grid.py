@@ -1,4 +1,4 @@
-"""Grid of check results with one marker per row and column."""
+"""Grids of check results, such as the requirements that each metric meets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,7 +102,10 @@ class VerdictGridDisplay(Titled):
         legend_below(axes, handles, names)
 
     def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
-        """Draw the markers by check result and source, and return the legend entries."""
+        """Draw the markers, and return the legend entries.
+
+        Results from the literature have hollow markers.
+        """
         positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for y, row in enumerate(self.cells.values()):
             for x, column in enumerate(self.columns):

@@ -1,11 +1,7 @@
-"""Markers of check results of a decision rule, and names of data sets.
-
-Each check result has a marker of a different shape and color.
-"""
+"""Markers for the check results of a decision rule, and short names of data sets."""
 
 import string
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any, Final
 
 from abstain.evaluation.rules import RuleChecks
@@ -44,7 +40,9 @@ def verdict_mark(verdict: str) -> dict[str, Any]:
 
 
 def group_severities(names: Sequence[str]) -> list[list[int]]:
-    """Group consecutive data sets whose names differ only in the severity at the end.
+    """Group consecutive data sets that are severities of one shift.
+
+    The names of severities differ only in a number at the end.
 
     Examples
     --------
@@ -62,7 +60,7 @@ def group_severities(names: Sequence[str]) -> list[list[int]]:
 
 
 def _shift_name(name: str) -> str:
-    """Return the name of a shift without its severity, or an empty string without a severity."""
+    """Return the name of a shift without its severity, or "" for names without severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -75,7 +73,9 @@ def _shift_name(name: str) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a label for each name, without the common prefix and suffix of long names.
+    """Return a short label for each name.
+
+    Long names lose their common prefix and suffix.
 
     Examples
     --------
@@ -88,30 +88,37 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
     """
     if all(len(name) <= MAX_LABEL_LENGTH for name in names) or len(names) < 2:
         return unique_labels(names)
-    start, end = _common_prefix(names), _common_prefix([name[::-1] for name in names])
-    prefix = start if len(start) > _MIN_SHARED_LENGTH else ""
-    suffix = (
-        end[::-1]
-        if len(end) > _MIN_SHARED_LENGTH and len(end) + len(prefix) < min(map(len, names))
-        else ""
-    )
-    middles = [len(name) - len(prefix) - len(suffix) for name in names]
+    n_prefix = _common_prefix_length(names)
+    if n_prefix <= _MIN_SHARED_LENGTH:
+        n_prefix = 0
+    n_suffix = _common_prefix_length([name[::-1] for name in names])
+    shortest = min(len(name) for name in names)
+    if n_suffix <= _MIN_SHARED_LENGTH or n_prefix + n_suffix >= shortest:
+        n_suffix = 0
+    longest = max(len(name) for name in names)
     # The labels keep as much of the common parts as fits beside the longest middle part.
-    n_kept = max(MAX_LABEL_LENGTH - 2 - max(middles), 0) // 2
-    drop, cut = max(len(prefix) - n_kept, 0), max(len(suffix) - n_kept, 0)
-    reduced = {
-        name: f"{'…' * bool(drop)}{name[drop : len(name) - cut]}{'…' * bool(cut)}" for name in names
-    }
+    n_kept = max(MAX_LABEL_LENGTH - 2 - (longest - n_prefix - n_suffix), 0) // 2
+    n_dropped_start = max(n_prefix - n_kept, 0)
+    n_dropped_end = max(n_suffix - n_kept, 0)
+    reduced = {}
+    for name in names:
+        text = name[n_dropped_start : len(name) - n_dropped_end]
+        start = "…" if n_dropped_start else ""
+        end = "…" if n_dropped_end else ""
+        reduced[name] = f"{start}{text}{end}"
     label_by_text = unique_labels(list(reduced.values()))
-    return {name: label_by_text[short] for name, short in reduced.items()}
+    return {name: label_by_text[text] for name, text in reduced.items()}
 
 
-def _common_prefix(names: Sequence[str]) -> str:
-    """Return the longest common prefix of the names."""
-    letters = zip(*names, strict=False)
-    return "".join(first for first, *_ in takewhile(lambda same: len(set(same)) == 1, letters))
+def _common_prefix_length(names: Sequence[str]) -> int:
+    """Return the number of characters with which all names begin."""
+    shortest = min(names, key=len)
+    for i, character in enumerate(shortest):
+        if any(name[i] != character for name in names):
+            return i
+    return len(shortest)
 
 
 def check_rule_checks(checks: object) -> RuleChecks:
-    """Return the result of `check_rule`, and raise an error for other types."""
+    """Return the argument if it is a result of `check_rule`, else raise an error."""
     return check_result_type(checks, RuleChecks, "checks", "check_rule")

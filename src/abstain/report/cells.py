@@ -1,4 +1,4 @@
-"""Contents of blocks, which are inline text, table cells, remarks and glossary entries."""
+"""Inline text, table cells, remarks and glossary entries of a document."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,9 +53,10 @@ Text = str | Span | tuple[str | Span, ...]
 class Label:
     """Name of a quantity, such as "AUGRC × 1000 ↓", as a column header or in a row.
 
-    The `direction` says whether lower or higher values are better. Displayed values are multiplied
-    by `scale`. The `short_text` replaces the name in a narrow column, and the `note` is printed in
-    a small font below the name. The index `line` selects the line color of the quantity in figures.
+    The `direction` states whether lower or higher values are better. Displayed values are
+    multiplied by `scale`. The `short_text` replaces the name in a narrow column. The `note` is
+    printed in a small font below the name. The index `line` selects the line color of the quantity
+    in figures.
     """
 
     text: str
@@ -106,11 +107,14 @@ class Number:
 
     If the value is NaN, `reason` explains why the value is undefined. `low` and `high` are the
     bounds of the confidence interval. The displayed number is the value multiplied by `scale`. If
-    `per_thousand` is true, the reader of a page can switch to values times 1000. The mark "best"
-    belongs to the best value. The mark "tie" belongs to a value that does not differ significantly
-    from the best value. If `is_second` is true, a table in a paper underlines the number. The
-    `shade` colors the cell by rank, from 0 (strongest color) to 4. The `small_text` is printed in a
-    small font below the number, and the `display_text` replaces the formatted number.
+    `per_thousand` is true, the reader of a page can switch to values times 1000.
+
+    The mark "best" highlights the best value. The mark "tie" highlights a value that does not
+    differ significantly from the best value. If `is_second` is true, a table in a paper underlines
+    the number. The `shade` colors the cell by rank, from 0 (strongest color) to 4.
+
+    The `small_text` is printed in a small font below the number, and the `display_text` replaces
+    the formatted number.
     """
 
     value: float
@@ -149,8 +153,8 @@ class IntervalMark:
     """A value and its interval, drawn as a point and a line on the axis of its column.
 
     Text formats print the formatted interval `text` instead of a drawing. The kinds "better" and
-    "worse" color the mark. The cell of a reference method shows only the line at 0, so its numbers
-    are NaN.
+    "worse" color the point and the line. The numbers of a reference method are NaN, because its
+    cell shows only the line at 0.
     """
 
     value: float
@@ -180,7 +184,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A captioned small image, with a ``data:`` URL as `source` or an empty `source` if missing."""
+    """A small image with a caption.
+
+    The `source` is a ``data:`` URL, or an empty string for a missing image.
+    """
 
     source: str
     alt: str
@@ -198,13 +205,16 @@ Cell = Number | Range | IntervalMark | Label | Thumbnail | Text | None
 class Column:
     """A column of a table.
 
-    The `kind` says whether the cells contain numbers, names of methods or data sets, long texts
-    ("words") or other text. The column with `is_row_header` names the rows. By default, the first
-    column names the rows. A narrow terminal omits columns with `is_droppable`, starting from the
-    right, and lists the names of the omitted columns. If `blank_repeats` is true, a terminal leaves
-    a cell blank when the cell equals the cell above. A summary omits the part named by
-    `detail_level`, which is the "column" or the "intervals" of its numbers. On a page, `axis` is
-    the header of a column of `IntervalMark`.
+    The `kind` states whether the cells contain numbers, names of methods or data sets, long texts
+    ("words") or other text. The column with `is_row_header` contains the row names. By default,
+    this is the first column.
+
+    A narrow terminal omits columns with `is_droppable`, starting from the right, and prints the
+    names of the omitted columns. If `blank_repeats` is true, a terminal leaves a cell blank when
+    the cell above has the same content.
+
+    If `detail_level` is "column", a summary omits the column. If it is "intervals", a summary omits
+    the intervals of the numbers. On a page, `axis` is the header of a column of `IntervalMark`.
     """
 
     label: Label | str
@@ -235,8 +245,8 @@ def interval_column(label: str) -> Column:
 class Row:
     """A table row with one cell per column.
 
-    Renderers highlight a row of kind "marked" and indent a row of kind "group" below the previous
-    row. The mapping `tags` contains, for each control, the options that make the row visible.
+    Renderers highlight a row of kind "marked" and indent a row of kind "group". The mapping `tags`
+    contains the options that make the row visible, by the name of the control.
     """
 
     cells: tuple[Cell, ...]
@@ -256,9 +266,10 @@ class TableRows:
 # ------------------------------------------------------------------- contents of other blocks
 @dataclass(frozen=True)
 class Remark:
-    """A warning or a note, with the location in the data and with similar remarks.
+    """A warning or a note with its location in the data.
 
-    If `is_about_reading` is true, the remark explains how a file was read.
+    The tuple `similar` contains remarks of the same kind. If `is_about_reading` is true, the remark
+    explains how a file was read.
     """
 
     level: Literal["warning", "note"]
@@ -280,7 +291,10 @@ class GlossaryEntry:
 
 
 def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[GlossaryEntry, ...]:
-    """Return a glossary entry for each title and meaning, with `values` for the placeholders."""
+    """Return the glossary entries of some terms.
+
+    The `values` replace the placeholders of the meanings.
+    """
     return tuple(
         GlossaryEntry(title, meaning.format(**values) if isinstance(meaning, str) else meaning)
         for title, meaning in meanings.items()
@@ -288,7 +302,10 @@ def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[Glossa
 
 
 def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
-    """Return rows or sequences of cells as a tuple with a single row group."""
+    """Return the rows of a table as a tuple with one group.
+
+    A row is a `Row` or a sequence of cells.
+    """
     return (TableRows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
 
 

@@ -1,18 +1,16 @@
-"""Documents, which are trees of blocks that are independent of the output format.
+"""Documents, which are trees of blocks such as tables, figures and paragraphs.
 
-A subject builds a `Document` from a result. A renderer in `abstain.report.render` writes any
-document as HTML, terminal text, Markdown or LaTeX. The renderer selects blocks by their role and
-formats numbers, intervals and undefined values.
+A function of `abstain.report.subjects` builds a `Document` from a result. A renderer in
+`abstain.report.render` writes the document as HTML, terminal text, Markdown or LaTeX. The renderer
+selects blocks by their role and formats numbers, intervals and undefined values.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
-from abstain.plots.style import css_variable, dash_pattern
 from abstain.report.cells import (
     FORMATS,
     METHOD_COLUMN,
@@ -39,6 +37,7 @@ from abstain.report.cells import (
     plain_text,
     single_group,
 )
+from abstain.report.controls import Choice, JumpMenu, Option, SearchField, Switch, line_option
 
 if TYPE_CHECKING:
     from abstain.report.images import SampleImages
@@ -49,22 +48,28 @@ __all__ = [
     "NAN",
     "Axis",
     "Cell",
+    "Choice",
     "Column",
     "Format",
     "GlossaryEntry",
     "IntervalMark",
+    "JumpMenu",
     "Label",
     "Number",
     "NumberFormat",
+    "Option",
     "Range",
     "Remark",
     "Row",
+    "SearchField",
     "Span",
+    "Switch",
     "TableRows",
     "Text",
     "Thumbnail",
     "define_terms",
     "interval_column",
+    "line_option",
     "number_column",
     "plain_text",
     "single_group",
@@ -89,16 +94,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table with row groups.
+    """A table with one or several groups of rows.
 
-    The `title` is printed in a terminal and read by screen readers. Pages and papers print the
-    `caption`. The `anchor` is the id of the table on a page. The `layout` selects one of the styles
-    "grid" (many columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one
-    line per row, with a column of intervals), "pairs", "ranks", "glance", "points", "samples",
-    "study" or "map". The `column_groups` are headers that span columns after the first, with the
-    number of columns of each header. The `footer` is the text of an additional last row. A terminal
-    that is too narrow for the table prints the blocks of `alternative`, which contain the same
-    numbers.
+    A terminal prints the `title`, and screen readers read it. Pages and papers print the `caption`.
+    The `anchor` is the id of the table on a page. The `footer` is the text of an additional last
+    row.
+
+    The `layout` selects one of the styles "grid" (many columns), "wide", "cards" or "leads"
+    (stacked on a narrow screen), "forest" (one line per row, with a column of intervals), "pairs",
+    "ranks", "glance", "points", "samples", "study" or "map".
+
+    The `column_groups` are headers that span columns after the first, with the number of columns of
+    each header. If the terminal is too narrow for the table, it prints the blocks of `alternative`,
+    which contain the same numbers.
     """
 
     columns: tuple[Column, ...]
@@ -114,11 +122,11 @@ class Table(Block):
 
     @property
     def rows(self) -> list[Row]:
-        """Rows of all groups."""
+        """Rows of all groups of the table."""
         return [row for group in self.groups for row in group.rows]
 
     def summary(self) -> "Table":
-        """Return the table without the columns and intervals that are details."""
+        """Return the table without columns and intervals that are details."""
         indices = [i for i, c in enumerate(self.columns) if c.detail_level != "column"]
 
         def summarize(row: Row) -> Row:
@@ -138,12 +146,12 @@ class Table(Block):
 # -------------------------------------------------------------------------------- other blocks
 @dataclass(frozen=True)
 class Prose(Block):
-    """A paragraph.
+    """A paragraph of text.
 
-    The kind "answer" is the answer of a report. A "lead" introduces a section. The kinds "about"
-    and "hint" explain a figure and its controls, and "notes" explain a table. A "source" is a
-    reference, and a "caution" is a boxed warning. The kind "back" contains a link to the previous
-    page. The kind "noscript" is visible only without JavaScript.
+    The `kind` selects a style. An "answer" is the main sentence of a report, and a "lead"
+    introduces a section. The kinds "about" and "hint" explain a figure and its controls, and
+    "notes" explain a table. A "source" is a reference, a "caution" is a boxed warning, and "back"
+    is a link to the previous page. The kind "noscript" is visible only without JavaScript.
     """
 
     text: Text
@@ -163,7 +171,10 @@ class Prose(Block):
 
 @dataclass(frozen=True)
 class SeeAlso(Block):
-    """A reference to numbers that a summary omits, for the command line and for Python."""
+    """A reference to numbers that a summary omits.
+
+    The text for the command line differs from the text for Python.
+    """
 
     text: str
     command_line: str
@@ -180,7 +191,10 @@ class Facts(Block):
 
 @dataclass(frozen=True)
 class Findings(Block):
-    """Warnings and notes, all of which a terminal prints if `is_complete` is true."""
+    """A list of warnings and notes.
+
+    If `is_complete` is true, a terminal prints all of them.
+    """
 
     remarks: tuple[Remark, ...]
     is_complete: bool = False
@@ -188,7 +202,10 @@ class Findings(Block):
 
 @dataclass(frozen=True)
 class Warnings(Block):
-    """Warnings that change the interpretation of the answer, each collapsed to one line."""
+    """Warnings that change the interpretation of the answer.
+
+    A page shows one line of each warning until the reader opens it.
+    """
 
     remarks: tuple[Remark, ...]
 
@@ -213,8 +230,8 @@ class KeyNumbers(Block):
 class Figure(Block):
     """A static figure that a renderer draws when it writes the block.
 
-    The `key` is a unique identifier that consists of letters, digits and hyphens. The caption
-    consists of `title` in bold and `description`.
+    The `key` is a unique identifier of letters, digits and hyphens. The caption consists of `title`
+    in bold and `description`.
     """
 
     key: str
@@ -225,10 +242,10 @@ class Figure(Block):
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a `LineChart` with points from left to right, some of which have a dot.
+    """A line of a `LineChart`, with points from left to right.
 
-    The `index` determines the color and the dashes of the line. On a page, the line has the class
-    ``method-INDEX``.
+    The line has a dot at each point of `dots`. The `index` determines its color and dashes, and its
+    class ``method-INDEX`` on a page.
     """
 
     index: int
@@ -239,11 +256,11 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class LineChart(Block):
-    """A static chart of lines over the x axis from 0 to 100%, drawn by the page renderer only.
+    """A static chart of lines over an x axis from 0 to 100%, for pages only.
 
-    The y axis ranges from 0 to `y_max`. If `is_percent` is true, the tick labels of the y axis are
-    percentages. The chart contains a vertical reference line at `marked_x`. If `has_diagonal` is
-    true, the chart contains the line of equal coordinates.
+    The y axis ranges from 0 to `y_max`. If `is_percent` is true, its tick labels are percentages.
+    The chart contains a vertical reference line at `marked_x`. If `has_diagonal` is true, it
+    contains the diagonal on which both coordinates are equal.
     """
 
     key: str
@@ -259,7 +276,7 @@ class LineChart(Block):
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """An interactive chart, drawn by the browser from the data of the page.
+    """An interactive chart that the browser draws from the data of the page.
 
     The function `build_spec` returns the Vega-Lite specification of the chart. The axes show the
     fields `x_field` and `y_field`.
@@ -275,11 +292,11 @@ class Chart(Block):
 
 @dataclass(frozen=True)
 class ThresholdSlider(Block):
-    """A slider over the thresholds of the curves of a page.
+    """A slider over the thresholds of the risk-coverage curves of a page.
 
-    The slider shows the working point at a threshold, the numbers of accepted and rejected
-    samples, and the position on the charts. The `loss_labels` are the headers for the total and the
-    mean loss. If `has_groups` is true, the slider also shows the numbers for each group.
+    For the selected threshold, the slider shows the numbers of accepted and rejected samples and
+    marks the point on the charts. The `loss_labels` are the headers of the total and the mean loss.
+    If `has_groups` is true, the slider also shows the numbers of each group.
     """
 
     title: str
@@ -304,7 +321,11 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Thumbnails(Block):
-    """Small images under a title, in one "strip" or with space for descriptions."""
+    """Small images under a title.
+
+    The layout "strip" places the images in one row; the default layout leaves space for
+    descriptions.
+    """
 
     title: str
     images: tuple[Thumbnail, ...]
@@ -320,71 +341,11 @@ class Links(Block):
 
 # ------------------------------------------------------------------------------ interaction
 @dataclass(frozen=True)
-class Option:
-    """An option of a `Choice`, with the `color` and `dash` of its line in the figures."""
-
-    key: str
-    label: str
-    color: str = ""
-    dash: str = ""
-    is_selected: bool = True
-
-
-def line_option(index: int, name: str, *, is_selected: bool = True) -> Option:
-    """Return the option for a score or a method, with the line style of the figures."""
-    pattern = " ".join(map(str, dash_pattern(index)))
-    return Option(str(index), name, css_variable(index), pattern, is_selected=is_selected)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A control that selects which tagged parts of a page are visible.
-
-    A part with the tag ``{name: key}`` is visible if the option `key` is selected. A tag can
-    contain several keys, separated by spaces. The option "" shows all parts. If `is_multiple` is
-    true, each option is a button that shows and hides its parts. The parts of a figure have the
-    class ``name-key``. If `is_multiple` is false, the control is a menu with the initial option
-    `selected`.
-    """
-
-    name: str
-    label: str
-    options: tuple[Option, ...]
-    is_multiple: bool = False
-    selected: str = ""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A checkbox that sets the class `name` on the page."""
-
-    name: str
-    label: str
-    is_on: bool = False
-
-
-@dataclass(frozen=True)
-class SearchField:
-    """A field that searches the rows of the table at `anchor` and shows the number of matches.
-
-    The plural noun `row_noun` describes the rows of the table, such as "numbers".
-    """
-
-    anchor: str
-    row_noun: str
-
-
-@dataclass(frozen=True)
-class JumpMenu:
-    """A menu of links, as groups of a title and pairs of an anchor and a text."""
-
-    label: str
-    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-
-@dataclass(frozen=True)
 class Controls(Block):
-    """Controls of a page, which remain visible during scrolling if `is_sticky` is true."""
+    """Controls of a page, such as menus and buttons.
+
+    If `is_sticky` is true, they remain visible when the reader scrolls.
+    """
 
     items: tuple[Choice | Switch | SearchField | JumpMenu, ...]
     label: str = ""
@@ -394,7 +355,7 @@ class Controls(Block):
 # ---------------------------------------------------------------------------------- containers
 @dataclass(frozen=True)
 class Box(Block):
-    """A container of blocks, which may be visible for some options only.
+    """A container of blocks, which may be visible for some options of a `Choice` only.
 
     The layouts "pair", "side" and "overview" place blocks side by side. The layout "overview" is
     for the key table and the key figure.
@@ -418,12 +379,13 @@ class Collapsible(Block):
 
 @dataclass(frozen=True)
 class Section(Block):
-    """A titled section of a document, with an `anchor` as its id on a page.
+    """A titled section of a document.
 
-    The `nav_title` is the entry in the table of contents, which is the title by default. If
-    `nav_title` is None, the table of contents omits the section. The `level` of the heading is from
-    2 to 4. The `subtitle` is printed in a small font after the title. The style "part" draws a line
-    above the section.
+    The `anchor` is the id of the section on a page. The `nav_title` is the entry in the table of
+    contents. By default, it is the title, and None omits the section from the table of contents.
+
+    The `level` of the heading is from 2 to 4. The `subtitle` is printed in a small font after the
+    title. The style "part" draws a line above the section.
     """
 
     anchor: str
@@ -437,27 +399,29 @@ class Section(Block):
 
 @dataclass(frozen=True)
 class DeferredBlocks(Block):
-    """Blocks of one role that are built only for formats with this role."""
+    """Blocks that a function builds only if the output format uses their role."""
 
     build: Callable[[], Iterable[Block]]
 
 
 @dataclass(frozen=True)
 class Document:
-    """The report of one subject.
+    """The report of one result.
 
-    The first screen contains the title with the `context` (type of document, data, model), the
-    `answer`, warnings, `key_numbers` and the `overview`, which is the key table beside the key
-    figure. Renderers emphasize the first part of the answer, and style this part as an alarm if
-    `is_alarm` is true. The function `blocks` returns the details, from which each renderer selects
-    blocks by role. The end of the report contains the notes, the `facts` about data and settings
-    (empty ones are omitted) with the notes on reading files, and the `command` with advice on
-    citation.
+    The first screen contains the title, the `context` (type of document, data, model), the
+    `answer`, warnings, `key_numbers` and the `overview`. The overview consists of the key table and
+    the key figure. Renderers emphasize the first part of the answer. If `is_alarm` is true, this
+    part has the style of an alarm.
+
+    The function `blocks` returns the details, from which each renderer selects blocks by role.
+
+    The end of the report contains notes, the `facts` about data and settings, and the `command`
+    with advice on citation. Empty facts are omitted.
 
     The function `chart_data` returns the data of the charts. If `is_complete` is true, a terminal
     prints all findings. The `name_width` is the maximum number of characters in the name columns of
-    tables. The mapping `page_by_anchor` contains the addresses of other pages by the anchors on
-    these pages.
+    tables. The mapping `page_by_anchor` contains the address of another page for each anchor on
+    that page.
     """
 
     title: str
@@ -482,33 +446,44 @@ class Document:
     def first_screen(self, roles: Collection[Role]) -> Iterator[Block]:
         """Yield the blocks of the first screen below the title."""
         if self.answer:
-            first, *others = self.answer
-            emphasized = Span(plain_text(first), "bad" if self.is_alarm else "strong")
-            parts = [(" ", *(text if isinstance(text, tuple) else (text,))) for text in others]
-            yield Prose((emphasized, *chain.from_iterable(parts)), "answer")
-        if warnings := tuple(r for r in self.findings if r.level == "warning"):
+            yield self._answer_block()
+        warnings = tuple(remark for remark in self.findings if remark.level == "warning")
+        if warnings:
             yield Warnings(warnings)
         if self.key_numbers:
             yield KeyNumbers(self.key_numbers)
         yield from select_blocks(self.overview(), roles)
 
+    def _answer_block(self) -> Prose:
+        """Return the paragraph of the answer, with its first part emphasized."""
+        first_part = plain_text(self.answer[0])
+        spans: list[str | Span] = [Span(first_part, "bad" if self.is_alarm else "strong")]
+        for text in self.answer[1:]:
+            spans.append(" ")
+            spans += text if isinstance(text, tuple) else (text,)
+        return Prose(tuple(spans), "answer")
+
     def end_matter(self) -> Iterator[Block]:
         """Yield the notes, the data, the settings and the command that reproduces the report."""
-        notes = tuple(r for r in self.findings if r.level == "note" and not r.is_about_reading)
+        all_notes = [remark for remark in self.findings if remark.level == "note"]
+        notes = tuple(note for note in all_notes if not note.is_about_reading)
         if notes:
             yield Section("notes", "Notes", (Findings(notes),))
-        reading = tuple(r for r in self.findings if r.level == "note" and r.is_about_reading)
-        title = "How the files were read" if reading else "Data and settings"
-        blocks = (
-            *([Facts(self.facts)] if self.facts else []),
-            *([Findings(reading)] if reading else []),
-        )
-        if blocks:
-            yield Collapsible(title, blocks, anchor="data", style="end")
+        reading_notes = tuple(note for note in all_notes if note.is_about_reading)
+        data_blocks: list[Block] = []
+        if self.facts:
+            data_blocks.append(Facts(self.facts))
+        if reading_notes:
+            data_blocks.append(Findings(reading_notes))
+        if data_blocks:
+            title = "How the files were read" if reading_notes else "Data and settings"
+            yield Collapsible(title, tuple(data_blocks), anchor="data", style="end")
         text = f"These numbers were computed with abstain {ab.__version__}. {self.citation_advice}"
-        code = [Code(self.command)] if self.command else []
+        blocks: list[Block] = [Prose(text.rstrip())]
+        if self.command:
+            blocks.append(Code(self.command))
         title = "Cite and reproduce" if self.citation_advice else "Reproduce"
-        yield Collapsible(title, (Prose(text.rstrip()), *code), anchor="reproduce", style="end")
+        yield Collapsible(title, tuple(blocks), anchor="reproduce", style="end")
 
     def report_blocks(self, roles: Collection[Role]) -> Iterator[Block]:
         """Yield the blocks of a full report below the title."""
@@ -517,28 +492,29 @@ class Document:
         yield from self.end_matter()
 
     def summary_blocks(self) -> list[Block]:
-        """Return the answer, key numbers, findings, notes and figures of a short output."""
-        answer = [*self.first_screen(SUMMARY)]
-        blocks = list(_summary((*self.overview(), *self.blocks()), "detail"))
-        figures = [block for block in blocks if isinstance(block, Figure)]
-        notes = [
-            block
-            for block in blocks
-            if isinstance(block, Facts)
-            or (isinstance(block, Prose | SeeAlso) and block.kind == "notes")
-        ]
-        trailing_ids = {id(block) for block in (*notes, *figures)}
-        numbers = [block for block in blocks if id(block) not in trailing_ids]
+        """Return the blocks of a short output, such as the output in a terminal."""
+        numbers: list[Block] = []
+        notes: list[Block] = []
+        figures: list[Block] = []
+        for block in _summary((*self.overview(), *self.blocks()), "detail"):
+            if isinstance(block, Figure):
+                figures.append(block)
+            elif _is_note(block):
+                notes.append(block)
+            else:
+                numbers.append(block)
+        answer = [self._answer_block()] if self.answer else []
         findings = [Findings(self.findings, self.is_complete)] if self.findings else []
-        return [*answer[: bool(self.answer)], *numbers, *findings, *notes, *figures]
+        return [*answer, *numbers, *findings, *notes, *figures]
 
 
 @dataclass(frozen=True)
 class ReportOptions:
     """Options of a report, such as the title, the source of the data, and the notes.
 
-    If `full` is true, a terminal prints all tables and findings. A report of an evaluation or a
-    benchmark can contain `images`, and a benchmark is compared with the results of `other_models`.
+    If `full` is true, a terminal prints all tables and findings. The `images` of samples are for
+    reports of evaluations and benchmarks. The results of `other_models` are compared with those of
+    a benchmark.
     """
 
     title: str = ""
@@ -551,7 +527,10 @@ class ReportOptions:
 
 
 def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
-    """Yield the blocks that have one of the roles or no role, and build deferred blocks."""
+    """Yield the blocks that have no role or one of the given roles.
+
+    Deferred blocks are built.
+    """
     for block in blocks:
         if block.role and block.role not in roles:
             continue
@@ -561,8 +540,18 @@ def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[
             yield block
 
 
+def _is_note(block: Block) -> bool:
+    """Return whether a block belongs to the notes below the numbers of a short output."""
+    if isinstance(block, Prose | SeeAlso):
+        return block.kind == "notes"
+    return isinstance(block, Facts)
+
+
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
-    """Yield the innermost blocks with a role of the summary, and build deferred blocks for it."""
+    """Yield the innermost blocks that belong to a summary.
+
+    A block without a role has the role `inherited` of its container. Deferred blocks are built.
+    """
     for block in blocks:
         role = block.role or inherited
         if isinstance(block, DeferredBlocks) and role in SUMMARY:
@@ -579,6 +568,6 @@ def glossary_section(entries: Iterable[GlossaryEntry], *further_blocks: Block) -
 
 
 def figures_section(title: str, figures: Iterable[Figure], *, nav_title: str = "") -> list[Section]:
-    """Return the section with the figures of a report, or an empty list without figures."""
+    """Return a list with the section of the figures, or an empty list without figures."""
     box = Box(tuple(figures), "figures")
     return [Section("figures", title, (box,), nav_title=nav_title)] if box.blocks else []

@@ -50,7 +50,7 @@ NARROW_WIDTH: Final = 8
 
 
 def format_narrow_number(value: float) -> str:
-    """Format a number with at most as many characters as a narrow column has."""
+    """Format a number for a narrow column."""
     text = format_number(value)
     if len(text) < NARROW_WIDTH:
         return text
@@ -63,7 +63,9 @@ def format_count(value: float) -> str:
 
 
 def format_cases_of_100(probability: float) -> str:
-    """Format a probability as cases in 100, where only a probability of 0 is printed as 0.
+    """Format a probability as the number of cases in 100.
+
+    Only a probability of exactly 0 is printed as 0.
 
     Examples
     --------
@@ -87,9 +89,9 @@ def use_minus_sign(text: str) -> str:
 
 
 def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
-    """Return the common number of decimals for numbers with the given intervals.
+    """Return the number of decimals for numbers with the given intervals.
 
-    The last printed decimal place corresponds to about a third of the standard error.
+    The last decimal corresponds to about a third of the standard error.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str
 def format_fixed_interval(
     low: float, high: float, decimals: int, *, is_signed: bool = False
 ) -> str:
-    """Format an interval with a number of decimals, or return an empty string if a bound is NaN.
+    """Format an interval with a number of decimals, or return "" if a bound is NaN.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def format_interval(
 
 
 def number_annotations(cell: Number) -> list[str]:
-    """Return the interval in brackets, the standard error and the text to print after a number."""
+    """Return the interval in brackets, the standard error and the mark of a number."""
     annotations = []
     interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
     if interval:
@@ -226,7 +228,10 @@ def number_text(cell: Number) -> str:
 
 
 class _MeaningNumber(float):
-    """A number in a sentence about a metric, with the number format of tables by default."""
+    """A number in a sentence about a metric.
+
+    The default format is that of the tables.
+    """
 
     __slots__ = ()
 
@@ -267,7 +272,7 @@ def loss_label(name: str) -> str:
 
 
 def find_metric(name: str) -> Metric | None:
-    """Return the metric with a name that can contain a number, or None for an unknown name."""
+    """Return the metric with this name, such as "coverage@1risk", or None if unknown."""
     try:
         return metric_named(name)
     except UnknownNameError:
@@ -287,24 +292,24 @@ def narrow_title(name: str) -> str:
 
 
 def headline_metrics(names: Iterable[str]) -> list[str]:
-    """Return the headline metrics among some metrics, in their order of importance."""
-    order = {
-        name: metric.display.headline
-        for name in names
-        if (metric := find_metric(name)) and metric.display.headline is not None
-    }
-    return sorted(order, key=order.__getitem__)
+    """Return the available headline metrics, in the order of their importance."""
+    position_by_name = {}
+    for name in names:
+        metric = find_metric(name)
+        if metric is not None and metric.display.headline is not None:
+            position_by_name[name] = metric.display.headline
+    return sorted(position_by_name, key=position_by_name.__getitem__)
 
 
 def result_meaning(result: Result) -> str:
-    """Return a sentence that explains the value of a result, or why the value is undefined."""
+    """Explain the value of a result in a sentence, or why the value is undefined."""
     if result.reason:
         return f"Undefined: {result.reason}."
     return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
 
 
 def metric_meaning(metric: Metric) -> str:
-    """Return a sentence that explains a metric, with x as a symbol for the value of the metric."""
+    """Explain a metric in a sentence, with x as the symbol of its value."""
     return metric.identity.meaning.format(value=_Placeholder())
 
 
@@ -329,7 +334,7 @@ def unique(values: Iterable[str]) -> list[str]:
 
 
 def join_first(names: Sequence[str], limit: int) -> str:
-    """Join the first names with commas and add the number of remaining names."""
+    """Join the first names with commas, and append the number of the remaining names."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{more}"
 
@@ -398,11 +403,12 @@ def build_remarks(
     notes: Sequence[str] = (),
     locate: Callable[[Note], str] = note_location,
 ) -> tuple[Remark, ...]:
-    """Group findings by level and kind, with warnings first, and append the notes.
+    """Convert notes to remarks, with warnings first, and group notes of the same kind.
 
-    The function `locate` returns the text for the location of a finding.
+    The function `locate` returns the location of a note in the data as text. The texts in `notes`
+    come last.
     """
-    groups: dict[tuple[str, str, str], list[Remark]] = {}
+    remarks_by_kind: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
         is_about_reading = finding.kind in READING_KINDS
         remark = Remark(
@@ -413,8 +419,15 @@ def build_remarks(
         )
         # Notes on how a file was read are not grouped, because notes of the same kind differ.
         message = finding.message if is_about_reading else ""
-        groups.setdefault((finding.level, finding.kind, message), []).append(remark)
-    grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]
-    warnings = [remark for remark in grouped if remark.level == "warning"]
-    others = [remark for remark in grouped if remark.level != "warning"]
-    return (*warnings, *others, *(Remark("note", note) for note in notes))
+        key = (finding.level, finding.kind, message)
+        remarks_by_kind.setdefault(key, []).append(remark)
+    warnings = []
+    others = []
+    for remarks in remarks_by_kind.values():
+        remark = replace(remarks[0], similar=tuple(remarks[1:]))
+        if remark.level == "warning":
+            warnings.append(remark)
+        else:
+            others.append(remark)
+    others += [Remark("note", note) for note in notes]
+    return (*warnings, *others)

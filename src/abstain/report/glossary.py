@@ -36,7 +36,10 @@ def _format_bound(value: float) -> str:
 def score_entries(
     names: Sequence[str], data_columns: Container[str] = ()
 ) -> tuple[GlossaryEntry, ...]:
-    """Describe scores, where every name in `data_columns` refers to a column of the data."""
+    """Return glossary entries for scores.
+
+    The scores in `data_columns` are columns of the data.
+    """
     return tuple(_score_entry(name, is_data_column=name in data_columns) for name in names)
 
 

@@ -65,8 +65,6 @@ def to_data_url(image: Any) -> str:
 def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
     """Load small images of the most confident failures and the least confident successes.
 
-    The images show what the most confident failures look like.
-
     Parameters
     ----------
     evaluation : Evaluation
@@ -129,7 +127,7 @@ def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
 
 
 def _image_names(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the file names of extreme samples, starting with the failures of all scores."""
+    """Yield the file names of extreme samples, with the failures first."""
     for kind in ("overconfident", "underconfident"):
         samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (sample.id for sample in samples if sample.id.lower().endswith(_SUFFIXES))
@@ -167,7 +165,7 @@ def _load_upright_image(file: IO[bytes], name: str) -> Any:
 
 
 def _resolve_in_folder(name: str, folder: Path) -> Path:
-    """Return the path of a file, which must exist inside the folder."""
+    """Return the path of an existing file inside a folder, or raise an error."""
     try:
         root = folder.resolve()
         path = (root / name).resolve()

@@ -1,7 +1,7 @@
-"""Functions that write any result in any format.
+"""Functions that write any result in any output format.
 
-A subject builds the document of a type of result, and a renderer writes it. This module combines
-subjects and renderers.
+A subject builds the document of one type of result, such as an `Evaluation`. A renderer writes the
+document.
 """
 
 import os
@@ -46,10 +46,11 @@ def _raise_no_figures(result: object) -> NamedFigures:
 
 @dataclass(frozen=True)
 class PageSection:
-    """An additional section at the end of the reports of an existing type of result.
+    """A section that a plugin adds to the reports of an existing type of result.
 
-    Packages add a section with an entry point of the group ``abstain.sections``. The name of the
-    entry point is the class name of the result, and its value is the location of a `PageSection`.
+    A plugin declares an entry point of the group ``abstain.sections``. The name of the entry point
+    is the class name of the result, and its value is the location of a `PageSection`.
+
     The function `build` takes the result and returns the section, or None to omit the section.
     """
 
@@ -61,10 +62,12 @@ class Subject(Generic[ResultT]):
     """A type of result, with functions that build its document and its figures.
 
     The functions raise an error for results of other types. The `figure_formats` are the default
-    formats of the figures. The `supported_options` are names of those fields of `ReportOptions`
-    that only some types accept. Packages add a type with an entry point of the group
-    ``abstain.subjects``. The name of the entry point is the class name of the result, which the
-    same package must define, and its value is the location of a `Subject`.
+    formats of the figures. The `supported_options` are names of fields of `ReportOptions` that only
+    some types of results accept.
+
+    A plugin adds a type with an entry point of the group ``abstain.subjects``. The name of the
+    entry point is the class name of the result, and its value is the location of a `Subject`. The
+    plugin must define the class of the result.
     """
 
     document: Callable[[ResultT, ReportOptions], Document]
@@ -79,12 +82,12 @@ class Subject(Generic[ResultT]):
             if getattr(options, name) and name not in supported:
                 raise InputError(f"`{name}` cannot be used with {type(result).__name__}")
         document = self.document(result, options)
-        sections = [
-            section
-            for extension in plugins.extensions(plugins.SECTIONS)
-            if extension.name == type(result).__name__
-            and (section := plugins.load_extension(extension, PageSection).build(result))
-        ]
+        sections = []
+        for extension in plugins.extensions(plugins.SECTIONS):
+            if extension.name == type(result).__name__:
+                section = plugins.load_extension(extension, PageSection).build(result)
+                if section:
+                    sections.append(section)
         if not sections:
             return document
         return replace(document, blocks=lambda: (*document.blocks(), *sections))
@@ -434,14 +437,15 @@ def build_document(
 
 
 def notebook_html(result: object) -> str:
-    """Return a result as one HTML element with a table and a curve."""
+    """Return the notebook representation of a result, with a table and a curve."""
     return str(render(build_document(with_empty_checks(result)), "notebook"))
 
 
 def with_empty_checks(result: object) -> Any:
-    """Wrap a decision rule or a cascade in empty check results, and return other results as given.
+    """Wrap a decision rule or a cascade in empty check results.
 
-    Reports describe check results. The report of a rule alone is therefore a report without checks.
+    Reports describe check results, so the report of a rule alone is a report without checks. Other
+    results are returned unchanged.
     """
     from abstain.thresholds import Cascade, DecisionRule
 

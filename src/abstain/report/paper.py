@@ -1,8 +1,9 @@
 """Tables for papers that `--out` writes: `table.tex` (a float with a caption) and `table.md`."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from abstain.evaluation.comparison import Comparison, SummaryRow
 from abstain.evaluation.records import Evaluation, Result
@@ -85,33 +86,26 @@ def _table_of_one_metric(overview: Overview) -> Table:
         number_column("Rank"),
     )
     marks = _marks(overview)
-    rows = tuple(
-        Row(
-            (
-                row.method,
-                _value_text(overview, row, marks),
-                overview.interval_text(row),
-                *overview.difference_texts(row),
-                overview.rank_text(row),
-            )
-        )
-        for row in overview.rows
-    )
-    return Table(columns, (TableRows(rows),))
+    rows = []
+    for row in overview.rows:
+        value = _value_text(overview, row, marks)
+        interval = overview.interval_text(row)
+        difference, p_value = overview.difference_texts(row)
+        cells = (row.method, value, interval, difference, p_value, overview.rank_text(row))
+        rows.append(Row(cells))
+    return Table(columns, (TableRows(tuple(rows)),))
 
 
 def _table_of_metrics(overviews: Sequence[Overview]) -> Table:
     """Return the table with a column of values for each metric and data set."""
-    labels = [overview.result.label_with_direction for overview in overviews]
-    headers: list[str | Label] = list(labels)
+    results = [overview.result for overview in overviews]
+    headers: list[str | Label] = [result.label_with_direction for result in results]
     column_groups: tuple[tuple[Label, int], ...] = ()
-    if any(overview.result.data_name for overview in overviews):
-        headers = [overview.result.data_name for overview in overviews]
-        groups: dict[str, int] = {}
-        for overview in overviews:
-            groups[overview.result.metric] = groups.get(overview.result.metric, 0) + 1
-        label_by_metric = {o.result.metric: o.result.label_with_direction for o in overviews}
-        column_groups = tuple((label_by_metric[name], n) for name, n in groups.items())
+    if any(result.data_name for result in results):
+        headers = [result.data_name for result in results]
+        label_by_metric = {result.metric: result.label_with_direction for result in results}
+        n_columns = Counter(result.metric for result in results)
+        column_groups = tuple((label_by_metric[name], n) for name, n in n_columns.items())
     cells_by_method: dict[str, list[Cell]] = {
         row.method: [None] * len(overviews) for row in overviews[0].rows
     }
@@ -132,17 +126,22 @@ def _marks(overview: Overview) -> dict[str, str]:
 
 
 def mark_best_values(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, str]:
-    """Return the style "strong" for names with the best value and "second" for the next value.
+    """Return "strong" for the names of the best value and "second" for the next value.
 
-    The function rounds values before the comparison, because equal values may differ in the last
-    digits. If all values are equal, no name has a style.
+    Values are rounded to 12 digits, because equal values may differ by rounding errors. If all
+    values are equal, the result is empty.
     """
-    rounded = {name: float(f"{v:.12g}") for name, v in values.items() if not math.isnan(v)}
-    distinct = sorted(set(rounded.values()), reverse=not lower_is_better)
-    if len(distinct) < 2:
+    rounded = {}
+    for name, value in values.items():
+        if not math.isnan(value):
+            rounded[name] = float(f"{value:.12g}")
+    best_first = sorted(set(rounded.values()), reverse=not lower_is_better)
+    if len(best_first) < 2:
         return {}
-    kinds = dict(zip(distinct[:2], ("strong", "second"), strict=True))
-    return {name: kinds[value] for name, value in rounded.items() if value in kinds}
+    style_by_value = {best_first[0]: "strong", best_first[1]: "second"}
+    return {
+        name: style_by_value[value] for name, value in rounded.items() if value in style_by_value
+    }
 
 
 def _value_text(
@@ -153,20 +152,25 @@ def _value_text(
     The mark means a significant difference from a specified reference. Without a specified
     reference, the mark means no significant difference from the best method.
     """
-    is_marked = (
-        row.conclusion.startswith("significantly")
-        if overview.is_specified
-        else row.conclusion == "not significantly different"
-    )
+    if overview.is_specified:
+        is_marked = row.conclusion.startswith("significantly")
+    else:
+        is_marked = row.conclusion == "not significantly different"
     dagger = "\u2020" if is_marked else ""
     return _styled(overview.value_text(row), marks.get(row.method, ""), dagger, interval)
 
 
 def _styled(value: str, kind: str, dagger: str = "", interval: str = "") -> Text:
-    """Return a value with its style, the mark of its test and its interval."""
-    styled = {"strong": Span(value, "strong"), "second": Span(value, "second")}.get(kind, value)
-    bounds = (" ", Span(f"({interval})", "small")) if interval else ()
-    return (styled, dagger, *bounds)
+    """Return a value with its style, the mark of its test and its interval as inline text."""
+    spans: list[str | Span] = [value]
+    if kind == "strong":
+        spans = [Span(value, "strong")]
+    elif kind == "second":
+        spans = [Span(value, "second")]
+    spans.append(dagger)
+    if interval:
+        spans += [" ", Span(f"({interval})", "small")]
+    return tuple(spans)
 
 
 def _comparison_caption(comparison: Comparison, overviews: Sequence[Overview]) -> str:
@@ -209,45 +213,52 @@ def _comparison_caption(comparison: Comparison, overviews: Sequence[Overview]) -
 
 # ------------------------------------------------------------------------------ an evaluation
 def evaluation_table(evaluation: Evaluation) -> tuple[Table, str]:
-    """Return the table of the main metrics and the caption, with a row for each score and split."""
-    results = {(r.split, r.score, r.metric.name): r for r in evaluation.results}
-    names = unique(r.metric.name for r in evaluation.results)
+    """Return the table of the main metrics by score and split, and its caption."""
+    results_by_metric: dict[str, list[Result]] = {}
+    for result in evaluation.results:
+        results_by_metric.setdefault(result.metric.name, []).append(result)
+    names = list(results_by_metric)
     metrics = (headline_metrics(names) or names)[:_MAX_METRICS]
-    splits = list(dict.fromkeys(r.split for r in evaluation.results))
-    scores = unique(r.score for r in evaluation.results)
+    splits = list(dict.fromkeys(result.split for result in evaluation.results))
+    scores = unique(result.score for result in evaluation.results)
     columns = [Column("Score", "name")]
     text_by_cell: dict[tuple[Split, str, str], Text] = {}
     for name in metrics:
-        lower = next(r.metric.lower_is_better for r in evaluation.results if r.metric.name == name)
-        columns.append(number_column(Label(short_title(name), "lower" if lower else "higher")))
+        direction: Literal["lower", "higher"] = "higher"
+        if results_by_metric[name][0].metric.lower_is_better:
+            direction = "lower"
+        columns.append(number_column(Label(short_title(name), direction)))
         for split in splits:
-            column = {s: results[split, s, name] for s in scores if (split, s, name) in results}
-            texts = _column_texts(column, lower_is_better=lower)
-            text_by_cell |= {(split, score, name): text for score, text in texts.items()}
+            column = [result for result in results_by_metric[name] if result.split == split]
+            for score, text in _column_texts(column).items():
+                text_by_cell[split, score, name] = text
     groups = []
     for split in splits:
-        cells = {s: [text_by_cell.get((split, s, name)) for name in metrics] for s in scores}
-        rows = tuple(Row((score, *texts)) for score, texts in cells.items() if any(texts))
-        groups.append(TableRows(rows, title=split_name(split) if len(splits) > 1 else ""))
-    return Table(tuple(columns), tuple(groups)), _evaluation_caption(
-        list(results.values()), metrics
-    )
+        rows = []
+        for score in scores:
+            texts = [text_by_cell.get((split, score, name)) for name in metrics]
+            if any(texts):
+                rows.append(Row((score, *texts)))
+        title = split_name(split) if len(splits) > 1 else ""
+        groups.append(TableRows(tuple(rows), title=title))
+    caption = _evaluation_caption(evaluation.results, metrics)
+    return Table(tuple(columns), tuple(groups)), caption
 
 
-def _column_texts(column: Mapping[str, Result], *, lower_is_better: bool) -> Mapping[str, Text]:
-    """Return the formatted values of a metric, which have the same number of decimals."""
-    values = {name: result.value for name, result in column.items()}
-    marks = mark_best_values(values, lower_is_better=lower_is_better)
-    intervals = {name: (r.interval.low, r.interval.high) for name, r in column.items()}
-    decimals = decimals_of_intervals(intervals.values())
-    return {
-        name: _styled(
-            UNDEFINED if math.isnan(value) else format_fixed(value, decimals),
-            marks.get(name, ""),
-            interval=format_fixed_interval(*intervals[name], decimals),
-        )
-        for name, value in values.items()
-    }
+def _column_texts(column: Sequence[Result]) -> dict[str, Text]:
+    """Format the values of one metric on one split by score, with the same number of decimals."""
+    if not column:
+        return {}
+    values = {result.score: result.value for result in column}
+    marks = mark_best_values(values, lower_is_better=column[0].metric.lower_is_better)
+    decimals = decimals_of_intervals((r.interval.low, r.interval.high) for r in column)
+    texts = {}
+    for result in column:
+        is_undefined = math.isnan(result.value)
+        value = UNDEFINED if is_undefined else format_fixed(result.value, decimals)
+        interval = format_fixed_interval(result.interval.low, result.interval.high, decimals)
+        texts[result.score] = _styled(value, marks.get(result.score, ""), interval=interval)
+    return texts
 
 
 def _evaluation_caption(results: Sequence[Result], metrics: Sequence[str]) -> str:

@@ -16,7 +16,10 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class PaperTable(Generic[ResultT]):
-    """The table of a type of result, which `blocks` builds."""
+    """The table of a type of result for a paper.
+
+    The function `blocks` builds the table and its footnote.
+    """
 
     blocks: Callable[..., Iterable[Block]]
 

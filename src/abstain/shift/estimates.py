@@ -60,7 +60,7 @@ class UnlabeledRisk:
 
     @property
     def accuracy(self) -> dict[str, float]:
-        """One minus each estimate, by its name."""
+        """The accuracy that each estimate implies, by the name of the estimate."""
         names = ("mean_confidence", "thresholded_confidence", "reweighted")
         return {name: 1.0 - float(getattr(self, name)) for name in names}
 

@@ -151,8 +151,8 @@ def label_shift(
     `fit_ratios`.
 
     The function raises a DomainError if the smallest singular value of C is not above the change of
-    C by resampling, in the spectral norm. By Weyl's inequality, a singular value changes at most by
-    this norm. The paper does not contain this test.
+    C by resampling, in the spectral norm. By Weyl's inequality, the spectral norm limits the change
+    of singular values. The test is not part of the paper.
 
     The cost is one pass over the samples, and K^3 for each resample.
 
@@ -174,28 +174,31 @@ def label_shift(
     class_names, _ = _encode_classes(labels, "labels")
     classes = tuple(class_names)
     code = {name: i for i, name in enumerate(classes)}
-    y = _class_codes(labels, "labels", code)
-    predicted = _class_codes(prediction, "prediction", code)
+    true_codes = _class_codes(labels, "labels", code)
+    predicted_codes = _class_codes(prediction, "prediction", code)
     deployed_codes = _class_codes(deployed, "deployed", code)
-    if predicted.size != y.size:
-        checks.vector(predicted, "prediction", length=y.size, reference="labels")
+    if predicted_codes.size != true_codes.size:
+        checks.vector(predicted_codes, "prediction", length=true_codes.size, reference="labels")
     n_classes = len(classes)
-    matrix = _confusion_matrix(predicted, y, n_classes)
+    matrix = _confusion_matrix(predicted_codes, true_codes, n_classes)
     shares = np.bincount(deployed_codes, minlength=n_classes) / deployed_codes.size
     random = named_generator(as_seed(rng), "label shift")
-    solutions, matrix_changes = [], []
+    solutions = []
+    matrix_changes = []
     n_resamples = checks.positive_int(resamples, "resamples")
     if n_resamples < 2:
         raise InputError("`resamples` must be at least 2 for a standard error")
     for _ in range(n_resamples):
-        sampled = random.integers(y.size, size=y.size)
-        resampled_matrix = _confusion_matrix(predicted[sampled], y[sampled], n_classes)
+        sampled = random.integers(true_codes.size, size=true_codes.size)
+        resampled_matrix = _confusion_matrix(
+            predicted_codes[sampled], true_codes[sampled], n_classes
+        )
         matrix_changes.append(float(np.linalg.norm(resampled_matrix - matrix, 2)))
         resampled_shares = random.multinomial(deployed_codes.size, shares) / deployed_codes.size
         solutions.append(np.linalg.lstsq(resampled_matrix, resampled_shares, rcond=None)[0])
     smallest = float(np.linalg.svd(matrix)[1][-1])
     noise = float(np.quantile(matrix_changes, _NOISE_QUANTILE))
-    _reject_singular_matrix(matrix, classes, smallest, noise, y.size)
+    _reject_singular_matrix(matrix, classes, smallest, noise, true_codes.size)
     raw = np.linalg.solve(matrix, shares)
     return LabelShift(
         classes=classes,
@@ -215,9 +218,9 @@ def _confusion_matrix(prediction: IntArray, labels: IntArray, n_classes: int) ->
     return matrix
 
 
-def _encode_classes(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
+def _encode_classes(labels: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
     """Return the distinct classes, and the index of the class of each sample."""
-    values: Array = to_numpy(x, name)
+    values: Array = to_numpy(labels, name)
     if values.ndim != 1 or values.size == 0:
         checks.vector(np.zeros(values.shape), name)
     is_missing = np.array([value is None or _is_nan(value) for value in values.tolist()])
@@ -229,9 +232,9 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and isnan(value)
 
 
-def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
+def _class_codes(labels: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
     """Return the code of the class of each sample. An unknown class raises a DomainError."""
-    classes, class_index = _encode_classes(x, name)
+    classes, class_index = _encode_classes(labels, name)
     for class_name in classes:
         if class_name not in code:
             _reject_unknown_class(class_name, name, code)

@@ -207,9 +207,9 @@ def density_ratios(
         Upper bound of all possible ratios, which a guarantee requires. The default is the largest
         entry of `ratio`, which is only an estimate.
     clip : float, optional
-        Multiple of the mean ratio at which ratios are clipped. The guarantee then refers to another
-        distribution. On the deployed data, the generalized risk can be larger by the share of the
-        weight that clipping removes (estimated by `cut`).
+        Multiple of the mean ratio at which ratios are clipped. With clipping, the guarantee refers
+        to another distribution. On the deployed data, the generalized risk can be larger by the
+        share of the weight that clipping removes (estimated by `cut`).
     origin : {"given", "classifier", "labels"}, default="given"
         Origin of the ratios, which the description of the guarantee states.
 
@@ -382,10 +382,10 @@ def fit_ratios(
     Notes
     -----
     The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed sample.
-    A guarantee with these ratios holds for the deployed data under two conditions. The ratios must
-    be correct, and samples with equal features must have the same error rate in both data sets. The
-    features must not contain the loss. The largest ratio of the distribution is unknown, so the
-    largest observed ratio is used instead.
+    A guarantee with estimated ratios holds for the deployed data under two conditions. The ratios
+    must be correct, and samples with equal features must have the same error rate in both data
+    sets. The features must not contain the loss. The largest ratio of the distribution is unknown,
+    so the largest observed ratio is used instead.
 
     The proofs of guarantees require ratios that are independent of the calibration data. With
     cross-fitting, the guarantee held in simulations (`docs/shift.md`) but is not proven. For a
@@ -417,19 +417,21 @@ def fit_ratios(
             f"{deployed_rows.shape[1]}"
         )
     n_folds = _check_folds(folds, min(len(calibration_rows), len(deployed_rows)))
-    x = np.concatenate([calibration_rows, deployed_rows])
-    is_deployed = np.arange(len(x)) >= len(calibration_rows)
-    model = _check_classifier(classifier, x.shape)
-    deployed_probability = _cross_fitted_probability(x, is_deployed, model, n_folds, rng)
-    p = np.clip(deployed_probability[~is_deployed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
-    values = len(calibration_rows) / len(deployed_rows) * p / (1 - p)
+    features = np.concatenate([calibration_rows, deployed_rows])
+    is_deployed = np.arange(len(features)) >= len(calibration_rows)
+    model = _check_classifier(classifier, features.shape)
+    deployed_probability = _cross_fitted_probability(features, is_deployed, model, n_folds, rng)
+    probability = np.clip(
+        deployed_probability[~is_deployed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY
+    )
+    values = len(calibration_rows) / len(deployed_rows) * probability / (1 - probability)
     ratios = density_ratios(values, clip=clip, origin="classifier")
     return FittedRatios(ratios, _auroc(deployed_probability, is_deployed), n_folds)
 
 
-def _check_features(x: AnyArray, name: str) -> FloatArray:
+def _check_features(array: AnyArray, name: str) -> FloatArray:
     """Validate finite features, and return them with shape (n, d)."""
-    values = to_numpy(x, name)
+    values = to_numpy(array, name)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0:
         raise ShapeError(f"`{name}` must have shape (n,) or (n, d); got shape {values.shape}")
@@ -464,11 +466,7 @@ def _check_classifier(classifier: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _default_classifier(n: int, columns: int) -> Any:
-    """Return logistic regression on splines of the ranks of each column.
-
-    Splines are used because a log-ratio is rarely linear, and ranks limit the influence of
-    outliers.
-    """
+    """Return logistic regression on splines of the ranks of each column."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
@@ -476,25 +474,28 @@ def _default_classifier(n: int, columns: int) -> Any:
     regression = LogisticRegression(max_iter=1000)
     if columns > _MAX_SPLINE_COLUMNS:
         return make_pipeline(StandardScaler(), regression)
+    # A log-ratio is rarely linear, and ranks limit the influence of outliers.
     ranks = QuantileTransformer(n_quantiles=min(500, n // 2), random_state=0)
     return make_pipeline(ranks, SplineTransformer(n_knots=_KNOTS), regression)
 
 
 def _cross_fitted_probability(
-    x: FloatArray, is_deployed: BoolArray, model: Any, folds: int, rng: Rng
+    features: FloatArray, is_deployed: BoolArray, model: Any, folds: int, rng: Rng
 ) -> FloatArray:
     """Return the cross-validated probability that each sample is a deployed sample."""
     from sklearn.base import clone
 
     random = named_generator(as_seed(rng), "folds")
-    fold = np.empty(len(x), dtype=np.int64)
+    fold = np.empty(len(features), dtype=np.int64)
     for members in (is_deployed, ~is_deployed):
         fold[members] = random.permutation(np.arange(int(members.sum())) % folds)
-    probability = np.empty(len(x))
+    probability = np.empty(len(features))
     for k in range(folds):
         is_held_out = fold == k
-        fitted = clone(model).fit(x[~is_held_out], is_deployed[~is_held_out].astype(np.int64))
-        probability[is_held_out] = fitted.predict_proba(x[is_held_out])[:, 1]
+        fitted = clone(model).fit(
+            features[~is_held_out], is_deployed[~is_held_out].astype(np.int64)
+        )
+        probability[is_held_out] = fitted.predict_proba(features[is_held_out])[:, 1]
     return probability
 
 

@@ -77,7 +77,7 @@ def save(state: State, path: str | Path) -> None:
     """
     path = _check_path(path)
     header = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
-    arrays: dict[str, Any] = header | _arrays(state)
+    arrays: dict[str, Any] = header | _arrays_of_state(state)
     with open_atomically(path) as file:
         np.savez(file, **arrays)
 
@@ -161,7 +161,7 @@ def _read_kind(archive: Archive) -> str:
 
 
 # ---------------------------------------------------------------------------------------- arrays
-def _arrays(state: Any) -> dict[str, Array]:
+def _arrays_of_state(state: Any) -> dict[str, Array]:
     """Return the fields of a state as arrays by name. The fields of a nested state are "a.b"."""
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
@@ -171,7 +171,7 @@ def _arrays(state: Any) -> dict[str, Array]:
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, FailureCounts | ValueCounts):
-            for name, array in _arrays(value).items():
+            for name, array in _arrays_of_state(value).items():
                 arrays[f"{field.name}.{name}"] = array
         elif field.name != "pending":
             arrays[field.name] = np.asarray(value)
@@ -302,7 +302,9 @@ def _read_histogram(archive: Archive) -> Histogram:
 
 def _read_sorted_runs(archive: Archive) -> SortedRuns:
     """Read the state of sorted runs, whose samples stay in the run files."""
-    paths, n_rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
+    paths = archive["paths"]
+    n_rows = archive["rows"]
+    checksums = archive["sha256"]
     have_equal_shapes = n_rows.shape == checksums.shape == paths.shape
     are_texts = paths.dtype.kind == "U" and checksums.dtype.kind == "U"
     if paths.ndim != 1 or not are_texts or not have_equal_shapes:

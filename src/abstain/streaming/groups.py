@@ -58,7 +58,7 @@ class ValueCounts:
         return counts
 
     def merged(self, other: "ValueCounts") -> "ValueCounts":
-        """Return the counts of the values in both objects."""
+        """Return the counts of the values of both objects."""
         left = self.finalized
         right = other.finalized
         if not left.value.size:
@@ -90,7 +90,7 @@ def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
 
 
 def empty_value_counts() -> ValueCounts:
-    """Return counts without values, in the narrowest type."""
+    """Return the counts of no values, in the narrowest type."""
     return ValueCounts(np.zeros(0, np.float16), np.zeros(0, np.int64))
 
 
@@ -130,9 +130,11 @@ def _count_values(values: Array) -> ValueCounts:
 
 def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
     """Merge the counts of two nonempty objects by inserting the smaller one into the larger."""
-    larger, smaller = left, right
+    larger = left
+    smaller = right
     if left.value.size < right.value.size:
-        larger, smaller = right, left
+        larger = right
+        smaller = left
     # The number of values of `larger` that are at most each value of `smaller`.
     n_at_most = count_at_most(smaller.value, larger.value)
     is_present = larger.value.take(n_at_most - 1, mode="clip") == smaller.value

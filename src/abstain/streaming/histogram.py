@@ -121,7 +121,8 @@ class Histogram:
             is_failure = losses != 0
             is_binary = losses.dtype.kind == "b" or (losses[is_failure] == 1).all()
             if is_binary:
-                successes, failures = scores[~is_failure], scores[is_failure]
+                successes = scores[~is_failure]
+                failures = scores[is_failure]
                 return self.merged(_histogram_of_sorted_batch(self, successes, failures, bits))
         scores = scores.astype(np.float64)
         losses = losses.astype(np.float64)
@@ -189,7 +190,8 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     >>> streaming.init(scale="real").bins
     65536
     """
-    count, name = check_bins(bins), check_scale(scale)
+    count = check_bins(bins)
+    name = check_scale(scale)
     zeros = np.zeros(count)
     return Histogram(
         name,

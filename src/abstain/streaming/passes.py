@@ -272,7 +272,8 @@ class CutCounts:
 
     def _check_both_passes_match(self) -> None:
         """Raise an InputError unless both passes have the same numbers of samples and failures."""
-        n, n_failures = self.first.n, self.first.n_failures
+        n = self.first.n
+        n_failures = self.first.n_failures
         if n != self.n_samples or n_failures != self.n_failures:
             raise InputError(
                 "`state` must contain the same samples in both passes; got "
@@ -339,7 +340,8 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     """
     dtype = np.dtype(f"f{first.precision // 8}")
     failures = first.value_counts.as_type(dtype)
-    all_cuts, n_failures = failures.value, failures.count
+    all_cuts = failures.value
+    n_failures = failures.count
     if len(cuts) > 0:
         thresholds = checks.finite(checks.vector(cuts, "cuts"), "cuts").astype(dtype)
         new_cuts = np.setdiff1d(thresholds, all_cuts)

@@ -332,15 +332,17 @@ class SortedRuns:
 
     def merged(self, other: "SortedRuns") -> "SortedRuns":
         """Return the state of both streams. See `streaming.merge`."""
+        weighted = self.weighted
         if other.weighted is not None:
             self._check_weighting(weighted=other.weighted)
+            weighted = other.weighted
         state = replace(
             self,
             runs=self.runs + other.runs,
             pending=self.pending + other.pending,
             n=self.n + other.n,
             total=self.total + other.total,
-            weighted=self.weighted if other.weighted is None else other.weighted,
+            weighted=weighted,
             binary=self.binary and other.binary,
             precision=max(self.precision, other.precision),
         )

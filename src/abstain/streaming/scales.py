@@ -98,9 +98,11 @@ def _as_int(xp: Any, array: Any) -> Any:
 def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
     """Return the smallest float in each bin except the first, shape (bins - 1,), by bisection."""
     largest_float = float(np.finfo(dtype).max)
-    minimum, maximum = -largest_float, largest_float
+    minimum = -largest_float
+    maximum = largest_float
     if scale == "probability":
-        minimum, maximum = 0.0, 1.0
+        minimum = 0.0
+        maximum = 1.0
     low = np.full(bins - 1, _float_to_rank(np.array(minimum, dtype)))
     high = np.full(bins - 1, _float_to_rank(np.array(maximum, dtype)) + 1)
     bin_number = np.arange(1, bins)

@@ -1,4 +1,4 @@
-"""Build the `Predictions` of each split from the selected columns, with notes and warnings."""
+"""Create the `Predictions` of each split from the selected columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,19 +30,18 @@ _MAX_SMALL_SPLITS = 100
 
 
 def build_reading(table: DataTable, selection: ColumnSelection, options: ReadingOptions) -> Reading:
-    """Return the predictions of each split, with notes and warnings."""
+    """Return the predictions of each split, with notes and warnings on the data."""
     builder, predictions = _convert(table, selection, options)
-    notes = [*table.notes, *selection.notes, *_conversion_notes(builder, predictions)]
+    notes = [*table.notes, *selection.notes]
+    notes += _conversion_notes(builder, predictions)
     notes += _notes_on_never_predicted_labels(predictions)
     notes += _notes_on_rows(predictions)
     notes += float16_notes(predictions)
     notes += _notes_on_correctness(builder, predictions)
     splits = _split(builder, predictions)
-    warnings = [
-        *_warnings_on_pooled_columns(builder),
-        *_warn_of_single_class(splits.values()),
-        *_warn_of_repeated_ids(splits, selection.id),
-    ]
+    warnings = _warnings_on_pooled_columns(builder)
+    warnings += _warn_of_single_class(splits.values())
+    warnings += _warn_of_repeated_ids(splits, selection.id)
     notes += [Note.warning(READING, text) for text in warnings]
     return Reading(splits, tuple(notes), table.source)
 
@@ -50,9 +49,9 @@ def build_reading(table: DataTable, selection: ColumnSelection, options: Reading
 def build_chunk_reading(
     table: DataTable, selection: ColumnSelection, options: ReadingOptions
 ) -> Reading:
-    """Return the predictions of each split of a chunk of a file, with notes that count rows.
+    """Return the predictions of each split in a chunk of a file.
 
-    The function omits notes that require all rows, such as a note on classes that are never
+    The result has no notes that require all rows, such as a note on classes that are never
     predicted.
     """
     builder, predictions = _convert(table, selection, options, is_chunk=True)
@@ -71,7 +70,7 @@ def _convert(
     *,
     is_chunk: bool = False,
 ) -> tuple[PredictionsBuilder, Predictions]:
-    """Convert the rows of the selected columns to one record, except the dropped rows."""
+    """Convert the selected columns to `Predictions`, without dropped rows."""
     columns = table.load(selection.names())
     check_lengths(table, columns)
     missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
@@ -106,7 +105,10 @@ def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
 def _wrong_length_message(
     table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, DataColumn]
 ) -> str:
-    """Describe a column of wrong length. Mention samples of class scores with swapped axes."""
+    """Describe a column of wrong length.
+
+    A hint is added if the first two axes of samples of class scores are swapped.
+    """
     message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
     for other_name, column in columns.items():
         samples_shape = column.values.shape
@@ -120,7 +122,7 @@ def _wrong_length_message(
 
 
 def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
-    """Select the same rows of every array among the arguments of `Predictions`."""
+    """Select rows of all arrays among the arguments of `Predictions`."""
     selected: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, np.ndarray | CodedNames):
@@ -133,7 +135,7 @@ def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
 
 
 def _add_numbers(builder: PredictionsBuilder) -> None:
-    """Add loss, confidences and weight to the arguments."""
+    """Add the loss, the confidences and the weight to the arguments."""
     selection, table, missing = builder.selection, builder.table, builder.missing
     if selection.correct is not None:
         grades = correctness(
@@ -153,7 +155,10 @@ def _add_numbers(builder: PredictionsBuilder) -> None:
 
 
 def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
-    """Return the name and the values of a confidence, negated if it is an uncertainty."""
+    """Return the name and the values of a confidence.
+
+    An uncertainty is negated, and its name starts with "-".
+    """
     column = builder.numeric_column(name, "confidence")
     if name in builder.selection.percentages:
         if not builder.missing.is_chunk and not (column.values > 1).any():
@@ -178,7 +183,7 @@ def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
 
 
 def _to_fractions(column: DataColumn, source: str) -> DataColumn:
-    """Convert percentages to fractions."""
+    """Divide percentages by 100."""
     values = column.values.astype(np.float64)
     is_outside = (values < 0) | (values > 100)  # False for NaN
     if is_outside.any():
@@ -210,27 +215,34 @@ def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
 
 # ------------------------------------------------------------------------------------ splits
 def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split, Predictions]:
-    """Split the predictions by the distinct combinations of the values of the `by` columns."""
+    """Split the predictions by the combinations of the values of the `by` columns."""
     by = builder.selection.by
     if not by:
         return {(): predictions}
-    codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
-    codes, values = zip(*codes_and_values, strict=True)
+    codes_by_column = {}
+    values_by_column = {}
+    for name in by:
+        codes, values = builder.retained(builder.columns[name]).distinct()
+        codes_by_column[name] = codes
+        values_by_column[name] = values
     # Each combination of values gets one number. Numbers are assigned again after each column,
     # because the product of the numbers of values can exceed the range of integers.
-    row_codes = codes[0]
-    for column_codes, names in zip(codes[1:], values[1:], strict=True):
-        row_codes = np.unique(row_codes * len(names) + column_codes, return_inverse=True)[1]
+    row_codes = codes_by_column[by[0]]
+    for name in by[1:]:
+        row_codes = row_codes * len(values_by_column[name]) + codes_by_column[name]
+        row_codes = np.unique(row_codes, return_inverse=True)[1]
     _, first_rows, split_index = np.unique(row_codes, return_index=True, return_inverse=True)
     _check_number_of_splits(builder, first_rows.size, predictions.n)
     split_sizes = np.bincount(split_index)
     rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
     splits: dict[Split, Predictions] = {}
+    # Splits are in order of first appearance.
     for i in np.argsort(first_rows):
-        first = first_rows[i]
-        split_values = [str(names[c[first]]) for names, c in zip(values, codes, strict=True)]
-        split = tuple(zip(by, split_values, strict=True))
-        splits[split] = predictions.subset(rows_by_split[i])
+        split = []
+        for name in by:
+            code = codes_by_column[name][first_rows[i]]
+            split.append((name, str(values_by_column[name][code])))
+        splits[tuple(split)] = predictions.subset(rows_by_split[i])
     return splits
 
 
@@ -246,7 +258,7 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
 
 # ------------------------------------------------------------------------------------ notes
 def _conversion_notes(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Return the notes that the conversion of the columns recorded."""
+    """Return the notes from the conversion of the columns."""
     texts_of_predictions = [Note(READING, text) for text in predictions.notes]
     return [*builder.missing.notes, *builder.notes, *texts_of_predictions]
 
@@ -258,7 +270,7 @@ _MIN_REPORTED_SHARE = 0.005
 
 
 def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
-    """Report rows in which a column of correctness contradicts label and prediction."""
+    """Return a note if a column of correctness contradicts label and prediction."""
     name = builder.selection.correct_to_verify
     if name is None or not predictions.has_labels:
         return []
@@ -279,7 +291,7 @@ def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions)
 
 
 def _notes_on_rows(predictions: Predictions) -> list[Note]:
-    """Report empty predictions, and several confidences of exactly 0."""
+    """Return notes on empty predictions and on several confidences of exactly 0."""
     notes = []
     if predictions.prediction is not None and "" in predictions.class_names:
         is_empty: BoolArray = predictions.prediction_codes == predictions.class_names.index("")
@@ -295,7 +307,11 @@ def _notes_on_rows(predictions: Predictions) -> list[Note]:
 
 
 def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
-    """Report labels that are never predicted if they are frequent or negative numbers."""
+    """Return a note on labels that are never predicted.
+
+    Rare labels are reported only if they start with a minus sign, because such labels often mark
+    unknown classes.
+    """
     if predictions.prediction is None or not predictions.has_labels:
         return []
     n_labels = _count_labels(predictions)
@@ -314,12 +330,14 @@ def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
     if codes.size > len(listed):
         label_list += f" and {codes.size - len(listed)} more"
     rows = count_rows(np.isin(predictions.label_codes, codes))
-    condition, unknown_label = (
-        ("it marks", listed[0]) if codes.size == 1 else ("some of them mark", listed)
-    )
+    condition = "some of them mark"
+    option = format_option("unknown_label", listed)
+    if codes.size == 1:
+        condition = "it marks"
+        option = format_option("unknown_label", listed[0])
     text = (
         f"labels that are never predicted, so always wrong: {label_list}, {rows}; if {condition} "
-        f"samples of unknown classes, pass {format_option('unknown_label', unknown_label)}"
+        f"samples of unknown classes, pass {option}"
     )
     return [Note(READING, text)]
 
@@ -367,16 +385,19 @@ def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
 
 def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
     """Warn if all labels are the same class."""
-    labeled = [p for p in predictions if p.has_labels]
-    codes = {int(code) for p in labeled for code in np.flatnonzero(_count_labels(p))}
-    if len(codes) != 1 or sum(p.n for p in labeled) < 2 or labeled[0].n_classes < 2:
+    labeled = [split for split in predictions if split.has_labels]
+    codes: set[int] = set()
+    for split in labeled:
+        codes.update(np.flatnonzero(_count_labels(split)).tolist())
+    n_samples = sum(split.n for split in labeled)
+    if len(codes) != 1 or n_samples < 2 or labeled[0].n_classes < 2:
         return []
     name = labeled[0].class_names[codes.pop()]
     return [f"every label is {name!r}, so the results do not describe the other classes"]
 
 
 def _count_labels(predictions: Predictions) -> IntArray:
-    """Return the number of samples of each class, by label."""
+    """Return the number of samples with the label of each class."""
     codes = predictions.label_codes
     known_codes = codes if codes.min() >= 0 else codes[codes >= 0]
     return np.bincount(known_codes, minlength=predictions.n_classes)

@@ -1,4 +1,4 @@
-"""Convert labels, predictions and class scores of a table to one set of classes."""
+"""Convert labels, predictions and class scores of a table to the same set of classes."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -25,7 +25,7 @@ ALL_OTHER_LABELS = "*"
 
 @dataclass
 class PredictionsBuilder:
-    """Collect the arguments of `Predictions` while the selected columns are converted."""
+    """The arguments of `Predictions`, which are collected during the conversion of a table."""
 
     table: DataTable
     selection: ColumnSelection
@@ -45,7 +45,7 @@ class PredictionsBuilder:
         )
 
     def release_columns(self, names: Sequence[str]) -> None:
-        """Delete columns that have no other role, to free their memory after conversion."""
+        """Delete columns that have no other role, to free memory."""
         n_roles = Counter(self.selection.names())
         for name in names:
             if n_roles[name] == 1:
@@ -62,7 +62,7 @@ class PredictionsBuilder:
 
 
 def add_labels_and_answers(builder: PredictionsBuilder) -> None:
-    """Add labels, predictions, class scores and classes to the arguments."""
+    """Add labels, predictions, class scores and class names to the arguments."""
     label = None
     if builder.selection.label is not None:
         label = _conversion.class_column(builder.columns[builder.selection.label])
@@ -94,9 +94,9 @@ def add_labels_and_answers(builder: PredictionsBuilder) -> None:
 def _reread_as_text(
     builder: PredictionsBuilder, label: DataColumn, prediction: DataColumn
 ) -> tuple[DataColumn, DataColumn]:
-    """Read label and prediction as text if an untyped file writes an integer in several ways.
+    """Read label and prediction as text if the file contains texts such as 007 and 7.
 
-    Texts such as 007 and 7 would otherwise become the same class.
+    Both would otherwise become the same number, in files without data types.
     """
     load_as_text = builder.table.load_as_text
     if load_as_text is None or (label.is_text and prediction.is_text):
@@ -116,7 +116,7 @@ def _reread_as_text(
 def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hashable]:
     """Return the labels of unknown classes, converted to the type of the label column.
 
-    A command line passes these labels as texts.
+    On a command line, all labels are texts.
     """
     names = builder.options.unknown_label
     if label.is_text:
@@ -136,7 +136,7 @@ def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hash
 def _merge_unknown_labels(
     builder: PredictionsBuilder, label: DataColumn, unknown_labels: list[Hashable]
 ) -> Array | CodedNames:
-    """Return the labels, with every label of an unknown class replaced by the first of them."""
+    """Return the labels, with the first unknown label in place of all unknown labels."""
     values = _conversion.class_values(label)
     if not unknown_labels:
         return values
@@ -198,7 +198,7 @@ def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> 
 def _add_labels_of_scored_classes(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Add the labels of samples that have class scores, and return the classes."""
+    """Add the labels of a table with class scores, and return the classes."""
     if label.is_text != isinstance(classes[0], str):
         classes = _match_class_names(builder, label, classes)
         builder.arguments["classes"] = classes
@@ -222,7 +222,7 @@ def _add_labels_of_scored_classes(
 def _match_class_names(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Return the classes as text or numbers, whichever type the labels have."""
+    """Return the classes as text or as numbers, to match the type of the labels."""
     if not label.is_text:
         builder.add_note(
             "labels are numbers and class scores have names: labels are column numbers from 0"
@@ -244,7 +244,7 @@ def _unknown_labels_message(
     unexpected: list[Hashable],
     classes: tuple[Hashable, ...],
 ) -> str:
-    """Describe labels that have no column of class scores, and name the option for them."""
+    """Describe labels without class scores, and name the option that declares them."""
     labels = ", ".join(map(repr, unexpected[:20])) + (", ..." if len(unexpected) > 20 else "")
     class_list = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
     is_single = len(unexpected) == 1
@@ -259,7 +259,10 @@ def _unknown_labels_message(
 
 
 def _add_prediction(builder: PredictionsBuilder, classes: tuple[Hashable, ...]) -> None:
-    """Add the column of predictions, and give each abstention a wrong prediction."""
+    """Add the column of predictions to the arguments.
+
+    Abstentions get a wrong prediction.
+    """
     values = None
     if builder.selection.prediction is not None:
         prediction = _conversion.class_column(builder.columns[builder.selection.prediction])
@@ -289,7 +292,7 @@ def _with_wrong_abstentions(
     prediction: Array | None,
     is_abstention: BoolArray,
 ) -> Array:
-    """Return the predictions, with each abstention assigned to a class other than its label."""
+    """Return the predictions, with a wrong class for each abstention."""
     names = np.array(classes, dtype=object)
     if prediction is None:
         class_scores = builder.arguments[builder.selection.class_scores_kind]

@@ -1,4 +1,4 @@
-"""Select the column for each role, from the options or by default names."""
+"""Select the table columns that contain labels, predictions, confidences and other inputs."""
 
 import re
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _CLASS_SCORE_PREFIX = re.compile(
 
 @dataclass
 class ColumnSelection:
-    """The selected columns by role, and notes that describe the selection."""
+    """The selected columns by role, with notes that list them."""
 
     label: str | None = None
     prediction: str | None = None
@@ -126,7 +126,10 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
 
 
 def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
-    """Return the columns that match the names or patterns. A pattern keeps the file order."""
+    """Return the columns that match the names or patterns.
+
+    The columns of a pattern are in the order of the file.
+    """
     selected: list[str] = []
     for name in names:
         column_name = table.find(name)
@@ -148,6 +151,7 @@ def is_column_pattern(name: str) -> bool:
 
 
 def _find_default_column(table: DataTable, role: str) -> str | None:
+    """Return the first column with a default name of this role, or None."""
     if role in table.column_by_role:
         return table.column_by_role[role]
     matches = (table.find(name) for name in DEFAULT_NAMES[role])
@@ -158,7 +162,7 @@ def _find_default_column(table: DataTable, role: str) -> str | None:
 def _select_class_scores(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns of class scores, or the arrays of an archive with default keys."""
+    """Select the columns of class scores, or the arrays with default keys."""
     for kind in ("logits", "probabilities"):
         names: tuple[str, ...] = getattr(options, kind)
         if names:
@@ -170,14 +174,8 @@ def _select_class_scores(
 
 
 def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
-    """Select the arrays of an archive or a mapping by their default keys."""
-    key_by_role = {}
-    for role, default_keys in DEFAULT_KEYS.items():
-        keys = [key for key in default_keys if key in table.kind_by_column]
-        if keys:
-            key_by_role[role] = keys[0]
-    known_layout = table.column_by_role.items()
-    key_by_role |= {role: key for role, key in known_layout if role in DEFAULT_KEYS}
+    """Select the arrays with default keys from an archive or a mapping."""
+    key_by_role = _find_default_keys(table)
     for role in ("group", "weight", "id", "features"):
         key = key_by_role.pop(role, None)
         if key is None or table.length_by_key.get(key) != table.n_rows:
@@ -196,10 +194,22 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
     selection.array_keys |= key_by_role
 
 
+def _find_default_keys(table: DataTable) -> dict[str, str]:
+    """Return the key of each role. A known layout of the file takes precedence over names."""
+    key_by_role = {}
+    for role, default_keys in DEFAULT_KEYS.items():
+        keys = [key for key in default_keys if key in table.kind_by_column]
+        if keys:
+            key_by_role[role] = keys[0]
+    known_layout = table.column_by_role.items()
+    key_by_role |= {role: key for role, key in known_layout if role in DEFAULT_KEYS}
+    return key_by_role
+
+
 def _select_truth_columns(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Select the columns that define correctness.
+    """Select the columns that determine which predictions are correct.
 
     Label and prediction take precedence over a grade, and a grade takes precedence over a loss.
     """
@@ -229,7 +239,7 @@ def _select_truth_columns(
 
 
 def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
-    """Describe which columns are missing for the correctness of predictions."""
+    """Describe which columns are missing to determine the correct predictions."""
     if table.grade_columns:
         return (
             f"{table.source} holds several grades of its answers "
@@ -257,19 +267,15 @@ def _select_confidences(
 ) -> None:
     """Select the requested confidences, or numeric columns with a default name."""
     if options.confidence:
-        # Results name a negated uncertainty "-entropy", so the same name selects its column.
-        negated = [
-            name
-            for name in options.confidence
-            if name.startswith("-") and table.find(name) is None and table.find(name[1:])
-        ]
-        names = tuple(name[1:] if name in negated else name for name in options.confidence)
-        selection.confidence = _expand_patterns(table, names, "confidence")
-        selection.negated = frozenset(name[1:] for name in negated)
+        _select_requested_confidences(table, options, selection)
         return
-    numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
-    prefixed = [name for name in numbers if name.startswith("confidence_")]
-    candidates = (_find_default_column(table, "confidence"), *prefixed)
+    candidates = []
+    default_name = _find_default_column(table, "confidence")
+    if default_name is not None:
+        candidates.append(default_name)
+    for name, kind in table.kind_by_column.items():
+        if kind == "number" and name.startswith("confidence_"):
+            candidates.append(name)
     used = {
         selection.label,
         selection.prediction,
@@ -279,22 +285,47 @@ def _select_confidences(
         *selection.class_scores,
         *selection.by,
     }
-    selection.confidence = tuple(n for n in candidates if n is not None and n not in used)
+    selection.confidence = tuple(name for name in candidates if name not in used)
     if not selection.confidence and not selection.has_class_scores:
-        notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
-        raise MissingInputError(
-            f"{table.source} has no column with a default name for the confidence "
-            f"({', '.join(DEFAULT_NAMES['confidence'])}); name the column with "
-            f"{format_option('confidence')}. Its columns: "
-            f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
-            f"{_class_scores_hint(table, selection)}{notes_on_file}"
-        )
+        raise MissingInputError(_missing_confidence_message(table, selection))
+
+
+def _select_requested_confidences(
+    table: DataTable, options: ReadingOptions, selection: ColumnSelection
+) -> None:
+    """Select the requested confidences, such as "msr", "-entropy" or "conf_*"."""
+    names = []
+    negated = set()
+    for name in options.confidence:
+        # Results name a negated uncertainty "-entropy", so the same name selects its column.
+        if name.startswith("-") and table.find(name) is None and table.find(name[1:]):
+            negated.add(name[1:])
+            names.append(name[1:])
+        else:
+            names.append(name)
+    selection.confidence = _expand_patterns(table, tuple(names), "confidence")
+    selection.negated = frozenset(negated)
+
+
+def _missing_confidence_message(table: DataTable, selection: ColumnSelection) -> str:
+    """Describe a table without a column for the confidence."""
+    notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
+    return (
+        f"{table.source} has no column with a default name for the confidence "
+        f"({', '.join(DEFAULT_NAMES['confidence'])}); name the column with "
+        f"{format_option('confidence')}. Its columns: "
+        f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
+        f"{_class_scores_hint(table, selection)}{notes_on_file}"
+    )
 
 
 def _confidences_named_by(
     role: str, table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> frozenset[str]:
-    """Return the confidences that the option `lower_is_safer` or `percent` names."""
+    """Return the confidences that an option names.
+
+    The `role` is the name of the option, "lower_is_safer" or "percent".
+    """
     requested: tuple[str, ...] = getattr(options, role)
     if not requested:
         return frozenset()
@@ -318,16 +349,16 @@ def _confidences_named_by(
 # ------------------------------------------------------------------------------------ notes
 def _describe_selection(selection: ColumnSelection) -> str:
     """Return a sentence that lists the column of each role."""
-    clauses = [
-        f"{role} from {getattr(selection, role)!r}"
-        for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
-        if getattr(selection, role) is not None
-    ]
-    names = [name for name in selection.confidence if name not in selection.negated]
-    clauses += _describe_columns("confidence", names, max_listed=_MAX_LISTED_CONFIDENCES)
-    names = [name for name in selection.confidence if name in selection.negated]
-    negated = _describe_columns("confidence", names, max_listed=_MAX_LISTED_CONFIDENCES)
-    clauses += [f"{clause} negated (lower is safer)" for clause in negated]
+    clauses = []
+    for role in ("label", "prediction", "correct", "loss", "group", "weight", "id"):
+        column = getattr(selection, role)
+        if column is not None:
+            clauses.append(f"{role} from {column!r}")
+    unchanged = [name for name in selection.confidence if name not in selection.negated]
+    clauses += _describe_columns("confidence", unchanged, max_listed=_MAX_LISTED_CONFIDENCES)
+    negated = [name for name in selection.confidence if name in selection.negated]
+    for clause in _describe_columns("confidence", negated, max_listed=_MAX_LISTED_CONFIDENCES):
+        clauses.append(f"{clause} negated (lower is safer)")
     percentages = [name for name in selection.confidence if name in selection.percentages]
     clauses += [f"{name!r} divided by 100" for name in percentages]
     clauses += _describe_columns(selection.class_scores_kind, selection.class_scores, max_listed=1)
@@ -344,7 +375,7 @@ def _describe_columns(role: str, names: Sequence[str], *, max_listed: int) -> li
 def _add_unused_notes(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
-    """Add notes on columns that may contain predictions or class scores but are not read."""
+    """Add notes on unused columns that may contain predictions or class scores."""
     used = set(selection.names())
     unused = [name for name in table.names if name not in used]
     if table.has_keys and unused:
@@ -363,22 +394,24 @@ def _add_unused_notes(
 
 
 def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
-    """Return a sentence on unused columns that look like class scores, or an empty text."""
+    """Return a sentence on unused columns that look like class scores, or "" if there are none."""
     if table.column_by_role:
         return ""
     used = set(selection.names())
-    families = class_score_families(table)
-    families = [(prefix, names) for prefix, names in families if used.isdisjoint(names)][:3]
-    if not families:
+    patterns: list[str] = []
+    ranges: list[str] = []
+    for prefix, names in class_score_families(table):
+        if used.isdisjoint(names) and len(patterns) < 3:
+            patterns.append(f"{prefix}*")
+            ranges.append(f"{names[0]!r} to {names[-1]!r}")
+    if not patterns:
         return ""
-    ranges = " and ".join(f"{names[0]!r} to {names[-1]!r}" for _, names in families)
-    patterns = [f"{prefix}*" for prefix, _ in families]
     # If there are several families of columns, one of them may be named after logits.
     logit_pattern = next((p for p in patterns if "logit" in p.lower()), patterns[-1])
-    other_patterns = [p for p in patterns if p != logit_pattern] or [logit_pattern]
+    other_pattern = next((p for p in patterns if p != logit_pattern), logit_pattern)
     return (
-        f" Columns {ranges} look like class scores and were not used; pass "
-        f"{format_option('probabilities', other_patterns[0])} or "
+        f" Columns {' and '.join(ranges)} look like class scores and were not used; pass "
+        f"{format_option('probabilities', other_pattern)} or "
         f"{format_option('logits', logit_pattern)}, depending on their kind."
     )
 

@@ -1,4 +1,4 @@
-"""Convert columns to numbers, grades, classes and class scores, and validate their entries."""
+"""Convert columns to numbers, grades, classes and class scores, and check their entries."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
 def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return a column of numbers, shape (n,). A text raises an error that shows the text."""
+    """Return a column of numbers, shape (n,), or raise an error that shows the invalid text."""
     texts = () if column.texts is None else tuple(map(str, column.texts))
     if is_untyped or are_percentages(texts):
         column = to_number(column)
@@ -66,7 +66,10 @@ def _is_number(text: str) -> bool:
 
 
 def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return grades from 0 to 1. Words such as CORRECT and INCORRECT become grades."""
+    """Return a column of grades from 0 to 1.
+
+    Words such as CORRECT and INCORRECT are converted to grades.
+    """
     column = to_number(column) if is_untyped else column
     if column.texts is not None:
         grades = [grade_of(str(text)) for text in column.texts]
@@ -89,7 +92,7 @@ def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataCol
 def _check_no_unknown_grades(
     column: DataColumn, grades: Sequence[float | None], source: str
 ) -> None:
-    """Raise an error for a text that is neither a number nor a word for a grade."""
+    """Raise an error if a text is neither a number nor a word for a grade."""
     texts = [] if column.texts is None else list(map(str, column.texts))
     ungraded = [text for text, grade in zip(texts, grades, strict=True) if grade is None]
     if all(_is_number(text) for text in ungraded):
@@ -101,7 +104,7 @@ def _check_no_unknown_grades(
 
 
 def class_column(column: DataColumn) -> DataColumn:
-    """Return a column of classes as integers or text. A fraction raises an error."""
+    """Return a column of classes as integers or text, or raise an error for fractions."""
     if column.texts is not None or column.values.dtype.kind in "biu":
         return column
     if not column.has_only_integers:
@@ -134,7 +137,10 @@ def has_canonical_integers(column: DataColumn) -> bool:
 
 
 def to_common_type(first: DataColumn, second: DataColumn) -> tuple[DataColumn, DataColumn, str]:
-    """Convert two columns of classes to one type, and return a note if numbers became text."""
+    """Convert two columns of classes to the same type.
+
+    The third returned value is a note if numbers were converted to text, otherwise "".
+    """
     first, second = class_column(first), class_column(second)
     if first.is_text == second.is_text:
         return first, second, ""
@@ -153,7 +159,7 @@ def class_values(column: DataColumn) -> Array | CodedNames:
 
 
 def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) -> Array:
-    """Stack class scores into one array of shape (n, K) with the widest of their dtypes."""
+    """Stack columns of class scores into an array of shape (n, K)."""
     if len(columns) == 1:
         values = columns[0].values
         if values.ndim > 1:
@@ -180,19 +186,9 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
 def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) -> list[str]:
     """Return the column names without their common prefix.
 
-    If several prefixes are possible, the names should include at least one label.
+    If several prefixes are possible, the function prefers one for which a name equals a label.
     """
-    wildcards = [pattern.find(character) for character in "*?[" if character in pattern]
-    literal_prefix = pattern[: min(wildcards, default=0)]
-    first, last = min(columns), max(columns)
-    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
-    common = first[:n_common]
-    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca", so prefixes end at separators.
-    ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
-    prefixes = [common[:end] for end in reversed(ends)]
-    if literal_prefix:
-        prefixes.insert(0, literal_prefix)
-    prefixes += [common.rstrip("0123456789"), ""]
+    prefixes = _possible_prefixes(columns, pattern)
     candidates = [[name.removeprefix(prefix) for name in columns] for prefix in prefixes]
     if label is not None:
         labels = set(map(str, label.distinct()[1]))
@@ -200,6 +196,26 @@ def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) 
             if not labels.isdisjoint(names):
                 return names
     return candidates[0]
+
+
+def _possible_prefixes(columns: Sequence[str], pattern: str) -> list[str]:
+    """Return the prefixes that all columns may share, starting with the most likely prefix.
+
+    A prefix is the text before the first wildcard of the pattern, or ends at a separator.
+    """
+    prefixes = []
+    wildcard_positions = [pattern.find(character) for character in "*?[" if character in pattern]
+    literal_prefix = pattern[: min(wildcard_positions, default=0)]
+    if literal_prefix:
+        prefixes.append(literal_prefix)
+    # The first and the last name in sorted order share the prefix of all names.
+    first, last = min(columns), max(columns)
+    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    common = first[:n_common]
+    # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca", so prefixes end at separators.
+    ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
+    prefixes += [common[:end] for end in reversed(ends)]
+    return [*prefixes, common.rstrip("0123456789"), ""]
 
 
 def convert_class_names(names: list[str], label: DataColumn | None) -> tuple[Hashable, ...]:
@@ -220,14 +236,14 @@ def rows_all_nan(class_scores: Array) -> BoolArray:
 
 
 def rows_all_zero(probabilities: Array) -> BoolArray:
-    """Return a mask of the rows whose probabilities are all 0, which means no answer."""
+    """Return a mask of the rows whose probabilities are all 0, so the model gave no answer."""
     return _rows_all(probabilities, np.logical_not)
 
 
 def _rows_all(class_scores: Array, predicate: Callable[[Array], BoolArray]) -> BoolArray:
     """Return a mask of the rows whose entries all satisfy a predicate.
 
-    Usually, the first column rules out most rows, so further columns are read for few rows.
+    The function reads blocks of columns, and only in rows that satisfy the predicate so far.
     """
     if class_scores.ndim != 2 or class_scores.size == 0:
         # `Predictions` raises an error for this shape.

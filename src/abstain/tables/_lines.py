@@ -1,7 +1,7 @@
 """Check the encoding, header, separators and keys of text files before polars reads the files.
 
-If a key occurs twice, polars silently keeps the first value. If a column name occurs twice, polars
-renames the second column.
+Polars would hide some errors: it keeps only the first value of a repeated key, and it renames the
+second of two columns with the same name.
 """
 
 import csv
@@ -36,8 +36,8 @@ def read_lines(
 ) -> Iterator[str]:
     """Yield the lines of a text file.
 
-    If `max_bytes` is not None, reading more bytes raises an error. Characters such as U+2028 do not
-    end a line, as in JSON and CSV.
+    The function raises an error after `max_bytes` bytes unless `max_bytes` is None. Characters such
+    as U+2028 do not end a line, as in JSON and CSV.
     """
     n_bytes = line_number = 0
     while line := file.readline(-1 if max_bytes is None else max_bytes + 1 - n_bytes):
@@ -85,7 +85,7 @@ def _encoding_message(
 
 # ------------------------------------------------------------------------------------ CSV
 def read_header(path: Path) -> tuple[list[str], str, str]:
-    """Return the column names, the separator, and a note if the separator is unusual.
+    """Return the column names and the separator of a CSV file, and a note on an unusual separator.
 
     The header is one CSV record, so a quoted name may contain separators, quotes and line ends.
     """
@@ -104,7 +104,11 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
 
 
 def _read_first_record(lines: Iterator[str]) -> list[str]:
-    """Return the first line that is not blank, with further lines until every quote is closed."""
+    """Return the lines of the first CSV record.
+
+    A record ends with the first line at which every quote is closed. Blank lines before the record
+    are skipped.
+    """
     first_line = next((line for line in lines if line.strip()), None)
     if first_line is None:
         return []
@@ -118,7 +122,7 @@ def _read_first_record(lines: Iterator[str]) -> list[str]:
 
 
 def _find_separator(header: str, path: Path) -> tuple[str, str]:
-    """Return the separator of a header, and a note if the separator is not expected."""
+    """Return the separator of a header, and a note if the suffix of the file does not imply it."""
     if path.suffix.lower() == ".tsv":
         return "\t", ""
     unquoted = _QUOTED.sub("", header)
@@ -134,10 +138,10 @@ _SEARCH_BYTES = 1 << 22
 
 
 def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
-    """Count the rows below the header of a simple CSV file. Return None for other files.
+    """Count the rows of a simple CSV file, or return None for other files.
 
-    A simple file has no quotes, no blank lines, and no row with more fields than columns. Reading
-    one column alone then gives the same values as reading all columns.
+    A simple file has no quotes, no blank lines, and no row with more fields than columns. For such
+    a file, reading a single column gives the same values as reading all columns.
     """
     n_rows = -1  # The header is not counted.
     remainder = b""
@@ -172,10 +176,7 @@ def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | No
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys in the first line of JSON, or nothing if the line is not an object.
-
-    The reader of the file raises the error for such a line.
-    """
+    """Return the keys of the JSON object in the first line, or () for other lines."""
     with open_regular_file(path) as file:
         line = next((line for line in read_lines(file, path.name) if line.strip()), "")
     try:
@@ -186,10 +187,10 @@ def first_keys(path: Path) -> tuple[str, ...]:
 
 
 def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
-    """Return False if counting proves that no line contains a key twice.
+    """Return whether a line may contain a key twice.
 
-    If no blank follows a key, the file contains '":' at least once per key. No key is repeated if
-    the number of occurrences equals the number of values in the dataframe.
+    If no blank follows a key, the file contains '":' at least once per key. If '":' occurs as often
+    as the dataframe has values, no key is repeated.
     """
     n_keys = n_values = 0
     last_byte = b""
@@ -205,7 +206,10 @@ def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
 
 
 def has_lone_surrogates(file: IO[bytes]) -> bool:
-    """Return whether a text contains half of a surrogate pair, which polars replaces by NUL."""
+    """Return whether a text contains half of a surrogate pair.
+
+    Polars replaces such characters by NUL.
+    """
     for line in file:
         if b"\\ud" in line or b"\\uD" in line:
             text = line.decode(errors="replace")
@@ -215,7 +219,10 @@ def has_lone_surrogates(file: IO[bytes]) -> bool:
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object in each line of a file. NaN and infinite numbers are accepted."""
+    """Yield the JSON object in each line of a file.
+
+    NaN and infinite numbers are accepted.
+    """
     for line_number, line in enumerate(read_lines(file, source, None), start=1):
         if not line.strip():
             continue

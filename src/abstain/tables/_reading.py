@@ -23,7 +23,7 @@ _COLUMNS = ("label", "prediction", "correct", "loss", "group", "weight", "id", "
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The options of `read_predictions` in normalized form, before columns are looked up."""
+    """The validated options of `read_predictions`."""
 
     label: str | None = None
     prediction: str | None = None
@@ -53,7 +53,7 @@ class ReadingOptions:
 
 
 def make_options(**values: Any) -> ReadingOptions:
-    """Validate and normalize the options."""
+    """Return the validated options of `read_predictions`."""
     one_of(values["missing"], "missing", ("error", "drop", "reject"))
     one_of(values.get("decimal", "."), "decimal", (".", ","))
     for name in _COLUMN_LISTS:

@@ -1,7 +1,7 @@
-"""A column of a table, stored as numbers or coded text, and the treatment of missing entries.
+"""Columns that contain numbers or coded text, and the treatment of missing entries.
 
-The readers convert all files and dataframes to this form. Later steps therefore need neither polars
-nor pandas.
+The readers convert all files and dataframes to this form, so later steps need neither polars nor
+pandas.
 """
 
 from dataclasses import dataclass, field, replace
@@ -57,7 +57,10 @@ class DataColumn:
         return bool(np.isfinite(present).all() and (np.floor(present) == present).all())
 
     def rows(self, rows: Array) -> "DataColumn":
-        """Return the selected rows, without texts that occur in other rows only."""
+        """Return the column with the selected rows only.
+
+        Texts that do not occur in these rows are removed.
+        """
         is_missing = None if self.is_missing is None else self.is_missing[rows]
         if is_missing is not None and not is_missing.any():
             is_missing = None
@@ -83,19 +86,29 @@ class DataColumn:
     def distinct(self) -> tuple[IntArray, list[Any]]:
         """Return a code for each row, and the distinct values in ascending order.
 
-        If entries are missing, the last value is `MISSING`.
+        If entries are missing, `MISSING` is the last value.
         """
         if self.values.ndim != 1:
             raise ShapeError(
                 f"column {self.name!r} must have one number or text per row; got shape "
                 f"{self.values.shape}"
             )
-        is_present = slice(None) if self.is_missing is None else ~self.is_missing
+        if self.is_missing is None:
+            values, codes = np.unique(self.values, return_inverse=True)
+            return codes, self._names_of(values)
+        is_present = ~self.is_missing
         values, present_codes = np.unique(self.values[is_present], return_inverse=True)
-        names = values.tolist() if self.texts is None else list(map(str, self.texts[values]))
+        names = self._names_of(values)
         codes = np.full(self.values.size, len(names))
         codes[is_present] = present_codes
-        return codes, names if self.is_missing is None else [*names, MISSING]
+        return codes, [*names, MISSING]
+
+    def _names_of(self, values: Array) -> list[Any]:
+        """Return numbers as they are, and codes as the texts for which they stand."""
+        if self.texts is None:
+            names: list[Any] = values.tolist()
+            return names
+        return [str(text) for text in self.texts[values]]
 
     def as_text(self) -> "DataColumn":
         """Convert numbers to text. Integers have no decimal point."""
@@ -226,10 +239,10 @@ def _from_lists(series: "pl.Series") -> DataColumn:
 
 
 def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
-    """Convert a column of text from a file without data types, such as CSV, to numbers.
+    """Convert a column of text to numbers if every text is a number.
 
-    The function returns the column unchanged if a text is not a number. "NA", "N/A", "null" and
-    "None" are missing numbers. Percentages such as "90%" become fractions.
+    Files without data types, such as CSV, have such columns. "NA", "N/A", "null" and "None" are
+    missing numbers. Percentages such as "90%" become fractions.
     """
     if column.texts is None:
         return column
@@ -251,7 +264,7 @@ def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
 
 # --------------------------------------------------------------------------- missing entries
 class NoRowsLeftError(DomainError):
-    """Every row of a table or of a chunk lacks a required value."""
+    """Error that is raised if every row of a table lacks a required value."""
 
     def __init__(self, message: str, notes: tuple[Note, ...] = (), n_rows: int = 0) -> None:
         super().__init__(message)
@@ -260,7 +273,7 @@ class NoRowsLeftError(DomainError):
 
 @dataclass
 class MissingEntries:
-    """Treat the missing entries of a table by one policy, and record what was done."""
+    """Treatment of the missing entries of a table, with notes on the affected rows."""
 
     #: One of "error", "drop" and "reject".
     policy: str
@@ -278,7 +291,7 @@ class MissingEntries:
     def handle_required(
         self, column: DataColumn, role: str, *, may_lack: bool = False
     ) -> DataColumn:
-        """Treat missing entries of a column that every row requires, such as label or loss.
+        """Drop rows without a required value such as a label, or raise an error.
 
         If `may_lack` is True, the policy "reject" drops the rows as well, because a missing grade
         has no substitute.
@@ -293,7 +306,7 @@ class MissingEntries:
         return column
 
     def fill_confidence(self, column: DataColumn) -> DataColumn:
-        """Treat missing confidences.
+        """Treat missing confidences by the policy.
 
         The policy "reject" replaces them by the lowest confidence of the column.
         """
@@ -329,7 +342,10 @@ class MissingEntries:
         return DataColumn(column.name, values, None, None, column.dtype_name)
 
     def handle_answers(self, is_missing: BoolArray, name: str, role: str) -> None:
-        """Treat rows in which the model gave no prediction or no class scores."""
+        """Treat rows without a prediction or class scores by the policy.
+
+        The policy "reject" counts them as abstentions.
+        """
         if not is_missing.any():
             return
         if self.policy == "error":
@@ -364,7 +380,7 @@ class MissingEntries:
     def _message(
         self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
     ) -> str:
-        """Describe missing entries, and name the options that treat them."""
+        """Describe missing entries in an error message, with the options that treat them."""
         row = int(np.flatnonzero(is_missing)[0])
         remedies = f"{format_option('missing', 'drop')} removes these rows"
         if can_reject and not self.is_chunk:
@@ -379,5 +395,5 @@ class MissingEntries:
 
 
 def count_rows(mask: BoolArray) -> RowCount:
-    """Return the number of True entries of a mask of rows, and the number of rows."""
+    """Return the number of rows that a mask selects, and the number of all rows."""
     return RowCount(int(mask.sum()), mask.size)

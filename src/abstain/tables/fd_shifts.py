@@ -1,4 +1,4 @@
-"""Read the test results of FD-Shifts, the folder with raw_logits.npz and related files."""
+"""Read the test results of FD-Shifts from a folder with raw_logits.npz and related files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +33,7 @@ _MAX_EXACT_FLOAT16 = 2048
 
 @dataclass
 class _Results:
-    """The arrays in a folder of results."""
+    """The arrays in a folder of FD-Shifts results."""
 
     #: Either "logits" or "probabilities".
     kind: str
@@ -90,7 +90,10 @@ def read_folder(path: Path, options: ReadingOptions) -> Reading:
 
 
 def _find_results_folder(path: Path) -> Path:
-    """Return the folder that contains the class scores, which may be a subfolder."""
+    """Return the folder with the class scores.
+
+    It is the given folder or a subfolder.
+    """
     for folder in (path, path / "test_results"):
         if any((folder / f"{name}.npz").is_file() for name in _OUTPUTS.values()):
             return folder
@@ -133,7 +136,10 @@ def _load_array(folder: Path, name: str, ndim: int) -> Array | None:
 
 
 def _read_class_scores(folder: Path) -> _Results:
-    """Read class scores, labels and data set indices, preferring logits to probabilities."""
+    """Read class scores, labels and data set indices.
+
+    Logits are preferred to probabilities.
+    """
     kind = "logits"
     values = _load_array(folder, _OUTPUTS[kind], 2)
     has_unused_probabilities = values is not None and (folder / "raw_output.npz").is_file()
@@ -180,7 +186,10 @@ def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
 
 
 def _merge_unknown_labels(results: _Results, options: ReadingOptions) -> None:
-    """Replace labels that are not classes by -1, so that every prediction for them is wrong."""
+    """Replace labels that are not classes by -1.
+
+    A prediction for such a label is always wrong.
+    """
     is_unknown = (results.labels < 0) | (results.labels >= results.n_classes)
     if is_unknown.any():
         text = "have labels outside the classes of the model, so predictions are always wrong"
@@ -213,11 +222,11 @@ def _add_samples(results: _Results, folder: Path) -> None:
 
 
 def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
-    """Return the row of another file for each row of class scores, or -1 if it is unknown.
+    """Return the row of another file for each row of class scores, or -1 if unknown.
 
-    FD-Shifts may store a tenth of the corrupted images with the class scores, but all of them in
-    the other file. A formula of FD-Shifts selects that tenth. The rows of other data sets have the
-    same order in both files.
+    FD-Shifts may store only a tenth of the corrupted images with the class scores, but all of them
+    in the other file. A formula of FD-Shifts selects that tenth. The rows of other data sets have
+    the same order in both files.
     """
     n_rows = results.n_rows
     n_extra = n_file_rows - n_rows
@@ -315,7 +324,7 @@ def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -
 
 # ------------------------------------------------------------------------------------ splits
 def _make_predictions(results: _Results, rows: IntArray, source: str) -> Predictions:
-    """Create the predictions of one data set from its rows."""
+    """Create the `Predictions` of one data set from its rows."""
     arguments: dict[str, Any] = {
         results.kind: results.class_scores[rows],
         "labels": results.labels[rows],

@@ -1,4 +1,4 @@
-"""Open files as tables by their suffix, and describe damaged files in error messages."""
+"""Open files as tables, and describe damaged files in error messages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -85,7 +85,10 @@ def _unknown_suffix_message(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> DataTable:
-    """Open a CSV file. The columns of a large and simple file are read separately."""
+    """Open a CSV file as a table.
+
+    The columns of a large and simple file are read separately.
+    """
     names, separator, note = read_header(path)
     _check_number_of_columns(len(names), path.name)
     check_unique_names(names, path.name)
@@ -102,7 +105,10 @@ def _open_csv(path: Path) -> DataTable:
 
 @contextmanager
 def _csv_errors(path: Path) -> Iterator[None]:
-    """Convert polars errors to a FileFormatError, which names the encoding if it is not UTF-8."""
+    """Convert polars errors to a FileFormatError.
+
+    If the file is not UTF-8, the error names its encoding.
+    """
     try:
         with polars_errors_as_format_errors(path.name, format_name(path)):
             yield
@@ -115,7 +121,7 @@ def _csv_errors(path: Path) -> Iterator[None]:
 def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> DataTable | None:
     """Open a simple CSV file as a table that reads only the requested columns.
 
-    The function returns None if the first rows do not determine the data types of all columns.
+    The result is None if the first rows do not determine the data types of all columns.
     """
     import polars as pl
 
@@ -173,7 +179,10 @@ def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
 def _read_all_columns(
     path: Path, content: Path | bytes, names: list[str], separator: str
 ) -> DataTable:
-    """Read all columns of a CSV file or a block of it, with data types inferred from all rows."""
+    """Read all columns of a CSV file or a block of the file.
+
+    All rows determine the data types.
+    """
     import polars as pl
 
     def read(**options: Any) -> "pl.DataFrame":
@@ -206,7 +215,7 @@ def _read_all_columns(
 
 
 def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
-    """Return a mask of the rows whose fields are all empty, or None if there is no such row."""
+    """Return a mask of the rows without any entry, or None if there is no such row."""
     is_blank = None
     for column in frame.iter_columns():
         is_empty = column.is_null()
@@ -232,7 +241,7 @@ def _open_jsonl(path: Path) -> DataTable:
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file of JSON lines is a log of lm-evaluation-harness."""
+    """Return whether a JSON lines file is a log of lm-evaluation-harness."""
     return set(first_keys(path)) >= lm_eval.SAMPLE_FIELDS
 
 
@@ -263,7 +272,7 @@ def read_json_lines(file: IO[bytes], source: str) -> DataTable:
 
 # ------------------------------------------------------------------------------------ binary
 def scan_rows(path: Path) -> "pl.LazyFrame":
-    """Scan a Parquet or Arrow file, which has a schema and an index of its rows."""
+    """Scan a Parquet or Arrow file without reading its rows."""
     import polars as pl
 
     if path.suffix.lower() == ".parquet":
@@ -274,7 +283,8 @@ def scan_rows(path: Path) -> "pl.LazyFrame":
 def has_rows_index(path: Path) -> bool:
     """Return whether a file is a Parquet or Arrow file with an index of its rows.
 
-    Arrow files and Arrow streams both have the suffix .arrow. Only Arrow files begin with a mark.
+    The suffix .arrow is used for Arrow files and Arrow streams. Only Arrow files begin with a magic
+    number.
     """
     if path.suffix.lower() not in {".feather", ".arrow", ".ipc"}:
         return path.suffix.lower() == ".parquet"
@@ -369,7 +379,10 @@ def _open_array(path: Path) -> DataTable:
 
 
 def are_arrays(paths: Sequence[Path]) -> bool:
-    """Return whether all files contain one array. A mixture with tables raises an error."""
+    """Return whether all files contain a single array.
+
+    Files with arrays and files with tables cannot be mixed.
+    """
     array_files = [path for path in paths if path.suffix.lower() == ARRAY_SUFFIX]
     if array_files and len(array_files) < len(paths):
         other_file = next(path for path in paths if path not in array_files)

@@ -1,4 +1,4 @@
-"""Read Hugging Face data sets, from objects and from folders that `save_to_disk` wrote."""
+"""Read Hugging Face data sets from objects or from folders that `save_to_disk` wrote."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ SPLIT: Final = "split"
 
 
 def is_dataset(source: object) -> bool:
-    """Return whether an object belongs to the package `datasets`, which is not imported."""
+    """Return whether an object belongs to the package `datasets`, without importing the package."""
     return type(source).__module__.partition(".")[0] == "datasets"
 
 
@@ -86,7 +86,10 @@ def _open_saved_dataset(folder: Path) -> DataTable:
 
 
 def _is_plain_name(name: object) -> bool:
-    """Return whether a name is a file name, not a path that could lead out of the folder."""
+    """Return whether a name contains no folder.
+
+    Other names could refer to a file outside the folder of the data set.
+    """
     return isinstance(name, str) and Path(name).name == name and name not in {"", ".", ".."}
 
 

@@ -1,7 +1,4 @@
-"""Convert tables in long form to one row per sample.
-
-A table in long form has one row for each pair of sample and class.
-"""
+"""Convert tables in long form, which have one row for each pair of sample and class."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +21,7 @@ _SEPARATOR = ":"
 
 @dataclass(frozen=True)
 class _Samples:
-    """The samples of a table in long form."""
+    """The samples of a table in long form, and the rows of the table that belong to them."""
 
     table: DataTable
     #: Column that contains the names of the samples.
@@ -40,7 +37,7 @@ class _Samples:
 
 
 def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, ReadingOptions]:
-    """Return a table with one row per sample, and the options to read it.
+    """Return a table with one row per sample, and the options to read this table.
 
     Without the option `long`, the table and the options are unchanged.
     """
@@ -90,8 +87,8 @@ def _index_samples(
 ) -> tuple[IntArray, IntArray]:
     """Return the sample index of each row, and the first row of each sample.
 
-    Samples are numbered in order of first appearance. Samples of different splits may have the
-    same name.
+    Samples are numbered in order of first appearance. Equal names in different splits are different
+    samples.
     """
     if ids.is_missing is not None:
         row = int(np.flatnonzero(ids.is_missing)[0])
@@ -144,7 +141,10 @@ def _make_table(
     kinds = {name: kind for name, kind in table.kind_by_column.items() if name not in removed}
 
     def load(requested: Iterable[str]) -> dict[str, DataColumn]:
-        """Load the requested columns, which are new columns or columns of the long table."""
+        """Load columns by name.
+
+        A column is either new or a column of the table in long form.
+        """
         names = tuple(requested)
         long_columns = table.load([name for name in names if name not in new_columns])
         columns = {}
@@ -168,7 +168,10 @@ def _make_table(
 
 
 def _values_by_sample(samples: _Samples, column: DataColumn) -> DataColumn:
-    """Return a column with one entry per sample. All rows of a sample must have the same value."""
+    """Return a column with one entry per sample.
+
+    A column whose values differ within a sample raises an error.
+    """
     codes, _ = column.distinct()
     differs = codes != codes[samples.first_rows][samples.sample_index]
     if differs.any():

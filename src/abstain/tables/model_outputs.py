@@ -94,9 +94,9 @@ def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
 
 
 def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns by key, including columns that pandas wrote as objects.
+    """Return the columns by key.
 
-    Such an object has one field per row.
+    Pandas may write a column as an object with one field per row.
     """
     columns = list(contents.values())
     is_from_pandas = bool(columns) and all(
@@ -126,7 +126,8 @@ def _table_from_arrays(
 ) -> DataTable:
     """Convert arrays to a table.
 
-    If a known program wrote the file, the table contains only arrays with one entry per sample.
+    If the file has the keys of a known program, arrays that do not have one entry per sample are
+    omitted.
     """
     if not arrays:
         _raise_format_error(path, "contains no dictionary of arrays", hint)
@@ -151,7 +152,7 @@ def _array_from_list(path: Path, name: str, values: list[Any]) -> Array:
 
 # ------------------------------------------------------------------------------------ torch
 def _check_archive(path: Path) -> None:
-    """Raise an error if `torch.save` of before 2020 wrote the file, or if the file is damaged."""
+    """Raise an error if a file is damaged or was written by `torch.save` before 2020."""
     with library_errors_as_format_errors(path.name, _TORCH_FORMAT):
         is_archive = zipfile.is_zipfile(path)
     if not is_archive:
@@ -184,13 +185,12 @@ def _allow_numeric_arrays() -> AbstractContextManager[None]:
     if not hasattr(serialization, "get_unsafe_globals_in_checkpoint"):
         return nullcontext()
     reconstruct: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
-    constructors = [
-        (reconstruct, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")
-    ]
-    types = [type(np.dtype(code)) for code in _NUMERIC_TYPE_CODES]
-    context: AbstractContextManager[None] = serialization.safe_globals(
-        [*constructors, np.ndarray, np.dtype, *types]
-    )
+    allowed: list[Any] = [np.ndarray, np.dtype]
+    # NumPy 2 renamed the module of the function, and files contain either name.
+    allowed.append((reconstruct, "numpy.core.multiarray._reconstruct"))
+    allowed.append((reconstruct, "numpy._core.multiarray._reconstruct"))
+    allowed += [type(np.dtype(code)) for code in _NUMERIC_TYPE_CODES]
+    context: AbstractContextManager[None] = serialization.safe_globals(allowed)
     return context
 
 

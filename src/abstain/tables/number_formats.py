@@ -1,5 +1,6 @@
 """Parse texts as numbers or grades, including missing entries, percentages and words."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -26,28 +27,32 @@ def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
     >>> parse_numbers(["90%", "70.5%", "NA"]).tolist()
     [0.9, 0.705, nan]
     """
-    words = [text.strip() for text in texts]
-    is_missing = [word.lower() in _MISSING_WORDS for word in words]
-    is_percent = are_percentages(words)
-    numbers = [word.removesuffix("%") if is_percent else word for word in words]
-    try:
-        values = [
-            np.nan if missing else float(number)
-            for missing, number in zip(is_missing, numbers, strict=True)
-        ]
-    except ValueError:
-        return None
-    return np.array(values, dtype=np.float64) / (100.0 if is_percent else 1.0)
+    is_percent = are_percentages(texts)
+    numbers = []
+    for text in texts:
+        word = text.strip()
+        if word.lower() in _MISSING_WORDS:
+            numbers.append(math.nan)
+            continue
+        if is_percent:
+            word = word.removesuffix("%")
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            return None
+    values = np.array(numbers, dtype=np.float64)
+    return values / 100.0 if is_percent else values
 
 
 def are_percentages(texts: Sequence[str]) -> bool:
     """Return whether every text, except missing entries, ends with a percent sign."""
-    present = [word for text in texts if (word := text.strip()).lower() not in _MISSING_WORDS]
+    words = [text.strip() for text in texts]
+    present = [word for word in words if word.lower() not in _MISSING_WORDS]
     return bool(present) and all(word.endswith("%") for word in present)
 
 
 def look_like_percentages(values: Array) -> bool:
-    """Return whether the numbers are probably percentages, mostly integers from 0 to 100."""
+    """Return whether numbers are from 0 to 100 and mostly integers, as percentages are."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if values.dtype.kind not in "fiu" or finite.size == 0:
         return False

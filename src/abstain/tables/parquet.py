@@ -58,26 +58,29 @@ class ColumnChunk:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that are stored together, and the chunks of their columns that are not encrypted."""
+    """A group of rows that are stored together, with the column chunks that are not encrypted."""
 
     n_rows: int
     chunks: tuple[ColumnChunk, ...]
 
 
 def row_groups(path: Path) -> tuple[int, ...]:
-    """Return the number of rows of each row group. A truncated file raises an error."""
+    """Return the number of rows of each row group, or raise an error for a truncated file."""
     return tuple(group.n_rows for group in read_footer(path))
 
 
 def read_footer(path: Path) -> tuple[RowGroup, ...]:
-    """Return the row groups of a file. A damaged footer raises an error."""
+    """Return the row groups of a file, or raise an error for a damaged footer."""
     status = path.stat()
     return _read_footer(path, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
 def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...]:
-    """Read the footer of a file, once for each `state` of the file."""
+    """Read the footer of a file.
+
+    The `state` of the file is a key of the cache, so an unchanged file is read once.
+    """
     del state
     with open_regular_file(path) as file:
         length = file.seek(0, os.SEEK_END)
@@ -147,8 +150,8 @@ def check_pages(
 ) -> None:
     """Raise an error if page headers contradict the footer.
 
-    Polars allocates memory for the number of values in a page header. The check covers the pages of
-    some columns in a range of rows, which error messages call `source`.
+    Polars allocates memory for the number of values in a page header. The function checks the pages
+    of some columns in a range of rows. Error messages call the rows `source`.
     """
     groups = _groups_in_range(read_footer(path), start, stop)
     chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
@@ -210,13 +213,13 @@ def _read_page_header(content: mmap, start: int, end: int) -> tuple[Mapping[int,
 
 # ------------------------------------------------------------------------------------ Thrift
 class _CompactReader:
-    """Read structures of the compact protocol from the beginning of a bytes object."""
+    """Reader of structures in the compact protocol of Thrift."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
     def read_struct(self, field_tree: Mapping[int, Any] | None) -> dict[int, Any]:
-        """Read the fields of a structure whose numbers are in `field_tree`. Skip other fields."""
+        """Read the fields of a structure with numbers in `field_tree`, and skip other fields."""
         field_tree = field_tree or {}
         fields: dict[int, Any] = {}
         number = 0
@@ -231,7 +234,7 @@ class _CompactReader:
                 self._skip(type_code)
 
     def _read_value(self, type_code: int, field_tree: Mapping[int, Any] | None) -> Any:
-        """Read a structure, list, text or integer. Other types raise a ValueError."""
+        """Read a structure, list, text or integer, and raise a ValueError for other types."""
         if type_code == _STRUCT:
             return self.read_struct(field_tree)
         if type_code == _LIST:
@@ -254,11 +257,14 @@ class _CompactReader:
         return self.data[self.position - 1]
 
     def _read_two_half_bytes(self) -> tuple[int, int]:
-        """Return the high four bits and the low four bits of the next byte."""
+        """Return the upper four bits and the lower four bits of the next byte."""
         return divmod(self._read_byte(), 16)
 
     def _read_varint(self) -> int:
-        """Read an unsigned integer, stored in groups of 7 bits that end at a byte below 128."""
+        """Read an unsigned integer of variable length.
+
+        Each byte contains 7 bits, and the last byte is below 128.
+        """
         value = 0
         for i in range(_MAX_VARINT_BYTES):
             byte = self._read_byte()
@@ -268,7 +274,10 @@ class _CompactReader:
         raise ValueError
 
     def _read_integer(self) -> int:
-        """Read a signed integer in zigzag encoding, which stores 0, -1, 1, -2 as 0, 1, 2, 3."""
+        """Read a signed integer in zigzag encoding.
+
+        The encoding stores 0, -1, 1, -2 as 0, 1, 2, 3.
+        """
         encoded = self._read_varint()
         return (encoded >> 1) ^ -(encoded & 1)
 
@@ -279,7 +288,7 @@ class _CompactReader:
         return (self._read_varint() if size == 15 else size), entry_type
 
     def _skip(self, type_code: int) -> None:
-        """Skip a value of this type."""
+        """Skip a value of a type."""
         if type_code in {_TRUE, _FALSE}:
             return
         if type_code == _BYTE:

@@ -1,4 +1,4 @@
-"""Propose roles, splits and directions for the columns of a file, which the user confirms."""
+"""Propose how to read the columns of a file; the user confirms the proposals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,9 +115,10 @@ class ColumnProposal:
 
 
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
-    """Propose roles for the columns of a table, based on their names and values.
+    """Propose roles for the columns of a table from their names and values.
 
-    `read_predictions` does not use the values, because the user does not confirm its selection.
+    The function `read_predictions` does not use the values, because the user does not confirm its
+    selection.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def _numeric_columns(table: DataTable) -> list[str]:
 
 
 def _bare_name(name: str) -> str:
-    """Return a name in lower case, without words that describe a data set."""
+    """Return a name in lower case, without words such as "test" that describe a data set."""
     words = "".join(name.split()).casefold().replace("-", "_").split("_")
     return "_".join(word for word in words if word not in _DATA_WORDS)
 
@@ -196,7 +197,10 @@ def _distinct_values(table: DataTable, name: str) -> list[Any]:
 
 # ------------------------------------------------------------------------------------ truth
 def _propose_truth(table: DataTable) -> list[ColumnProposal]:
-    """Propose a label and a prediction, or a grade if label and prediction are free texts."""
+    """Propose a label and a prediction.
+
+    If label and prediction are free texts, a grade is proposed.
+    """
     proposals: dict[str, ColumnProposal] = {}
     for role in ("label", "prediction", "correct", "loss"):
         proposal = _propose_default_name(table, role) or _propose_likely_name(table, role)
@@ -230,7 +234,10 @@ def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
-    """Propose a column with a likely name, ignoring words that describe a data set."""
+    """Propose a column with a likely name for a role.
+
+    Words that describe a data set are ignored.
+    """
     if role == "correct" and table.grade_columns:
         reason = f"the first of {len(table.grade_columns)} grades in the log"
         return ColumnProposal(role, (table.grade_columns[0],), reason)
@@ -251,7 +258,7 @@ def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
 
 
 def _grade_columns(table: DataTable) -> list[str]:
-    """Return the columns that contain grades and have a likely name for them."""
+    """Return the columns that have a likely name for grades and contain grades."""
     likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
     grade_columns = list(table.grade_columns)
     for name in _flat_columns(table):
@@ -271,17 +278,19 @@ def _is_grade(table: DataTable, name: str) -> bool:
 
 
 def _is_free_text(table: DataTable, name: str) -> bool:
-    """Return whether a column contains mostly different texts, so answers and not classes."""
+    """Return whether a column contains mostly different texts, unlike a column of classes."""
     texts = table.load([name])[name].texts
     return texts is not None and texts.size > max(2, table.n_rows // 2)
 
 
 def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
-    """Return a mask of the correct rows, or None if the proposals do not define correctness."""
-    label, prediction = _find_role(proposals, "label"), _find_role(proposals, "prediction")
+    """Return a mask of the correct rows, or None if the proposals do not determine it."""
+    label = _find_role(proposals, "label")
+    prediction = _find_role(proposals, "prediction")
     if label is not None and prediction is not None:
         columns = table.load([label, prediction])
-        labels, predictions = (columns[n].as_text().to_strings() for n in (label, prediction))
+        labels = columns[label].as_text().to_strings()
+        predictions = columns[prediction].as_text().to_strings()
         return np.asarray(labels == predictions)
     correct = _find_role(proposals, "correct")
     if correct is None:
@@ -301,15 +310,7 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
 
     Other class scores of the same kind are proposed as unused.
     """
-    candidates = []
-    for name, kind in table.kind_by_column.items():
-        if kind == "block" and table.length_by_key.get(name, table.n_rows) == table.n_rows:
-            try:
-                (values,) = _first_rows(table, [name])
-            except InputError:
-                continue  # The column contains text, or lists of different lengths.
-            if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
-                candidates.append(_propose_kind((name,), values))
+    candidates = _propose_arrays(table)
     families = [names for _, names in class_score_families(table)]
     if label is not None:
         # The name of a class-score column can be its label, as for the classes of scikit-learn.
@@ -338,8 +339,24 @@ def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]
     return [selected, *unused]
 
 
+def _propose_arrays(table: DataTable) -> list[ColumnProposal | None]:
+    """Propose the arrays of shape (n, K) as class scores."""
+    candidates = []
+    for name, kind in table.kind_by_column.items():
+        has_all_rows = table.length_by_key.get(name, table.n_rows) == table.n_rows
+        if kind != "block" or not has_all_rows:
+            continue
+        try:
+            (values,) = _first_rows(table, [name])
+        except InputError:
+            continue  # The column contains text, or lists of different lengths.
+        if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
+            candidates.append(_propose_kind((name,), values))
+    return candidates
+
+
 def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
-    """Propose that class scores are probabilities or logits, or return None if neither fits."""
+    """Propose that class scores are probabilities or logits, or return None for other values."""
     has_scores = np.isfinite(values).all(1) & (values != 0).any(1)
     has_no_scores = np.isnan(values).all(1) | (values == 0).all(1)
     if not has_scores.any() or not (has_scores | has_no_scores).all():
@@ -362,7 +379,7 @@ def _count_classes(table: DataTable, scores: ColumnProposal) -> int:
 
 
 def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[ColumnProposal]:
-    """Propose a label for class scores if exactly one integer column has suitable values."""
+    """Propose the only integer column whose values can be labels of the class scores."""
     n_classes = _count_classes(table, scores)
     candidates = []
     for name in _numeric_columns(table):
@@ -380,7 +397,7 @@ def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[C
 
 
 def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterator[ColumnProposal]:
-    """Propose an option for rows without class scores, if such rows exist."""
+    """Propose how to treat rows without class scores, if there are such rows."""
     n_columns = len(scores.columns)
     if table.n_rows * n_columns > _MAX_ENTRIES:
         table = table.select_rows(np.arange(_N_FIRST_ROWS))
@@ -393,7 +410,7 @@ def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterato
 
 
 def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[ColumnProposal]:
-    """Propose to count rows with missing entries as abstentions, if such rows exist."""
+    """Propose to count rows with missing entries as abstentions, if there are such rows."""
     if is_missing.any():
         share = f"{is_missing.sum():,} of {is_missing.size:,} rows have no {description}"
         yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
@@ -402,7 +419,7 @@ def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[Colu
 def _propose_unknown_labels(
     table: DataTable, scores: ColumnProposal, label: str | None
 ) -> Iterator[ColumnProposal]:
-    """Propose an option that declares labels without a class score as unknown classes."""
+    """Propose that labels without a class score are unknown classes."""
     if label is None:
         return
     column = table.load([label])[label]
@@ -436,15 +453,13 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
         return
     scores = table.load(score_columns)[score_columns[0]].values.astype(float)
     sums = np.bincount(sample_codes, scores)
-    if (scores >= -_ROUNDING).all() and (np.abs(sums - 1) <= _NEAR_ONE).all():
-        kind = "probabilities"
-    elif (scores < 0).any():
-        kind = "logits"
-    else:
+    are_probabilities = (scores >= -_ROUNDING).all() and (np.abs(sums - 1) <= _NEAR_ONE).all()
+    if not are_probabilities and not (scores < 0).any():
         return
     yield ColumnProposal("id", (id_column,), f"{len(samples):,} names, each in {n_classes} rows")
     yield ColumnProposal("long", (class_column,), f"{n_classes} classes, one row each per sample")
-    yield ColumnProposal(kind, (score_columns[0],), "the scores of the classes")
+    role = "probabilities" if are_probabilities else "logits"
+    yield ColumnProposal(role, (score_columns[0],), "the scores of the classes")
 
 
 # ------------------------------------------------------------------------------------ others
@@ -470,10 +485,10 @@ def _propose_confidences(
     used = _columns_of(proposals) | set(_grade_columns(table))
     used |= {name for _, names in class_score_families(table) for name in names}
     numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
-    default_columns = map(table.find, DEFAULT_NAMES["confidence"])
-    default = next((n for n in default_columns if n in numbers and n not in used), None)
+    matches = [table.find(name) for name in DEFAULT_NAMES["confidence"]]
+    default_names = [n for n in matches if n is not None and n in numbers and n not in used]
     prefixed = [name for name in numbers if name.startswith("confidence_")]
-    names = tuple(name for name in dict.fromkeys((default, *prefixed)) if name is not None)
+    names = tuple(dict.fromkeys((*default_names[:1], *prefixed)))
     if names:
         return [ColumnProposal("confidence", names, "a default name", is_default=True)]
     if has_class_scores:
@@ -491,7 +506,7 @@ def _propose_confidences(
 
 
 def _may_be_confidence(name: str, values: Array) -> bool:
-    """Return whether numbers are decimals, or percentages in a column named as a confidence."""
+    """Return whether a column contains decimals, or percentages under the name of a confidence."""
     has_typical_name = any(word in name.lower() for word in _STATED_CONFIDENCE_WORDS)
     if has_typical_name and look_like_percentages(values):
         return True
@@ -500,7 +515,7 @@ def _may_be_confidence(name: str, values: Array) -> bool:
 
 
 def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
-    """Propose a confidence, negated if it is lower for correct answers.
+    """Propose a confidence, and negate it if correct answers have lower values.
 
     If the values do not determine the direction, the name does.
     """
@@ -526,7 +541,7 @@ def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> C
 def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
     """Return the AUROC of correct against wrong answers.
 
-    The function returns None if there are few answers or if the AUROC is near 1/2.
+    The result is None if there are few answers or if the AUROC is near 1/2.
     """
     is_finite = np.isfinite(values)
     is_correct, values = is_correct[is_finite], values[is_finite]
@@ -541,9 +556,12 @@ def _propose_confidence_options(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
     """Propose options for percentages and for rows without a confidence."""
-    names = [name for proposal in confidences for name in proposal.columns]
-    # Negated confidences are looked up without their sign.
-    names = [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
+    names = []
+    for proposal in confidences:
+        for name in proposal.columns:
+            # Negated confidences are looked up without their sign.
+            is_column = name in table.kind_by_column
+            names.append(name if is_column else name.removeprefix("-"))
     for name, values in zip(names, _first_rows(table, names), strict=True):
         if look_like_percentages(values):
             yield ColumnProposal("percent", (name,), "from 0 to 100: divided by 100")

@@ -1,4 +1,4 @@
-"""`read_predictions`, which reads files, dataframes and arrays as `Predictions`."""
+"""Read files, dataframes and arrays as `Predictions`."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -203,7 +203,11 @@ def _read_path(path: Path, options: ReadingOptions) -> Reading:
 
 
 def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
-    """Read several files, each as a value of the split column "file", or arrays as one table."""
+    """Read several files.
+
+    Each file is a value of the split column "file". Files with a single array are columns of one
+    table.
+    """
     if not sources or not all(isinstance(source, str | Path) for source in sources):
         raise InputError(f"a list as `source` must contain paths; got {list(sources)[:3]!r}")
     paths = [Path(source) for source in sources]
@@ -221,7 +225,10 @@ def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
 
 
 def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingOptions) -> Reading:
-    """Read tables whose names become values of a split column. One unnamed table has no split."""
+    """Read several tables, whose names are values of a split column.
+
+    A single table without a name has no split column.
+    """
     if list(tables) == [""]:
         return _read_table(tables[""], options)
     readings = {name: _read_table(table, options) for name, table in tables.items()}
@@ -229,7 +236,10 @@ def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingO
 
 
 def _combine(readings: Mapping[str, Reading], column: str) -> Reading:
-    """Combine readings into one whose first split column contains their names."""
+    """Combine named readings into one reading.
+
+    The names are values of the first split column.
+    """
     splits: dict[Split, Predictions] = {}
     notes: list[Note] = []
     for name, reading in readings.items():

@@ -1,4 +1,4 @@
-"""`write_results`, which writes rows of results to Parquet and CSV files."""
+"""Write rows of results to Parquet and CSV files."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,6 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     In the CSV file, texts that a spreadsheet would execute as a formula get a leading apostrophe.
     Such texts are not numbers and start with =, +, - or @ (also full-width or after spaces), with a
     tab or with a line end. The names of columns are escaped in the same way and remain distinct.
-    spaces), with a tab or with a line end.
 
     Parameters
     ----------
@@ -115,7 +114,10 @@ def _to_polars(rows: Any) -> "pl.DataFrame":
 
 
 def _to_list(column: DataColumn) -> list[Any]:
-    """Return the values of a column. A missing value is NaN for floats, otherwise None."""
+    """Return the values of a column as a list.
+
+    A missing value is NaN in a column of floats and None in other columns.
+    """
     if column.is_text:
         return list(column.to_strings().tolist())
     values: list[Any] = column.values.tolist()
@@ -126,7 +128,10 @@ def _to_list(column: DataColumn) -> list[Any]:
 
 
 def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the values of each column, with None where a row lacks the column."""
+    """Return the values of each column.
+
+    A value is None if the row lacks the column.
+    """
     columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -177,7 +182,7 @@ def _frame_from_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
 
 # ------------------------------------------------------------------------------------ spreadsheets
 def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Prefix texts and column names that a spreadsheet would execute with an apostrophe."""
+    """Insert an apostrophe before texts and column names that a spreadsheet would execute."""
     import polars as pl
 
     expressions = []
@@ -193,7 +198,10 @@ def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _escape_names(names: list[str]) -> dict[str, str]:
-    """Return new names for the columns whose names are formulas. All names remain distinct."""
+    """Return new names for columns whose names are formulas.
+
+    All names remain distinct.
+    """
     import polars as pl
 
     used_names = set(names)

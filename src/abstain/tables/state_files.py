@@ -1,4 +1,4 @@
-"""`save` and `load`, which store rules, calibrations, fitted scores and monitors in files."""
+"""Functions that save rules, calibrations, fitted scores and monitors to files and load them."""
 
 import io
 import json
@@ -31,7 +31,10 @@ class Stored(Protocol):
     """A record that is saved as JSON fields and arrays. Its field `kind` selects the reader."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the JSON fields and the arrays, which the reader of this kind accepts."""
+        """Return the JSON fields and the arrays of the object.
+
+        The reader of this kind accepts them.
+        """
         ...
 
 
@@ -47,9 +50,10 @@ READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json)
 
 
 def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
-    """Register a reader that imports a module of a higher layer when a file is read.
+    """Register a reader for one kind of object, which is imported when a file is read.
 
-    The imported module replaces this reader by its own reader.
+    The imported module replaces this reader by its own reader. The module may belong to a higher
+    layer of the package.
     """
 
     def read(*contents: Any) -> Any:
@@ -210,7 +214,7 @@ def _to_archive(obj: Any) -> bytes:
 
 
 def _check_class_names(fields: dict[str, Any]) -> None:
-    """Raise an error if a class name has a type that JSON would change."""
+    """Raise an error if JSON would change the type of a class name."""
     classes = fields.get("classes")
     for name in classes if isinstance(classes, tuple) else ():
         if not isinstance(name, _CLASS_NAME_TYPES):

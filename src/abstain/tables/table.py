@@ -1,4 +1,4 @@
-"""A table of named columns from a file, a dataframe or arrays, which are loaded on request."""
+"""Tables of named columns that are loaded when they are needed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,10 @@ Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, DataColumn]]
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Named columns with the same number of rows, which are loaded on request."""
+    """Named columns with the same number of rows.
+
+    The columns are loaded when they are needed.
+    """
 
     #: Name of the table in messages, such as "preds.csv" or "the dataframe".
     source: str
@@ -61,7 +64,10 @@ class DataTable:
         return tuple(self.kind_by_column)
 
     def find(self, name: str) -> str | None:
-        """Return the column with this name, or the only column that differs in case or spaces."""
+        """Return the column with this name.
+
+        If there is none, the only column that differs in case or spaces matches.
+        """
         if name in self.kind_by_column:
             return name
         matches = self._names_by_normalized_name.get(_normalize_name(name), [])
@@ -84,24 +90,30 @@ class DataTable:
         return self.loader(tuple(dict.fromkeys(names)))
 
     def with_loaded_columns(self, names: Iterable[str]) -> "DataTable":
-        """Return the table with the named columns in memory, so that they are read once."""
+        """Return the table with the named columns in memory.
+
+        Later steps then do not read these columns again.
+        """
         columns = self.load(names)
         return replace(self, loader=lambda requested: {name: columns[name] for name in requested})
 
     def with_numbers(self, decimal: str) -> "DataTable":
         """Convert texts such as "90%", and texts with a decimal comma, to numbers."""
+        symbols = ("%", ",") if decimal == "," else ("%",)
         numbers: dict[str, DataColumn] = {}
         text_names = [name for name, kind in self.kind_by_column.items() if kind == "text"]
         for name, column in self.load(text_names).items():
-            texts = () if column.texts is None else column.texts
-            if any("%" in text or (decimal == "," and "," in text) for text in map(str, texts)):
+            texts = [] if column.texts is None else list(map(str, column.texts))
+            has_symbol = any(symbol in text for text in texts for symbol in symbols)
+            if has_symbol:
                 converted = to_number(column, decimal)
                 if not converted.is_text:
                     numbers[name] = converted
 
         def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
             unchanged = self.load([name for name in names if name not in numbers])
-            return {name: numbers[name] if name in numbers else unchanged[name] for name in names}
+            columns = {**unchanged, **numbers}
+            return {name: columns[name] for name in names}
 
         kinds: dict[str, Kind] = dict(self.kind_by_column)
         kinds.update(dict.fromkeys(numbers, "number"))
@@ -136,7 +148,7 @@ def check_has_rows(n_rows: int, source: str) -> None:
 
 
 def kind_of_dtype(dtype: "pl.DataType") -> Kind:
-    """Return the kind of a column from its polars data type."""
+    """Return the kind of a column, such as "number", from its polars data type."""
     import polars as pl
 
     if dtype.is_numeric() or dtype in {pl.Boolean, pl.Null}:
@@ -150,7 +162,10 @@ def kind_of_dtype(dtype: "pl.DataType") -> Kind:
 
 @dataclass(frozen=True)
 class LeafColumn:
-    """The position of values in a dataframe: a column, and fields if the column is nested."""
+    """The position of values in a dataframe.
+
+    The position is the name of a column, followed by field names if the column is nested.
+    """
 
     #: Name of the column in the file.
     parent: str
@@ -159,7 +174,7 @@ class LeafColumn:
     dtype: "pl.DataType"
 
     def values(self, frame: "pl.DataFrame", name: str) -> "pl.Series":
-        """Return the values of a dataframe at this position as a series with a new name."""
+        """Return the values at this position as a series with a new name."""
         series = frame[self.parent]
         for field_name in self.fields:
             series = series.struct.field(field_name)
@@ -169,8 +184,8 @@ class LeafColumn:
 def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
     """Return the flat columns and the nested fields of a schema, by name.
 
-    The name of a nested field is a path such as judge.verdict. If a path equals the name of a
-    column, the name stands for the column.
+    The name of a nested field is a path such as judge.verdict. If a column has the same name, the
+    name refers to the column.
     """
     return {
         name: leaf
@@ -227,7 +242,7 @@ def from_scan(
 
 
 def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
-    """Convert a dataframe that narwhals supports to a table. Return None for other objects."""
+    """Convert a dataframe that narwhals supports to a table, or return None for other objects."""
     import narwhals as nw
 
     if type(native).__module__.split(".")[0] == "pandas" and hasattr(native, "columns"):
@@ -255,7 +270,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
 
 
 def _from_arrow(native: Any, source: str) -> DataTable:
-    """Convert Arrow data, such as a RecordBatch of pyarrow or a reader of batches, to a table."""
+    """Convert Arrow data, such as a RecordBatch of pyarrow, to a table."""
     import polars as pl
 
     with library_errors_as_format_errors(
@@ -331,7 +346,10 @@ def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
 
 
 def from_archive(archive: Archive) -> DataTable:
-    """Create a table from an archive, which reads only the requested arrays."""
+    """Create a table from an archive of arrays.
+
+    The table reads only the requested arrays.
+    """
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         return {name: from_array(array, name) for name, array in archive.read(names).items()}
@@ -362,7 +380,7 @@ def _kind_of_array(array: Array | Header) -> Kind:
 def _most_common_length(length_by_key: dict[str, int], source: str) -> int:
     """Return the most common length of the arrays.
 
-    Other arrays, such as the weights of a layer, may have other lengths.
+    Other arrays, such as the weights of a layer, may have another length.
     """
     if not length_by_key:
         raise InputError(f"{source} contains no arrays")

@@ -42,28 +42,28 @@ def build_rule(
     has_losses: bool = True,
     threshold: float | None = None,
 ) -> DecisionRule:
-    """Return the rule that accepts all tie groups up to an index of at least 0.
+    """Return the rule that accepts the tie groups up to an index.
 
-    By default, the threshold is the confidence of the last accepted group. A threshold that is
-    passed must accept the same samples.
+    By default, the threshold is the confidence of the last accepted group. Another threshold must
+    accept the same samples.
     """
     groups = s.groups
     weight, loss = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
     if threshold is None:
         threshold = float(groups.confidence[index])
     return DecisionRule(
-        aim.method,
-        threshold,
-        aim.guarantee,
-        aim.in_expectation,
-        aim.target,
-        aim.delta,
-        bound,
-        groups.n_samples,
-        int(groups.cumulative_count[index]),
-        _count_accepted_failures(s, threshold) if has_losses else None,
-        min(weight / groups.total_weight, 1.0),
-        loss / weight if has_losses else None,
+        method=aim.method,
+        threshold=threshold,
+        guarantee=aim.guarantee,
+        in_expectation=aim.in_expectation,
+        target=aim.target,
+        delta=aim.delta,
+        bound=bound,
+        n=groups.n_samples,
+        accepted=int(groups.cumulative_count[index]),
+        failures=_count_accepted_failures(s, threshold) if has_losses else None,
+        coverage=min(weight / groups.total_weight, 1.0),
+        risk=loss / weight if has_losses else None,
         population=aim.population,
     )
 
@@ -74,17 +74,15 @@ def build_unattainable_rule(
     """Return a rule without a threshold that states the reason."""
     has_samples = s.confidence.size > 0
     return DecisionRule(
-        aim.method,
-        None,
-        aim.guarantee,
-        aim.in_expectation,
-        aim.target,
-        aim.delta,
-        None,
-        s.groups.n_samples if has_samples else 0,
-        0,
-        0 if has_losses else None,
-        0.0 if has_samples else None,
+        method=aim.method,
+        threshold=None,
+        guarantee=aim.guarantee,
+        in_expectation=aim.in_expectation,
+        target=aim.target,
+        delta=aim.delta,
+        n=s.groups.n_samples if has_samples else 0,
+        failures=0 if has_losses else None,
+        coverage=0.0 if has_samples else None,
         reason=reason,
         population=aim.population,
     )
@@ -127,13 +125,12 @@ def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
 def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
     """Validate a number strictly between 0 and `high`."""
     value = checks.number(x, name)
-    if not 0 < value < high:
-        rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
-        percent_hint = checks.percent_hint(value) if high <= 1 else ""
-        raise DomainError(
-            f"`{name}` must {rule}; got {value!r}{percent_hint}.{' ' + hint if hint else ''}"
-        )
-    return value
+    if 0 < value < high:
+        return value
+    rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
+    percent_hint = checks.percent_hint(value) if high <= 1 else ""
+    message = f"`{name}` must {rule}; got {value!r}{percent_hint}. {hint}"
+    raise DomainError(message.rstrip())
 
 
 def check_max_risk(x: float, *, high: float = 1.0) -> float:

@@ -110,16 +110,19 @@ def _check_bound(r: Any) -> None:
     if bound is None:
         message = "must be a number for a threshold with a guarantee; got None"
         _raise_contradiction("bound", message)
-    is_lower_bound = r.guarantee == "coverage"
-    if (bound < target - 1e-12) if is_lower_bound else (bound > target + 1e-12):
-        side = "at least" if is_lower_bound else "at most"
-        _raise_contradiction("bound", f"must be {side} the target {target!r}; got {bound!r}")
+    # The bound of a coverage is a lower bound, and the bound of a risk is an upper bound.
+    if r.guarantee == "coverage":
+        sign, target_side, observed_side = -1, "at least", "at most"
+    else:
+        sign, target_side, observed_side = 1, "at most", "at least"
+    if sign * (bound - target) > 1e-12:
+        message = f"must be {target_side} the target {target!r}; got {bound!r}"
+        _raise_contradiction("bound", message)
     observed = _observed_value(r)
-    if observed is None:
-        return
-    if (bound > observed + 1e-9) if is_lower_bound else (bound < observed - 1e-9):
-        side = "at most" if is_lower_bound else "at least"
-        message = f"must be {side} the observed {r.guarantee} of {observed!r}; got {bound!r}"
+    if observed is not None and sign * (observed - bound) > 1e-9:
+        message = (
+            f"must be {observed_side} the observed {r.guarantee} of {observed!r}; got {bound!r}"
+        )
         _raise_contradiction("bound", message)
 
 
@@ -167,7 +170,7 @@ def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
     summary |= {"threshold": threshold, "reason": reason, "population": population}
     if not per:
         overall = next((part.rule for part in parts if part.name == OVERALL), None)
-        names = ("target", "n", "accepted", "failures", "coverage", "risk")
+        names = ("target", "bound", "n", "accepted", "failures", "coverage", "risk")
         return summary | {name: getattr(overall, name) for name in names if overall}
     rules = [part.rule for part in parts]
     targets = {rule.target for rule in rules}
@@ -190,14 +193,28 @@ def summarize_parts(per: str, parts: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
+def _has_limits(rule: Any) -> bool:
+    return bool(rule.parts) and not rule.per
+
+
+def _limit_targets(rule: Any) -> tuple[Any, ...]:
+    """Return the names, guarantees and targets of the limits of a group."""
+    return tuple((p.name, p.rule.guarantee, p.rule.target) for p in rule.parts)
+
+
 def check_parts(rule: Any) -> None:
     """Raise InputError if the parts contradict each other or the other fields of the rule."""
     names = list(rule.names)
     if len(set(names)) < len(names):
         raise InputError(f"`parts` of a decision rule must be named once each; got {names}")
     nested = [part.name for part in rule.parts if part.rule.parts]
-    if nested:
-        raise InputError(f"a part of a decision rule must have no parts; {nested[0]!r} has some")
+    if nested and not (rule.per and all(_has_limits(part.rule) for part in rule.parts)):
+        raise InputError(
+            "only the parts of a decision rule with `per` may have parts, which must be the limits "
+            f"of each group; {nested[0]!r} has parts"
+        )
+    if len({_limit_targets(part.rule) for part in rule.parts}) > 1:
+        raise InputError("all groups of a decision rule must have the same limits")
     targeted = parts_with_target(rule.parts)
     for field in ("score", "scale", "method"):
         values = {getattr(part.rule, field) for part in targeted}

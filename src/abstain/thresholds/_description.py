@@ -1,5 +1,6 @@
 """Sentences that describe a `DecisionRule`."""
 
+from itertools import chain
 from typing import Any
 
 
@@ -7,8 +8,8 @@ def describe_rule(rule: Any) -> str:
     """Describe a `DecisionRule`, or each of its parts, in a sentence."""
     if rule.parts:
         heading = f"By {rule.per}" if rule.per else "One threshold, several limits"
-        lines = [f"  {part.name}: {part.rule}" for part in rule.parts]
-        return "\n".join([f"{heading}:", *lines])
+        lines = [f"{part.name}: {part.rule}".splitlines() for part in rule.parts]
+        return "\n".join([f"{heading}:", *(f"  {line}" for line in chain(*lines))])
     if rule.threshold is None:
         return f"Accept nothing: {rule.reason}."
     score = f'"{rule.score}"' if rule.score else "the confidence"

@@ -1,29 +1,30 @@
 """Fixed sequences of thresholds that are tested downwards until the first failure.
 
 The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". A
-walk tests all real thresholds from a start downwards. The probability that the walk passes the
-first t with a true hypothesis is at most alpha, regardless of later thresholds. Between two
-confidences, the test does not change. Therefore, only the distinct confidences are tested. Several
-starts share delta equally.
+walk tests all thresholds from its start downwards at level alpha, so it passes the first threshold
+with a true hypothesis with probability at most alpha. The result of a test only changes at a
+confidence, so only the distinct confidences are tested. Several starts share delta equally.
 
-A start must not depend on the losses. A start is a rank r that n, the target and delta determine.
-The walk starts just above the confidence of rank r + 1. Given this confidence, the samples above it
-are independent draws from the distribution above it, so their number of failures is binomial. Below
-the start, consider the first threshold with a true hypothesis. The samples above this threshold
-follow a mixture, whose number of failures is at least as large as that of a binomial distribution.
+A start must not depend on the losses. It is a rank r that depends on n, the target and delta, and
+the walk starts just above the confidence of rank r + 1. Given this confidence, the samples above
+the start are independent draws from the distribution above it, so their number of failures is
+binomial. Below the start, the samples above the first threshold with a true hypothesis follow a
+mixture. The number of failures in a sample of this mixture is stochastically at least binomial.
 
-With density ratios, calibration data of one population yield a rule for another population, the
-target population. The module uses two methods. (1) Each sample is retained with probability ratio /
-max_ratio. The retained samples are draws from the target population, so every rule applies to them.
-(2) All samples are used, and v denotes the ratio of a sample divided by the largest ratio. If the
-risk of the accepted samples is above R, then E[v (loss - R)] > 0 for any sum of the ratios. The
-mean of (1 - b v (loss - R)) is then at most 1 for any bet b in (0, 1 / (1 - R)]. The same bound
-applies to the product over independent samples. The bound also applies to a mean of products over
-bets that do not depend on the losses. By Markov's inequality, this mean reaches 1 / alpha with
-probability at most alpha.
+With density ratios, calibration data of one population yield a rule for a target population. There
+are two methods:
+
+1. Each sample is retained with probability ratio / max_ratio. The retained samples are draws from
+   the target population, so every rule applies to them.
+2. All samples are used. Let v be the ratio of a sample divided by the largest ratio. If the risk of
+   the accepted samples is above R, then E[1 - b v (loss - R)] < 1 for any bet b in
+   (0, 1 / (1 - R)]. The same bound holds for the product over independent samples, and for the mean
+   of such products over bets that do not depend on the losses. By Markov's inequality, this mean
+   reaches 1 / alpha with probability at most alpha.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -41,9 +42,11 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
 
 class WalkResult(NamedTuple):
-    """The last certified tie group (or -1), and whether the walk ends at its start."""
+    """The result of testing thresholds from a start downwards until the first failure."""
 
+    #: Index of the last certified tie group, or -1.
     last_group: int
+    #: Whether only the start is certified.
     ends_at_start: bool
 
 
@@ -56,7 +59,10 @@ def halved_coverages(n: int, risk: float, delta: float) -> tuple[float, ...]:
 
 
 def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float) -> list[int]:
-    """Return the ranks of the starts, which are at least the smallest rank to certify."""
+    """Return the numbers of accepted samples at which sequences of tests start.
+
+    Each number is large enough to certify the risk without a failure.
+    """
     smallest = min_count(risk, delta / len(coverages))
     return sorted({max(int(np.ceil(c * n)), smallest) for c in coverages})
 
@@ -64,39 +70,44 @@ def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float)
 def longest_walk(
     groups: TieGroups, ranks: list[int], test: Callable[[float], BoolArray], delta: float
 ) -> WalkResult:
-    """Walk down from each start and return the longest walk.
+    """Test thresholds downwards from each start, and return the result that certifies most groups.
 
-    `test(alpha)` returns which groups pass at the level alpha.
+    `ranks` are the numbers of accepted samples at the starts. `test` returns a mask of the tie
+    groups that pass at a level.
     """
     is_passed = test(delta / len(ranks))
     first_failure = next_failure(is_passed)
     best = WalkResult(-1, ends_at_start=False)
     for rank in ranks:
-        first = first_group_after_start(groups, rank)
-        if first > 0 and not is_passed[first - 1]:
+        first_group = first_group_after_start(groups, rank)
+        fails_at_start = first_group > 0 and not is_passed[first_group - 1]
+        if fails_at_start:
             continue
-        last_group = int(first_failure[first]) - 1
-        result = WalkResult(last_group, ends_at_start=last_group == first - 1)
-        # If two walks end at the same group, the walk that does not end at its start is better,
+        last_group = int(first_failure[first_group]) - 1
+        result = WalkResult(last_group, ends_at_start=last_group == first_group - 1)
+        is_longer = last_group > best.last_group
+        # A walk beyond its start is better than a walk of equal length that ends at its start,
         # because its threshold is the confidence of the group.
-        if (last_group, not result.ends_at_start) > (best.last_group, not best.ends_at_start):
+        is_equal = last_group == best.last_group
+        if is_longer or (is_equal and best.ends_at_start and not result.ends_at_start):
             best = result
     return best
 
 
 def next_failure(is_passed: BoolArray) -> IntArray:
-    """Return the first failing group from each group on, or the number of groups."""
+    """Return, for each group, the index of the next group that fails, or the number of groups."""
     n_groups = is_passed.size
-    failing = np.append(np.where(is_passed, n_groups, np.arange(n_groups)), n_groups)
-    out: IntArray = np.minimum.accumulate(failing[::-1])[::-1]
+    failing_index = np.where(is_passed, n_groups, np.arange(n_groups))
+    failing_index = np.append(failing_index, n_groups)
+    reversed_minimum = np.minimum.accumulate(failing_index[::-1])
+    out: IntArray = reversed_minimum[::-1]
     return out
 
 
 def first_group_after_start(groups: TieGroups, rank: int) -> int:
-    """Return the group of the sample with rank + 1, which is the first group a walk may add.
+    """Return the index of the first group that ends after the first `rank` samples.
 
-    The result is the number of groups if all samples are above the start. If the start lies within
-    the first group, the walk begins with this group, because no group is above it.
+    The result is the number of groups if no group ends after them.
     """
     return int(np.searchsorted(groups.cumulative_count, rank, side="right"))
 
@@ -108,15 +119,15 @@ def risk_target(
     max_risk: float,
     delta: float,
 ) -> RuleTarget:
-    return RuleTarget(
-        method, _choice.check_max_risk(max_risk), guarantee, _choice.check_delta(delta)
-    )
+    """Return the target of a rule that guarantees a risk, after a check of the numbers."""
+    target = _choice.check_max_risk(max_risk)
+    return RuleTarget(method, target, guarantee, _choice.check_delta(delta))
 
 
 def passing_groups(
     s: Scored, aim: RuleTarget, alpha: float, index: IntArray | slice = slice(None)
 ) -> BoolArray:
-    """Return at which tie groups a risk above the target is rejected at level alpha."""
+    """Return a mask of the tie groups at which a risk above the target is rejected at alpha."""
     groups = s.groups
     if aim.max_ratio is not None:
         return refuted_by_betting(s, aim, alpha)[index]
@@ -131,14 +142,17 @@ def passing_groups(
 def choose_by_walks(
     s: Scored, aim: RuleTarget, coverages: tuple[float, ...], other_rule: str = ""
 ) -> DecisionRule:
-    """Walk from starts at these coverages; `other_rule` is appended to the reason for no result."""
+    """Test thresholds downwards from these coverages, and return the rule with the most groups.
+
+    If no threshold is certified, `other_rule` is appended to the reason.
+    """
     delta = aim.delta or 0.0
     smallest = min_count(aim.target, delta)
     if s.n_rows < smallest:
         return too_few_samples_rule(s, aim, smallest)
     ranks = start_ranks(coverages, s.n_rows, aim.target, delta)
     ranks = [rank for rank in ranks if rank <= s.n_rows] or [smallest]
-    result = longest_walk(s.groups, ranks, lambda alpha: passing_groups(s, aim, alpha), delta)
+    result = longest_walk(s.groups, ranks, partial(passing_groups, s, aim), delta)
     if result.last_group < 0:
         return nothing_certified_rule(s, aim, delta / len(ranks), other_rule)
     threshold = threshold_above_next(s.groups, result)
@@ -146,12 +160,10 @@ def choose_by_walks(
 
 
 def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
-    """Return a threshold just above the next confidence for a walk that certifies only its start.
+    """Return the threshold just above the next confidence if only the start is certified.
 
-    The threshold is the next number in single precision if no sample lies in between. In
-    single-precision data, the next confidence then stays below the threshold. A threshold in double
-    precision could be rounded to the next confidence. The guarantee of the start also holds at this
-    threshold, because the samples above it are independent draws from the distribution above it.
+    The threshold is a single-precision number if possible, so that it also separates confidences in
+    single precision. The result is None if a threshold below the start is certified.
     """
     if not result.ends_at_start or result.last_group + 1 >= groups.confidence.size:
         return None
@@ -165,6 +177,7 @@ def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
 
 
 def too_few_samples_rule(s: Scored, aim: RuleTarget, required: int) -> DecisionRule:
+    """Return a rule without a threshold whose reason states the required number of samples."""
     reason = (
         f"{s.n_rows} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
         f"{aim.delta:g}, which takes {_choice.format_count(required)} accepted without a failure"
@@ -176,30 +189,34 @@ def nothing_certified_rule(
     s: Scored, aim: RuleTarget, alpha: float, other_rule: str = ""
 ) -> DecisionRule:
     """Return a rule without a threshold whose reason states the lowest observed risk."""
-    groups = s.groups
-    required = min_count(aim.target, alpha)
-    required_text = _choice.format_count(required)
-    is_generalized = aim.guarantee == "generalized risk"
-    weight = groups.total_weight if is_generalized else groups.cumulative_weight
-    risk = groups.cumulative_loss / weight
-    is_testable = (groups.cumulative_count >= required) | is_generalized
     level = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
     reason = (
         f"no tested threshold certifies a {aim.guarantee} of at most {aim.target:g} with delta "
-        f"{aim.delta:g}{level}"
+        f"{aim.delta:g}{level}{_describe_lowest_risk(s, aim, alpha)}"
     )
-    if is_testable.any():
-        lowest = int(np.argmin(np.where(is_testable, risk, np.inf)))
-        condition = ""
-        if not is_generalized:
-            condition = f" among thresholds that accept the {required_text} needed"
-        reason += (
-            f"; the lowest on these {s.n_rows} samples{condition} is {risk[lowest]:.4g}, with "
-            f"{int(groups.cumulative_count[lowest])} accepted"
-        )
-    else:
-        reason += f", which takes at least {required_text} accepted; there are {s.n_rows} samples"
     return _choice.build_unattainable_rule(s, aim, reason + other_rule)
+
+
+def _describe_lowest_risk(s: Scored, aim: RuleTarget, alpha: float) -> str:
+    """Return a text with the lowest observed risk among thresholds that can be certified."""
+    groups = s.groups
+    required = min_count(aim.target, alpha)
+    required_text = _choice.format_count(required)
+    if aim.guarantee == "generalized risk":
+        risk = groups.cumulative_loss / groups.total_weight
+        condition = ""
+    else:
+        risk = groups.cumulative_loss / groups.cumulative_weight
+        can_be_certified = groups.cumulative_count >= required
+        if not can_be_certified.any():
+            return f", which takes at least {required_text} accepted; there are {s.n_rows} samples"
+        risk = np.where(can_be_certified, risk, np.inf)
+        condition = f" among thresholds that accept the {required_text} needed"
+    lowest = int(np.argmin(risk))
+    return (
+        f"; the lowest on these {s.n_rows} samples{condition} is {risk[lowest]:.4g}, with "
+        f"{int(groups.cumulative_count[lowest])} accepted"
+    )
 
 
 #: Maximum number of halvings of the largest bet, which limits the memory.
@@ -232,7 +249,7 @@ def weight_by_ratio(
 
 
 def few_samples_hint(aim: RuleTarget) -> str:
-    """Return an explanation for few samples if density ratios selected them."""
+    """Return a hint for too few samples that were drawn by density ratios, or an empty string."""
     if not aim.population or aim.max_ratio is not None:
         return ""
     return (
@@ -244,45 +261,43 @@ def few_samples_hint(aim: RuleTarget) -> str:
 def refuted_by_betting(
     s: Scored, aim: RuleTarget, alpha: float, among: BoolArray | None = None
 ) -> BoolArray:
-    """Return a mask of the tie groups at which bets refute a risk above the target at level alpha.
+    """Return a mask of the tie groups at which bets reject a risk above the target at level alpha.
 
-    If `among` is passed, the risk is that of the samples in this mask, and all other samples have a
-    ratio of 0.
+    If `among` is passed, the risk is that of the samples in this mask.
     """
     n = s.confidence.size if among is None else int(np.count_nonzero(among))
     bets = _bet_sizes(n, aim.target, alpha)
-    relative_ratio = np.ones(s.confidence.size) if s.weight is None else s.weight
-    relative_ratio = relative_ratio / (aim.max_ratio or 1.0)
+    ratio = np.ones(s.confidence.size) if s.weight is None else s.weight
+    relative_ratio = ratio / (aim.max_ratio or 1.0)
     if among is not None:
         relative_ratio = np.where(among, relative_ratio, 0.0)
+    excess = relative_ratio * (s.loss.astype(np.float64) - aim.target)
     order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
-    group_last = s.groups.cumulative_count - 1
-    sorted_ratio = relative_ratio[order]
-    excess = (relative_ratio * (s.loss.astype(np.float64) - aim.target))[order]
-    log_wealth = np.empty((bets.size, group_last.size))
+    sorted_ratio, sorted_excess = relative_ratio[order], excess[order]
+    last_of_group = s.groups.cumulative_count - 1
+    log_wealth = np.empty((bets.size, last_of_group.size))
     for i, bet in enumerate(bets):
-        log_wealth[i] = _log_cumulative_product(bet * excess)[group_last]
+        log_wealth[i] = _log_cumulative_product(1.0 - bet * sorted_excess)[last_of_group]
         if aim.guarantee == "generalized risk":
             # A rejected sample has a loss of 0.
             log_gain = np.cumsum(np.log1p(bet * aim.target * sorted_ratio))
-            log_wealth[i] += log_gain[-1] - log_gain[group_last]
-    log_mean = special.logsumexp(log_wealth, axis=0) - np.log(bets.size)
-    out: BoolArray = log_mean >= -np.log(alpha)
+            log_wealth[i] += log_gain[-1] - log_gain[last_of_group]
+    log_mean_wealth = special.logsumexp(log_wealth, axis=0) - np.log(bets.size)
+    out: BoolArray = log_mean_wealth >= -np.log(alpha)
     return out
 
 
-def _log_cumulative_product(relative_loss: FloatArray) -> FloatArray:
-    """Return the logarithm of the cumulative product of (1 - relative_loss)."""
+def _log_cumulative_product(factors: FloatArray) -> FloatArray:
+    """Return the logarithm of the cumulative product of factors; negative factors count as 0."""
     with np.errstate(divide="ignore"):
-        out: FloatArray = np.cumsum(np.log(np.maximum(1.0 - relative_loss, 0.0)))
+        out: FloatArray = np.cumsum(np.log(np.maximum(factors, 0.0)))
     return out
 
 
 def _bet_sizes(n: int, risk: float, alpha: float) -> FloatArray:
     """Return the largest bet and its halvings down to the best bet for n samples of equal weight.
 
-    Samples of unequal weight correspond to fewer samples of equal weight, for which larger bets are
-    better.
+    The best bet for samples of unequal weight is larger.
     """
     largest = 1.0 / (1.0 - risk)
     best = np.sqrt(-2.0 * np.log(alpha) / (n * risk * (1.0 - risk)))

@@ -71,20 +71,22 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     return float(out) if out.ndim == 0 else out
 
 
-def _check_integers(x: int | Array, name: str) -> Array:
-    out = np.asarray(x)
-    if out.dtype.kind not in "iu":
-        raise InputError(f"`{name}` must be whole numbers; got {x!r}")
-    if out.size == 0:
+def _check_integers(counts: int | Array, name: str) -> Array:
+    """Return counts as an array of integers; raise an error for other numbers or no numbers."""
+    array = np.asarray(counts)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"`{name}` must be whole numbers; got {counts!r}")
+    if array.size == 0:
         raise DomainError(f"`{name}` is empty")
-    return out.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def upper_bound(m: Array, k: Array, delta: float) -> FloatArray:
     """Compute `binomial_risk_bound` for validated counts."""
     # The complementary function is accurate for a tiny delta, whereas 1 - delta would lose digits.
     n_successes = np.maximum(m - k, 1)
-    out: FloatArray = np.where(k < m, special.betainccinv(k + 1.0, n_successes, delta), 1.0)
+    quantile = special.betainccinv(k + 1.0, n_successes, delta)
+    out: FloatArray = np.where(k < m, quantile, 1.0)
     return out
 
 
@@ -168,12 +170,11 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
 
     Notes
     -----
-    Only the first setting on the path that exceeds a target matters. This setting passes with
-    probability at most delta. If it fails, the test does not reach later settings. For several
-    risks, the hypothesis of a setting is "some risk is above its target". The largest p-value of a
-    setting is a valid p-value of this hypothesis for any dependence of the risks. Several risks
-    therefore do not divide delta. A setting may be a pair of thresholds, such as the thresholds of
-    two stages.
+    The first setting in the order that exceeds a target passes with probability at most delta. If
+    it fails, the test does not reach later settings. With several risks, the hypothesis of a
+    setting is "some risk is above its target". Its largest p-value is a valid p-value of this
+    hypothesis, however the risks depend on each other. Therefore, several risks do not divide
+    delta. A setting may also be a combination of several thresholds.
 
     References
     ----------

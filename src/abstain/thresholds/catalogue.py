@@ -121,17 +121,17 @@ def default_rule(options: Collection[str]) -> str:
     'coverage_guarantee'
     """
     targets = [name for name in DEFAULT_RULES if name in options]
-    if len(targets) != 1:
-        first, *others, last = map(format_option, DEFAULT_RULES)
-        choices = f"{', '.join((first, *others))} and {last}"
-        values = ", ".join(map(format_option, targets)) or "none of them"
-        msg = (
-            f"name the rule with {format_option('method')}, or give one of {choices}; got {values}"
-        )
-        raise MissingInputError(msg) if not targets else InputError(msg)
-    if "ratio" in options and targets == ["max_risk"]:
-        return _RISK_RULE_WITH_RATIOS
-    return DEFAULT_RULES[targets[0]]
+    if len(targets) == 1:
+        if targets == ["max_risk"] and "ratio" in options:
+            return _RISK_RULE_WITH_RATIOS
+        return DEFAULT_RULES[targets[0]]
+    *first_choices, last_choice = map(format_option, DEFAULT_RULES)
+    choices = f"{', '.join(first_choices)} and {last_choice}"
+    requested = ", ".join(map(format_option, targets)) or "none of them"
+    msg = f"name the rule with {format_option('method')}, or give one of {choices}; got {requested}"
+    if not targets:
+        raise MissingInputError(msg)
+    raise InputError(msg)
 
 
 def fit(

@@ -53,10 +53,10 @@ def sgr(
     delta : float
         Probability, over calibration sets, that the error rate exceeds `max_risk`; between 0 and 1.
     search : {"sequences", "binary"}, default="sequences"
-        "sequences" walks down from the coverages 1/2, 1/4, ..., which share delta. This search is
-        valid for any distribution of the data, except that one special case is checked but not
-        proven (see `learn_then_test`). "binary" is the search of the paper, which is valid if the
-        true risk increases with the coverage (see Notes).
+        "sequences" tests thresholds downwards from the coverages 1/2, 1/4, ..., which share delta.
+        It is valid for any distribution; one special case is checked numerically but not proven
+        (see `learn_then_test`). "binary" is the search of the paper, which is valid if the true
+        risk increases with the coverage (see Notes).
     weight : None
         Must be None, because the bound counts independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
@@ -92,27 +92,26 @@ def sgr(
     under a shift.
 
     Each threshold is tested with the exact binomial bound (`binomial_risk_bound`) on integer
-    counts. Tied samples are accepted together. The binary search (Algorithm 1) divides delta by
-    ceil(log2 g), where g is the number of distinct confidences. The search uses a union bound over
-    the visited thresholds. These thresholds depend on the losses at earlier thresholds, which the
-    union bound of the paper does not cover. The result still holds if the true risk increases with
-    the coverage. The search then reaches an unsafe threshold only if it certified every safe
-    threshold and no unsafe threshold before. This condition describes a single path, which does not
-    depend on the losses. For other distributions, the guarantee can fail. For a risk that was
-    constructed to oscillate, the failure probability is 0.109 at a delta of 0.1
-    (benchmarks/threshold_guarantees.py). Therefore, the default walks along fixed sequences, which
-    start from as many halvings of the coverage as can be certified. With few samples, only one
-    start can be certified. A second start at the smallest count that can be certified would use
-    half of delta. For an accurate classifier, this start would cost up to 0.2 of the coverage. If a
-    target is hard to reach with a few hundred samples, `learn_then_test` reaches the target more
-    often. In measurements, the walks reach up to 0.27 more of the oracle's coverage than the binary
-    search, and at most 0.006 less (`docs/thresholds.md`).
+    counts. Tied samples are accepted together.
 
-    Other implementations have different errors. Some truncate ``int(m * risk)``, which can lose a
-    failure to rounding. Some return the last visited threshold even if it is not certified. Some
-    return a threshold for an unattainable target without a warning. Some search over ranks and
-    later accept tied samples that they did not count. Some compare with >= when they fit and with >
-    when they apply the threshold.
+    The binary search (Algorithm 1) divides delta by ceil(log2 g), where g is the number of distinct
+    confidences. The paper uses a union bound over the visited thresholds, but these thresholds
+    depend on the losses at earlier thresholds. The guarantee still holds if the true risk increases
+    with the coverage, because the search then reaches an unsafe threshold on a single path that
+    does not depend on the losses. For other distributions, the guarantee can fail. For a risk that
+    was constructed to oscillate, the failure probability is 0.109 at a delta of 0.1
+    (benchmarks/threshold_guarantees.py).
+
+    The default search tests fixed sequences of thresholds instead, which start from as many
+    halvings of the coverage as can be certified. It reaches up to 0.27 more of the oracle's
+    coverage than the binary search, and at most 0.006 less (`docs/thresholds.md`). If a target is
+    hard to reach with a few hundred samples, `learn_then_test` reaches the target more often.
+
+    Other implementations have errors that this function avoids. Some truncate ``int(m * risk)``,
+    which can lose a failure to rounding. Some return the last visited threshold even if it is not
+    certified. Some return a threshold for an unattainable target without a warning. Some search
+    over ranks and later accept tied samples that they did not count. Some compare with >= when they
+    fit and with > when they apply the threshold.
 
     The cost is one sort and one bound for each distinct confidence.
 
@@ -146,7 +145,7 @@ def sgr(
 
 
 def _other_rule(n: int, aim: RuleTarget, starts: tuple[float, ...]) -> str:
-    """Return a hint at `learn_then_test` if it starts at fewer samples than `starts`."""
+    """Return a hint at `learn_then_test` if it tests fewer accepted samples than `starts`."""
     delta = aim.delta or 0.0
     smallest = _walks.start_ranks(starts, n, aim.target, delta)[0]
     smallest_of_other = _walks.start_ranks(DEFAULT_STARTS, n, aim.target, delta)[0]
@@ -161,25 +160,28 @@ def _other_rule(n: int, aim: RuleTarget, starts: tuple[float, ...]) -> str:
 
 
 def _binary(s: Scored, aim: RuleTarget) -> DecisionRule:
-    """Run Algorithm 1 over the distinct confidences and return the best certified rule."""
+    """Run the binary search of Algorithm 1 over the distinct confidences."""
     groups = s.groups
-    n_accepted = groups.cumulative_count
     n_steps = max(1, int(np.ceil(np.log2(groups.confidence.size))))
     alpha = (aim.delta or 0.0) / n_steps
-    low, high = 0, groups.confidence.size - 1
-    best_group, best_bound = -1, 1.0
+    low = 0
+    high = groups.confidence.size - 1
+    best_group = None
+    best_bound = 1.0
     for _ in range(n_steps):
+        if low > high:
+            break
         middle = (low + high) // 2
-        n_failures = int(np.rint(groups.cumulative_loss[middle]))
-        bound = float(upper_bound(np.asarray(n_accepted[middle]), np.asarray(n_failures), alpha))
+        n_accepted = np.asarray(groups.cumulative_count[middle])
+        n_failures = np.asarray(int(np.rint(groups.cumulative_loss[middle])))
+        bound = float(upper_bound(n_accepted, n_failures, alpha))
         if bound <= aim.target:
-            best_group, best_bound = middle, bound
+            best_group = middle
+            best_bound = bound
             low = middle + 1
         else:
             high = middle - 1
-        if low > high:
-            break
-    if best_group >= 0:
+    if best_group is not None:
         return _choice.build_rule(s, best_group, aim, bound=best_bound)
     required = min_count(aim.target, alpha)
     if s.n_rows < required:
@@ -222,13 +224,13 @@ def learn_then_test(
         "selective" is the mean loss of the accepted samples. "generalized" is the total loss of the
         accepted samples divided by the number of all samples.
     starts : sequence of float, default=(0.5, 0.25, 0.125)
-        Coverages in (0, 1] at which walks for the selective risk start. The starts share delta.
-        Choose the starts before you see the losses. More starts help if the target is hard to
-        reach, and otherwise reduce the coverage slightly.
+        Coverages in (0, 1] from which thresholds are tested downwards for the selective risk. They
+        share delta. Choose the starts before you see the losses. More starts help if the target is
+        hard to reach, and otherwise reduce the coverage slightly.
     thresholds : array of shape (k,), optional
-        Thresholds that are tested from the highest on instead of walks from `starts`. Choose the
-        thresholds before you see the data. For the selective risk, the highest threshold must
-        accept enough samples for a certificate.
+        Thresholds that are tested from the highest on, instead of `starts`. Choose the thresholds
+        before you see the data. For the selective risk, the highest threshold must accept enough
+        samples to certify the risk.
     weight : None
         Must be None, because the tests count independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
@@ -259,28 +261,27 @@ def learn_then_test(
     The method is fixed sequence testing. Thresholds are tested at level delta from the safest on
     until the first failure. The p-values are exact binomial tails for 0/1 losses and
     Hoeffding-Bentkus p-values for other losses. The thresholds may depend on the confidences but
-    not on the losses. A walk over all real thresholds from a fixed start is a fixed sequence, and
-    the test does not change between two confidences.
+    not on the losses. The function tests all thresholds below a fixed start, of which only the
+    distinct confidences need a computation.
 
-    The selective risk has no safest threshold. The highest thresholds accept too few samples for
-    any test, so a walk from the highest threshold would stop at once. Therefore, walks start at
-    coverages that are fixed in advance. If the smallest count that can be certified is larger, a
-    walk starts at this count. A walk that ends at its start certifies all thresholds above the
-    first rejected confidence, and the threshold is the next number above this confidence. For 0/1
-    losses, the guarantee is proven for every distribution except for one special case. In this
-    case, a tie group that contains a start is the most confident observed group but not the most
-    confident group of the population. An exact enumeration of distributions for this case found no
-    failure probability above delta (`docs/thresholds.md`). For graded losses, the guarantee is
-    proven if the risk increases with the coverage or the confidences are continuous.
+    The selective risk has no safest threshold, because the highest thresholds accept too few
+    samples for any test. Therefore, sequences start at coverages that are fixed in advance, or at
+    the smallest number of samples that can be certified if it is larger. If only the start of a
+    sequence passes, the threshold is the next number above the first rejected confidence.
+
+    For 0/1 losses, the guarantee is proven for every distribution except for one special case: the
+    most confident observed tie group contains a start, but it is not the most confident tie group
+    of the population. An exact enumeration of distributions for this case found no failure
+    probability above delta (`docs/thresholds.md`). For graded losses, the guarantee is proven if
+    the risk increases with the coverage or the confidences are continuous.
 
     With ratios, let v be the ratio of a sample divided by the largest ratio. A risk above the
-    target R is rejected if the mean over bets b of the product of 1 - b v (loss - R) reaches 1 /
-    alpha [2]_. The test needs no sum of the ratios, so the ratios may have any scale. The bets are
-    halvings of 1 / (1 - R) and do not depend on the losses. The result is not random and does not
-    depend on the order of the rows. The guarantee is proven if the risk in the other population
-    increases with the coverage. If few ratios are large, betting is better than random selection
-    (`sgr`), because betting uses all samples. If the ratios are nearly equal, betting is worse,
-    because a bet has less power than the exact binomial test.
+    target R is rejected if the mean over bets b of the product of 1 - b v (loss - R) reaches
+    1 / alpha [2]_. The bets are halvings of 1 / (1 - R). The ratios may have any scale, and the
+    result does not depend on the order of the rows. The guarantee is proven if the risk in the
+    other population increases with the coverage. If few ratios are large, this test accepts more
+    samples than `sgr`, which selects samples at random. If the ratios are nearly equal, it accepts
+    fewer, because a bet has less power than the exact binomial test.
 
     The cost is one sort and one test for each distinct confidence.
 
@@ -315,37 +316,43 @@ def learn_then_test(
 
 
 def check_starts(starts: Sequence[float]) -> tuple[float, ...]:
-    """Validate coverages at which walks start."""
+    """Return sorted coverages for `starts`; raise DomainError for coverages outside (0, 1]."""
     values = checks.finite(checks.vector(starts, "starts"), "starts").astype(np.float64)
     checks.reject_entries("starts", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
     return tuple(float(x) for x in np.unique(values))
 
 
 def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
-    """Walk from the threshold that accepts no sample, which is safe for the generalized risk."""
-    required = min_count(aim.target, aim.delta or 0.0)
+    """Test the thresholds of a generalized risk from the highest on, until the first failure."""
+    delta = aim.delta or 0.0
+    required = min_count(aim.target, delta)
     if s.n_rows < required:
         return too_few_samples_rule(s, aim, required)
-    last = int(_walks.next_failure(passing_groups(s, aim, aim.delta or 0.0))[0]) - 1
-    if last < 0:
-        return nothing_certified_rule(s, aim, aim.delta or 0.0)
-    return _choice.build_rule(s, last, aim, bound=aim.target)
+    is_passed = passing_groups(s, aim, delta)
+    first_failure = int(_walks.next_failure(is_passed)[0])
+    if first_failure == 0:
+        return nothing_certified_rule(s, aim, delta)
+    return _choice.build_rule(s, first_failure - 1, aim, bound=aim.target)
 
 
 def _on_grid(s: Scored, aim: RuleTarget, thresholds: AnyArray) -> DecisionRule:
     """Test thresholds that do not depend on the data, from the highest on."""
-    grid = np.unique(checks.confidence(thresholds, "thresholds"))[::-1].astype(np.float64)
-    index = np.asarray(n_accepted_groups(s.groups, grid)) - 1
+    delta = aim.delta or 0.0
+    ascending = np.unique(checks.confidence(thresholds, "thresholds"))
+    grid = ascending[::-1].astype(np.float64)
+    last_group = np.asarray(n_accepted_groups(s.groups, grid)) - 1
+    accepts_any = last_group >= 0
     if aim.guarantee == "generalized risk":
         # A threshold that accepts no sample has a generalized risk of 0 and needs no test.
-        grid, index = grid[index >= 0], index[index >= 0]
-    is_passed = (index >= 0) & passing_groups(s, aim, aim.delta or 0.0, np.maximum(index, 0))
-    last = int(_walks.next_failure(is_passed)[0]) - 1
-    if last < 0:
-        return nothing_certified_rule(s, aim, aim.delta or 0.0)
-    return _choice.build_rule(
-        s, int(index[last]), aim, bound=aim.target, threshold=float(grid[last])
-    )
+        grid, last_group = grid[accepts_any], last_group[accepts_any]
+        accepts_any = np.ones(grid.size, np.bool_)
+    is_passed = accepts_any & passing_groups(s, aim, delta, np.maximum(last_group, 0))
+    first_failure = int(_walks.next_failure(is_passed)[0])
+    if first_failure == 0:
+        return nothing_certified_rule(s, aim, delta)
+    i = first_failure - 1
+    threshold = float(grid[i])
+    return _choice.build_rule(s, int(last_group[i]), aim, bound=aim.target, threshold=threshold)
 
 
 SGR = Rule(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from abstain.thresholds.rule_check import (
     measure_rule,
     worst_verdict,
 )
-from abstain.typing import AnyArray, IntArray, Scale
+from abstain.typing import AnyArray, BoolArray, IntArray, Scale
 
 #: Verdicts that refer to a target.
 _DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
@@ -169,6 +169,7 @@ def check_groups(
     group: AnyArray,
     *,
     rule_group: AnyArray | None = None,
+    masks: Mapping[str, AnyArray] | None = None,
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
@@ -189,6 +190,9 @@ def check_groups(
     rule_group : array of shape (n,), optional
         The groups that select the threshold, if they differ from `group`. By default, `group`
         selects the threshold, and the rule of each group is checked on this group.
+    masks : mapping from str to array of shape (n,), optional
+        Boolean masks of the samples of each limit, as in `check_limits`, if each group has several
+        limits.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -201,10 +205,11 @@ def check_groups(
     Returns
     -------
     tuple of RuleCheck
-        The check of the total, then the check of each group in the order of their names. The
-        verdict of the total is the worst verdict. The worst verdict is "holds" if the target holds
-        for the total and every group. It is "broken" if the target is broken for the total or a
-        group, and otherwise "cannot tell". `excess_verdict` is the verdict of the total alone.
+        The check of the total, then the check of each group in the order of their names, each
+        followed by the checks of its limits. The verdict of the total is the worst verdict. The
+        worst verdict is "holds" if the target holds for the total and every group. It is "broken"
+        if the target is broken for the total or a group, and otherwise "cannot tell".
+        `excess_verdict` is the verdict of the total alone.
 
     Raises
     ------
@@ -214,12 +219,12 @@ def check_groups(
     Notes
     -----
     The total and its G groups require G + 1 tests. By the Bonferroni correction, each interval has
-    the level 1 - (1 - level) / (G + 1). A verdict is wrong if it is "holds" although the target is
-    broken, or "broken" although the target holds. The intervals are exact for 0/1 losses without
-    weights. The probability of any wrong verdict is then at most 1 - level, for any dependence of
-    the groups. If the rule accepts no sample of a group, the worst verdict cannot be "holds". A
-    guarantee refers to the total, so it may hold in total and be broken in a group. The cost is one
-    pass over the data and one pass over each group.
+    the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is wrong
+    if it is "holds" although the target is broken, or "broken" although the target holds. The
+    intervals are exact for 0/1 losses without weights. The probability of any wrong verdict is then
+    at most 1 - level, for any dependence of the groups. If the rule accepts no sample of a group,
+    the worst verdict cannot be "holds". A guarantee refers to the total, so it may hold in total
+    and be broken in a group. The cost is one pass over the data and one pass over each group.
 
     References
     ----------
@@ -245,8 +250,15 @@ def check_groups(
     if s.source_rows is not None:
         codes = codes[s.source_rows]
     rows_by_code = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    subsets = [(names[codes[rows[0]]], rows) for rows in rows_by_code if rows.size]
     uses_part_rules = bool(rule.per) and rule_group is None
+    limit_masks = _check_masks(rule, masks or {}, s) if uses_part_rules else {}
+    subsets = []
+    for rows in filter(len, rows_by_code):
+        group_name = names[codes[rows[0]]]
+        group_rule = rule.part(group_name) if uses_part_rules else rule
+        subsets.append(_Subset(group_rule, rows, group_name))
+        for limit, mask in limit_masks.items():
+            subsets.append(_Subset(group_rule.part(limit), rows[mask[rows]], group_name, limit))
     return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=uses_part_rules)
 
 
@@ -311,30 +323,50 @@ def check_limits(
     'holds'
     """
     accepted = apply_rule(rule, confidence, scale)
-    limit_names = {part.name for part in rule.parts}
-    unknown = [limit for limit in masks if limit not in limit_names]
-    if rule.per or unknown:
-        raise InputError(f"`masks` must name limits of one threshold; got {unknown or rule.per!r}")
+    if rule.per:
+        raise InputError(f"`rule` must have one threshold; this rule has one per {rule.per!r}")
     s = check_losses(accepted, loss, weight, level=check_level(level))
-    subsets = []
-    for limit, limit_mask in masks.items():
-        mask = np.asarray(checks.vector(limit_mask, "masks"), dtype=np.bool_)
-        if s.source_rows is not None:
-            mask = mask[s.source_rows]
-        if limit != OVERALL and mask.any():
-            subsets.append((limit, np.flatnonzero(mask)))
+    subsets = [
+        _Subset(rule.part(limit), np.flatnonzero(mask), limit)
+        for limit, mask in _check_masks(rule, masks, s).items()
+    ]
     return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=True)
+
+
+def _check_masks(
+    rule: DecisionRule, masks: Mapping[str, AnyArray], s: AcceptedLosses
+) -> dict[str, BoolArray]:
+    """Return the masks of the limits of subsets for the samples with positive weight."""
+    unknown = masks.keys() - {part.name for part in rule.limits}
+    if unknown:
+        raise InputError(f"`masks` must name limits of the rule; got {sorted(unknown)}")
+    rows = slice(None) if s.source_rows is None else s.source_rows
+    return {
+        limit: np.asarray(checks.vector(mask, "masks"), dtype=np.bool_)[rows]
+        for limit, mask in masks.items()
+        if limit != OVERALL
+    }
+
+
+class _Subset(NamedTuple):
+    """The samples of a group, of a limit, or of a limit of a group, and their rule."""
+
+    rule: DecisionRule
+    rows: IntArray
+    group: str
+    limit: str = ""
 
 
 def _check_total_and_subsets(
     rule: DecisionRule,
     s: AcceptedLosses,
     name: str,
-    subsets: Sequence[tuple[str, IntArray]],
+    subsets: Sequence[_Subset],
     *,
     uses_part_rules: bool,
 ) -> tuple[RuleCheck, ...]:
     """Return the checks of the total and of its subsets, whose intervals hold jointly."""
+    subsets = [subset for subset in subsets if subset.rows.size]
     # The check of a single group with the rule of the total is the same test as the total.
     n_verdicts = len(subsets)
     if len(subsets) > 1 or uses_part_rules:
@@ -343,10 +375,10 @@ def _check_total_and_subsets(
     s = replace(s, level=1 - (1 - s.level) / n_verdicts)
     total = replace(measure_rule(rule, s, name), n_joint_verdicts=n_verdicts)
     groups = []
-    for group, rows in subsets:
-        group_rule = rule.part(group) if uses_part_rules else rule
-        group_check = measure_rule(group_rule, s.subset(rows), name)
-        groups.append(replace(group_check, group=group, n_joint_verdicts=n_verdicts))
+    for subset in subsets:
+        result = measure_rule(subset.rule, s.subset(subset.rows), name)
+        result = replace(result, group=subset.group, limit=subset.limit)
+        groups.append(replace(result, n_joint_verdicts=n_verdicts))
     return (_with_worst_verdict(total, groups), *groups)
 
 
@@ -429,13 +461,12 @@ def disparities(groups: Sequence[RuleCheck]) -> tuple[Disparity, ...]:
     -----
     The intervals of the groups, l_g to u_g, hold jointly at the requested level. The true largest
     value therefore lies between max l_g and max u_g, and the true smallest value between min l_g
-    and min u_g. The largest difference lies between max(0, max l_g - min u_g) and max u_g - min
-    l_g. The bounds of the ratio follow in the same way. For each quantity, these intervals hold at
-    the requested level, regardless of which groups have the largest and the smallest value. The
-    difference is significant only if the intervals of two groups do not overlap. Groups in which no
-    sample is accepted have no selective risk, and their selective risk is excluded. On average, the
-    observed difference is larger than the true difference, because some of many small groups
-    deviate randomly. The interval accounts for this bias.
+    and min u_g. The true largest difference lies between max(0, max l_g - min u_g) and
+    max u_g - min l_g, and the bounds of the ratio follow in the same way. The difference is
+    significant only if the intervals of two groups do not overlap. Groups in which no sample is
+    accepted have no selective risk and are excluded. On average, the observed difference is larger
+    than the true difference, because small groups deviate randomly. The interval accounts for this
+    bias.
 
     Examples
     --------
@@ -474,27 +505,33 @@ def _disparity(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
     """Compute the disparity of one quantity between groups."""
     first = groups[0]
     level = 1 - first.n_joint_verdicts * (1 - first.coverage_interval.level)
-    rows = [(c.group, *_value_with_bounds(c, quantity)) for c in groups]
-    rows = [row for row in rows if not np.isnan(row[1])]
-    if len(rows) < 2:
+    names = []
+    values_with_bounds = []
+    for group_check in groups:
+        value, low, high = _value_with_bounds(group_check, quantity)
+        if not np.isnan(value):
+            names.append(group_check.group)
+            values_with_bounds.append((value, low, high))
+    n_groups = len(names)
+    if n_groups < 2:
         missing, nan = no_interval(level, _TOO_FEW_GROUPS), float("nan")
-        return Disparity(first.name, quantity, "", "", nan, missing, nan, missing, len(rows))
-    values, lows, highs = np.array([row[1:] for row in rows]).T
+        return Disparity(first.name, quantity, "", "", nan, missing, nan, missing, n_groups)
+    values, lows, highs = np.array(values_with_bounds).T
     highest, lowest = int(values.argmax()), int(values.argmin())
+    min_difference = max(lows.max() - highs.min(), 0.0)
+    max_difference = highs.max() - lows.min()
     min_ratio = max(_ratio(lows.max(), highs.min()), 1.0)
     max_ratio = _ratio(highs.max(), lows.min())
     return Disparity(
         name=first.name,
         quantity=quantity,
-        highest=rows[highest][0],
-        lowest=rows[lowest][0],
+        highest=names[highest],
+        lowest=names[lowest],
         difference=float(values[highest] - values[lowest]),
-        difference_interval=_interval(
-            max(lows.max() - highs.min(), 0.0), highs.max() - lows.min(), level
-        ),
+        difference_interval=_interval(min_difference, max_difference, level),
         ratio=_ratio(values[highest], values[lowest]),
         ratio_interval=_interval(min_ratio, max_ratio, level),
-        n_groups=len(rows),
+        n_groups=n_groups,
     )
 
 

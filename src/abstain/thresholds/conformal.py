@@ -67,15 +67,14 @@ def conformal_risk_control(
     Notes
     -----
     The rule selects the lowest threshold with (n R + B) / (n + 1) <= max_risk, where R is the
-    generalized risk on the calibration data. The theorem requires that the accepted loss never
-    increases with the threshold. The selective risk may increase and decrease, so the theorem does
-    not apply to it. The guarantee holds on average over calibration sets. About half of the
-    calibration sets miss the target by a small amount.
+    generalized risk on the calibration data. The theorem requires a risk that never increases with
+    the threshold, so it does not apply to the selective risk. The guarantee holds on average over
+    calibration sets. For about half of the calibration sets, the risk is slightly above the target.
 
-    With ratios w, the rule selects the lowest threshold with (sum w loss + W B) / (sum w + W) <=
-    max_risk, where W is the largest ratio. In the papers [1]_ [2]_, W is the ratio of the new
-    sample, so that each sample has its own threshold. The left side increases with W, so the
-    largest ratio is valid for all samples.
+    With ratios w, the rule selects the lowest threshold with
+    (sum w loss + W B) / (sum w + W) <= max_risk, where W is the largest ratio. In the papers [1]_
+    [2]_, W is the ratio of the new sample, so each sample has its own threshold. The left side
+    increases with W, so the largest ratio is valid for all samples.
 
     The cost is one sort.
 
@@ -199,12 +198,8 @@ def coverage_guarantee(
     _choice.check_no_weights(weight, method="coverage_guarantee")
     s = _choice.scored_without_loss(confidence)
     share = _choice.check_open_interval(coverage, "coverage")
-    s, aim = sample_by_ratio(
-        s,
-        RuleTarget("coverage_guarantee", share, "coverage", _choice.check_delta(delta)),
-        ratio,
-        rng,
-    )
+    aim = RuleTarget("coverage_guarantee", share, "coverage", _choice.check_delta(delta))
+    s, aim = sample_by_ratio(s, aim, ratio, rng)
     rank = _smallest_rank(s.n_rows, share, delta)
     if rank > s.n_rows:
         required = _choice.format_count(np.log(delta) / np.log(share))

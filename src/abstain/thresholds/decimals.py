@@ -18,16 +18,17 @@ def shortest_decimal(
     Parameters
     ----------
     threshold : float
-        The exact threshold. Of two decimals with equally many digits, the one above it is returned.
+        The exact threshold. A decimal above the threshold is preferred to one below it.
     rejected, accepted : float
-        The decimal is above `rejected` and at most `accepted`; both may be infinite.
+        Bounds of the decimal, which is above `rejected` and at most `accepted`. They may be
+        infinite.
     min_decimals : int, default=0
-        Smallest number of digits after the point.
+        Minimum number of digits after the point.
 
     Returns
     -------
     str
-        The decimal; empty if it would need more than 12 digits after the point.
+        The decimal, or an empty text if it requires more than 12 digits after the point.
 
     Examples
     --------

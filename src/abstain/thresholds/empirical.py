@@ -58,9 +58,10 @@ def for_coverage(
     if share == 0:
         hint = "A rule that accepts nothing needs no threshold."
         share = _choice.check_open_interval(coverage, "coverage", hint=hint)
-    through = s.groups.cumulative_weight
-    needed = share * s.groups.total_weight * (1 - ROUNDING)
-    index = min(int(np.searchsorted(through, needed)), through.size - 1)
+    cumulative_weight = s.groups.cumulative_weight
+    required_weight = share * s.groups.total_weight * (1 - ROUNDING)
+    index = int(np.searchsorted(cumulative_weight, required_weight))
+    index = min(index, cumulative_weight.size - 1)
     return _choice.build_rule(s, index, RuleTarget("coverage", share), has_losses=False)
 
 
@@ -162,8 +163,9 @@ def for_cost(
 
     Notes
     -----
-    The rule minimizes the mean over all samples of the loss if the sample is accepted, or of the
-    cost of an abstention otherwise. The computational cost is one sort.
+    The cost of an accepted sample is its loss, and the cost of a rejected sample is
+    `abstention_cost`. The rule minimizes the mean cost over all samples. The computation requires
+    one sort.
 
     References
     ----------
@@ -180,14 +182,14 @@ def for_cost(
     s = validate_samples_on_host(confidence, loss, weight)
     cost = checks.fraction(abstention_cost, "abstention_cost", high=float("inf"))
     groups = s.groups
-    # The change is relative to abstaining on every sample and multiplied by the total weight.
-    change = groups.cumulative_loss - cost * groups.cumulative_weight
-    slack = ROUNDING * (float(groups.cumulative_loss[-1]) + cost * groups.total_weight)
-    lowest = min(float(change.min()), 0.0)
-    index = _choice.last_true_index(change <= lowest + slack)
+    # Total cost of each threshold minus the total cost of abstaining on every sample.
+    excess_cost = groups.cumulative_loss - cost * groups.cumulative_weight
+    tolerance = ROUNDING * (float(groups.cumulative_loss[-1]) + cost * groups.total_weight)
+    lowest = min(float(excess_cost.min()), 0.0)
+    index = _choice.last_true_index(excess_cost <= lowest + tolerance)
     aim = RuleTarget("cost", cost)
     if index < 0:
-        best = float(change.min()) / groups.total_weight
+        best = float(excess_cost.min()) / groups.total_weight
         reason = (
             f"abstaining on everything is cheaper than any threshold on these {groups.n_samples} "
             f"samples, by at least {best:.4g} a sample"

@@ -20,8 +20,11 @@ _FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
     3: {},
     4: {},
 }
-#: Versions of a rule with parts; from version 2 on, its rules have `threshold_probability`.
-_VERSIONS_WITH_PARTS: Final = (1, 2)
+#: Versions of a rule with parts. From version 2 on, its rules have `threshold_probability`. From
+#: version 3 on, the rule of a group may have parts, the limits of the group.
+_VERSIONS_WITH_PARTS: Final = (1, 2, 3)
+#: Fields of a rule with parts.
+_FIELDS_WITH_PARTS: Final = ("per", "parts", "joint", "delta")
 #: Field of a file with the threshold in log-odds as a probability, for readers of the file.
 _THRESHOLD_PROBABILITY: Final = "threshold_probability"
 #: Largest difference between the two thresholds of a file.
@@ -35,9 +38,9 @@ def rule_to_json(rule: Any) -> str:
     if not rule.parts:
         fields = {"kind": KIND, "version": VERSION, **_plain_fields(rule)}
         return json.dumps(fields, indent=2)
-    parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in rule.parts]
-    fields = {"kind": KIND_WITH_PARTS, "version": _VERSIONS_WITH_PARTS[-1], "per": rule.per}
-    fields |= {"parts": parts, "joint": rule.joint, "delta": rule.delta}
+    # A rule with one guarantee per group is written in version 2, which older releases read.
+    version = 3 if rule.per and rule.limits else 2
+    fields = {"kind": KIND_WITH_PARTS, "version": version, **_fields_with_parts(rule)}
     return json.dumps(fields, indent=2)
 
 
@@ -52,6 +55,18 @@ def rule_from_json(text: str, rule_class: Any, part_class: Any) -> Any:
         version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
         fields = _FIELDS_ADDED_LATER.get(version, {}) | fields
         return _read_rule(fields, "a decision rule", rule_class)
+
+
+def _fields_with_parts(rule: Any) -> dict[str, Any]:
+    """Return the fields of a rule with parts, whose parts may have parts."""
+    parts = [
+        {
+            "name": part.name,
+            "rule": _fields_with_parts(part.rule) if part.rule.parts else _plain_fields(part.rule),
+        }
+        for part in rule.parts
+    ]
+    return {"per": rule.per, "parts": parts, "joint": rule.joint, "delta": rule.delta}
 
 
 def _plain_fields(rule: Any) -> dict[str, Any]:
@@ -90,14 +105,17 @@ def _check_threshold_probability(rule: Any, probability: object) -> None:
 
 def _read_parts(fields: dict[str, Any], rule_class: Any, part_class: Any) -> Any:
     """Read a rule with parts; the parts determine its other fields."""
-    names = ("per", "parts", "joint", "delta")
-    records.check_field_names(fields, names, "a decision rule with parts")
+    records.check_field_names(fields, _FIELDS_WITH_PARTS, "a decision rule with parts")
     entries = fields.pop("parts")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         json_records.raise_error("the field `parts` must be a list, each with a name and a rule")
     parts = []
     for entry in entries:
-        rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`", rule_class)
+        rule_fields = entry.get("rule")
+        if isinstance(rule_fields, dict) and "method" not in rule_fields and "parts" in rule_fields:
+            rule = _read_parts(rule_fields, rule_class, part_class)
+        else:
+            rule = _read_rule(rule_fields, "the `rule` of each of `parts`", rule_class)
         part_fields = {**entry, "rule": rule}
         parts.append(records.from_fields(part_class, part_fields, "a part of a decision rule"))
     return rule_class.from_parts(parts=tuple(parts), **fields)

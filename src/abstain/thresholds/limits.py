@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 DEFAULT_STARTS = (0.75, 0.5, 0.25)
 #: The method of the rule for each limit.
 METHOD: Final = "learn_then_test"
+#: Largest multiple of the number of samples that `find_n_required_for_limits` tries, and its step.
+_MAX_MULTIPLE, _STEP = 10.0, 0.01
 #: First words of the reason for a limit that could be certified without the other limits.
 CERTIFIABLE_ALONE: Final = "could be certified alone"
 
@@ -64,6 +66,10 @@ class Limit:
     max_risk: float
     mask: AnyArray | None = None
     risk: Literal["selective", "generalized"] = "selective"
+
+    def subset(self, rows: IntArray) -> "Limit":
+        """Return the limit for the samples with these indices."""
+        return self if self.mask is None else replace(self, mask=np.asarray(self.mask)[rows])
 
 
 def several_risks(
@@ -154,10 +160,33 @@ def several_risks(
     >>> [(p.name, round(p.rule.coverage, 2), round(p.rule.risk, 2)) for p in rule.parts]
     [('overall', 0.53, 0.04), ('label:cat', 0.53, 0.15)]
     """
+    options: dict[str, Any] = {"delta": delta, "starts": starts, "ratio": ratio}
+    return fit_limits(confidence, loss, limits, **options, requires_samples=True)
+
+
+def fit_limits(
+    confidence: AnyArray,
+    loss: AnyArray,
+    limits: Sequence[Limit],
+    *,
+    delta: float,
+    starts: Sequence[float] = DEFAULT_STARTS,
+    ratio: AnyArray | DensityRatios | None = None,
+    requires_samples: bool = False,
+) -> DecisionRule:
+    """Choose a threshold as `several_risks` does.
+
+    A limit without samples raises an error if `requires_samples` is True. Otherwise, the rule has
+    no threshold, because such a limit cannot be certified.
+    """
     s = _choice.check_calibration_data(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
-    masks = {limit.name: _check_mask(limit, s.n_rows) for limit in limits}
+    masks = {limit.name: check_mask(limit, s.n_rows) for limit in limits}
     s, masks, base_target = _apply_ratios(s, masks, ratio)
+    empty = [name for name, mask in masks.items() if not mask.any()]
+    if empty and requires_samples:
+        advice = "" if ratio is None else " with a ratio above 0; leave out the limit"
+        raise DomainError(f"the limit {empty[0]!r} has no calibration samples{advice}")
     tests = [
         _LimitTest.from_limit(s, limit, masks[limit.name], delta, base_target) for limit in limits
     ]
@@ -240,11 +269,21 @@ class _LimitTest:
 
     def passes(self, alpha: float) -> BoolArray:
         """Return a mask of the thresholds that certify the limit at level alpha."""
+        if self.n == 0:
+            return np.zeros(self.count.size, dtype=np.bool_)
         if self.aim.max_ratio is not None:
             return refuted_by_betting(self.s, self.aim, alpha, self.mask)
         counts = np.full_like(self.count, self.n) if self.is_generalized else self.count
         p_value = binomial_p_value if self.s.is_binary else hoeffding_bentkus_p_value
         p_values = p_value(np.maximum(counts, 1), self.loss, self.aim.target)
+        out: BoolArray = (counts > 0) & (p_values <= alpha)
+        return out
+
+    def passes_at(self, index: IntArray, multiple: float, alpha: float) -> BoolArray:
+        """Return whether the limit is certified at tie groups if all counts are multiplied."""
+        counts = np.floor(self.count[index] * multiple).astype(np.int64)
+        failures = np.ceil(self.failures[index] * multiple)
+        p_values = binomial_p_value(np.maximum(counts, 1), failures, self.aim.target)
         out: BoolArray = (counts > 0) & (p_values <= alpha)
         return out
 
@@ -279,7 +318,7 @@ class _LimitTest:
             delta=aim.delta,
             n=self.n,
             failures=0,
-            coverage=0.0,
+            coverage=0.0 if self.n else None,
             reason=reason,
             population=aim.population,
         )
@@ -296,15 +335,22 @@ class _Walk:
 
     @classmethod
     def for_tests(
-        cls, s: Scored, tests: Sequence[_LimitTest], delta: float, coverages: tuple[float, ...]
+        cls,
+        s: Scored,
+        tests: Sequence[_LimitTest],
+        delta: float,
+        coverages: tuple[float, ...],
+        n: int | None = None,
     ) -> "_Walk":
+        """Return the starts for the samples, or for n samples."""
+        n = s.n_rows if n is None else n
         targets = [test.aim.target for test in tests if not test.is_generalized]
         if not targets:
             return cls(s, None, delta)
-        ranks = start_ranks(coverages, s.n_rows, min(targets), delta)
-        ranks = [rank for rank in ranks if rank <= s.n_rows]
+        ranks = start_ranks(coverages, n, min(targets), delta)
+        ranks = [rank for rank in ranks if rank <= n]
         smallest = max(min_count(target, delta) for target in targets)
-        return cls(s, ranks or [min(smallest, s.n_rows)], delta)
+        return cls(s, ranks or [min(smallest, n)], delta)
 
     @property
     def alpha(self) -> float:
@@ -323,6 +369,34 @@ class _Walk:
         return longest_walk(self.s.groups, self.ranks, passes, self.delta)
 
 
+def find_n_required_for_limits(
+    samples: Scored, limits: Sequence[Limit], *, delta: float, starts: Sequence[float]
+) -> int | None:
+    """Return the number of samples at which further samples like these would certify the limits.
+
+    The counts of accepted samples and failures at each confidence are assumed to increase in
+    proportion to the number of samples. The losses must be 0 or 1, and the risks selective. None if
+    more than ten times the number of samples are needed.
+    """
+    no_target = RuleTarget(METHOD, 0.0)
+    tests = [
+        _LimitTest.from_limit(samples, limit, check_mask(limit, samples.n_rows), delta, no_target)
+        for limit in limits
+    ]
+    n_steps = int(np.log(_MAX_MULTIPLE) / np.log1p(_STEP))
+    multiples = (1 + _STEP) ** np.arange(1, n_steps + 1)
+    for n_required in map(int, np.ceil(samples.n_rows * multiples)):
+        walk = _Walk.for_tests(samples, tests, delta, check_starts(starts), n_required)
+        multiple = n_required / samples.n_rows
+        cumulative_count = samples.groups.cumulative_count * multiple
+        index = np.searchsorted(cumulative_count, walk.ranks or [], side="right") - 1
+        index = np.maximum(index, 0)
+        is_passed = [test.passes_at(index, multiple, walk.alpha) for test in tests]
+        if np.logical_and.reduce(is_passed).any():
+            return n_required
+    return None
+
+
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
     """Raise InputError if weights are passed, for which there is no proof."""
     _choice.check_no_weights(weight, method=method)
@@ -338,16 +412,11 @@ def _apply_ratios(
     ratios = as_density_ratios(ratio, s.n_rows)
     weighted, base_target = weight_by_ratio(s, base_target, ratios)
     positive_masks = {name: mask[ratios.values > 0] for name, mask in masks.items()}
-    for name, mask in positive_masks.items():
-        if not mask.any():
-            raise DomainError(
-                f"all samples of the limit {name!r} have a ratio of 0; leave out the limit"
-            )
     return weighted, positive_masks, base_target
 
 
-def _check_mask(limit: Limit, n: int) -> BoolArray:
-    """Return the mask of a limit, and check that it selects a sample."""
+def check_mask(limit: Limit, n: int) -> BoolArray:
+    """Return the mask of a limit for n samples."""
     if limit.mask is None:
         return np.ones(n, dtype=np.bool_)
     mask = to_numpy(limit.mask, "mask")
@@ -356,8 +425,6 @@ def _check_mask(limit: Limit, n: int) -> BoolArray:
             f"`mask` of the limit {limit.name!r} must be {n} booleans; got {mask.dtype} of shape "
             f"{mask.shape}"
         )
-    if not mask.any():
-        raise DomainError(f"the limit {limit.name!r} has no calibration samples")
     return mask
 
 

@@ -1,16 +1,18 @@
 """Thresholds for groups, each with a separate guarantee (Mondrian calibration)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.errors import InputError
+from abstain.errors import InputError, MissingInputError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import as_density_ratios
-from abstain.thresholds.catalogue import RULES, fit
+from abstain.thresholds.catalogue import RULES, SEVERAL_RISKS_RULE, fit
 from abstain.thresholds.group_names import encode_groups
+from abstain.thresholds.limits import Limit, check_mask, fit_limits
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.scales import RuleScale
 from abstain.typing import AnyArray, Array
@@ -27,6 +29,7 @@ def fit_groups(
     score: str = "",
     scale: RuleScale | None = None,
     ratio: "AnyArray | DensityRatios | None" = None,
+    limits: Sequence[Limit] | None = None,
     **options: Any,
 ) -> DecisionRule:
     """Choose a threshold for each group so that the guarantee holds in each group.
@@ -57,22 +60,28 @@ def fit_groups(
     ratio : array of shape (n,) or DensityRatios, optional
         Density ratios (`abstain.shift`) that guarantee the target in each group of another
         population. Some rules do not accept ratios.
+    limits : sequence of Limit, optional
+        Several limits that the threshold of each group must respect. The method must be
+        "learn_then_test", and the options are those of `several_risks`. A limit of a class applies
+        to the samples of this class in the group.
     **options
         Options of the rule, which `RULES[method].options` lists.
 
     Returns
     -------
     DecisionRule
-        A rule with one part for each group, in the order of the names. A group that is too small
-        for a guarantee has a reason instead of a threshold, and its samples are rejected.
+        A rule with one part for each group, in the order of the names. With `limits`, the rule of a
+        group has a part for each limit, as in `several_risks`. A group that is too small for a
+        guarantee has a reason instead of a threshold, and its samples are rejected. The same holds
+        for a group without samples of a limit.
 
     Raises
     ------
     UnknownNameError, MissingInputError
         If no rule has this name, or a required option is missing.
     InputError
-        If the rule requires no data or does not have an option, if weights are passed, or if
-        `joint` is True for a rule without delta.
+        If the rule requires no data or does not have an option, if weights are passed, if `joint`
+        is True for a rule without delta, or if the method does not support `limits`.
     ShapeError, DomainError
         If values are invalid, or the group of a sample is missing.
 
@@ -89,6 +98,10 @@ def fit_groups(
     among k groups. These groups could be certified at delta/k if none of their samples failed. The
     number k depends on the sizes of the groups but not on the losses, and groups that are too small
     use no share of delta. The cost is one sort of each group.
+
+    All limits of a group hold jointly with the probability of the group, because `several_risks`
+    does not divide delta among limits. For joint guarantees, k counts the groups that could be
+    certified if each limit applied to all samples of the group.
 
     The ratios of the samples of a group describe the change of the distribution in this group, on
     any scale. If the upper limit of the ratios is unknown, the function uses the largest observed
@@ -120,7 +133,7 @@ def fit_groups(
     >>> few.part("night").attainable, few.part("night").reason[:46]
     (False, '40 samples cannot certify a selective risk of ')
     """
-    _check_group_rule(method, options)
+    _check_group_rule(method, options, limits)
     values = checks.confidence(confidence)
     names, codes = encode_groups(group, values.size)
     losses = None if loss is None else checks.loss(loss, length=values.size)
@@ -135,7 +148,10 @@ def fit_groups(
             f"`joint` divides delta among the groups, but the rule {method!r} has no delta; drop it"
         )
     if joint and delta is not None:
-        options = {**options, "delta": delta / n_delta_shares(method, sizes, options)}
+        n_shares = n_delta_shares(method, sizes, options, limits)
+        options = {**options, "delta": delta / n_shares}
+    if limits is not None:
+        limits = [replace(limit, mask=check_mask(limit, values.size)) for limit in limits]
     rows = np.split(used[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
     parts = []
     for name, group_rows in zip(names, rows, strict=True):
@@ -146,13 +162,36 @@ def fit_groups(
                 largest = float(group_ratios.values.max())
                 group_ratios = replace(group_ratios, largest=largest)
             options["ratio"] = group_ratios
-        rule = fit(method, values[group_rows], group_losses, score=score, scale=scale, **options)
-        parts.append(RulePart(name, rule))
+        group_limits = None if limits is None else [limit.subset(group_rows) for limit in limits]
+        rule = _fit_group(method, values[group_rows], group_losses, group_limits, options)
+        parts.append(RulePart(name, rule.for_score(score, scale=scale)))
     return DecisionRule.from_parts(per, tuple(parts), joint=joint, delta=delta)
 
 
-def _check_group_rule(method: str, options: dict[str, Any]) -> None:
-    """Raise InputError for a rule without data or for weights, and remove the option `weight`."""
+def _fit_group(
+    method: str,
+    confidence: Array,
+    loss: Array | None,
+    limits: Sequence[Limit] | None,
+    options: dict[str, Any],
+) -> DecisionRule:
+    """Return the rule of one group, which may have several limits."""
+    if limits is None:
+        return fit(method, confidence, loss, **options)
+    if loss is None:
+        raise MissingInputError("several limits need `loss`; got None")
+    return fit_limits(confidence, loss, limits, **options)
+
+
+def _check_group_rule(method: str, options: dict[str, Any], limits: Sequence[Limit] | None) -> None:
+    """Raise InputError for a rule without data, for weights, or for a rule without limits.
+
+    The function removes the option `weight`.
+    """
+    if limits is not None and method != SEVERAL_RISKS_RULE:
+        raise InputError(
+            f"`limits` supports only the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
+        )
     if not RULES[method].needs_data:
         raise InputError(
             f"the rule {method!r} needs no data, so it has the same threshold for every group"
@@ -163,18 +202,21 @@ def _check_group_rule(method: str, options: dict[str, Any]) -> None:
         )
 
 
-def n_delta_shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
+def n_delta_shares(
+    method: str, sizes: Array, options: dict[str, Any], limits: Sequence[Limit] | None = None
+) -> int:
     """Return the number of shares of delta, the smallest k for which at most k groups use a share.
 
-    A group uses a share if a rule is attainable for its number of samples without failures. The
-    number of shares therefore does not depend on the losses.
+    A group uses a share if a rule is attainable for its number of samples without failures, where
+    each limit applies to all samples. The number of shares therefore depends only on the sizes.
     """
+    unmasked = None if limits is None else [replace(limit, mask=None) for limit in limits]
     distinct_sizes, counts = np.unique(sizes, return_counts=True)
 
     def n_attainable(k: int) -> int:
         share = {**options, "delta": options["delta"] / k}
         is_attainable = [
-            fit(method, np.arange(n, 0.0, -1.0), np.zeros(n), **share).attainable
+            _fit_group(method, np.arange(n, 0.0, -1.0), np.zeros(n), unmasked, share).attainable
             for n in distinct_sizes.tolist()
         ]
         return int(counts[np.asarray(is_attainable)].sum())

@@ -43,7 +43,7 @@ class RulePart:
         "label:cat".
     rule : DecisionRule
         The threshold and guarantee, and the results on the calibration samples of the group or
-        limit.
+        limit. The rule of a group with several limits has a part for each limit.
     """
 
     name: str
@@ -110,8 +110,9 @@ class DecisionRule(NotebookDisplay):
         Whether the guarantees of all parts hold jointly with probability 1 - delta. Otherwise, the
         guarantee of each part fails with probability `delta`.
     parts : tuple of RulePart
-        The parts for all groups, in the order of their names, or for all limits. Empty for a rule
-        with a single guarantee. Samples of a group without a threshold are rejected.
+        The parts for all groups, in the order of their names, or for all limits. If each group has
+        several limits, the rule of each group has a part for each limit. Empty for a rule with a
+        single guarantee. Samples of a group without a threshold are rejected.
 
     Raises
     ------
@@ -284,6 +285,14 @@ class DecisionRule(NotebookDisplay):
         return scales.convert_threshold(self.threshold, self.scale)
 
     @property
+    def limits(self) -> tuple[RulePart, ...]:
+        """The limits of the threshold, or of the first group, whose limits all groups have.
+
+        Empty for a threshold with a single guarantee.
+        """
+        return self.parts[0].rule.limits if self.per else self.parts
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the groups or limits."""
         return tuple(part.name for part in self.parts)
@@ -310,17 +319,7 @@ class DecisionRule(NotebookDisplay):
         if not self.per:
             return DecisionRule(USER_THRESHOLD, self.threshold, reason=self.reason)
         template: DecisionRule = parts_with_target(self.parts)[0].rule
-        return replace(
-            template,
-            threshold=None,
-            bound=None,
-            n=0,
-            accepted=0,
-            failures=None if template.failures is None else 0,
-            coverage=None,
-            risk=None,
-            reason="the group is not in the calibration data",
-        )
+        return _without_data(template, "the group is not in the calibration data")
 
     def groups_of(self, predictions: Predictions) -> Array:
         """Return the name of the group that selects the threshold of each sample.
@@ -396,7 +395,7 @@ class DecisionRule(NotebookDisplay):
             Class scores from which the score of the rule is computed. Pass class scores instead of
             `confidence`.
         score : fitted score, optional
-            The state of the score of the rule if the score is fitted.
+            The fitted score, if the score of the rule is fitted.
         scale : {"log-odds", "probability", "score"}, optional
             The scale of the confidences if it may differ from the scale of the threshold. "score"
             compares the numbers without conversion.
@@ -549,3 +548,21 @@ class DecisionRule(NotebookDisplay):
     def __str__(self) -> str:
         """Describe the rule or each of its parts in a sentence."""
         return describe_rule(self)
+
+
+def _without_data(rule: DecisionRule, reason: str) -> DecisionRule:
+    """Return a copy of a rule without a threshold and without calibration results."""
+    if rule.parts:
+        parts = (RulePart(part.name, _without_data(part.rule, reason)) for part in rule.parts)
+        return rule.from_parts(rule.per, tuple(parts), joint=rule.joint, delta=rule.delta)
+    return replace(
+        rule,
+        threshold=None,
+        bound=None,
+        n=0,
+        accepted=0,
+        failures=None if rule.failures is None else 0,
+        coverage=None,
+        risk=None,
+        reason=reason,
+    )

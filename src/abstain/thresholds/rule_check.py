@@ -61,32 +61,35 @@ class AcceptedLosses:
 def check_losses(
     accepted: Array, loss: AnyArray | None, weight: AnyArray | None, *, level: float
 ) -> AcceptedLosses:
-    """Validate weights and losses, which are None without labels."""
-    w = checks.weight(weight, length=accepted.size)
+    """Validate weights and losses, which are None without labels, and drop weights of 0."""
+    valid_weight = checks.weight(weight, length=accepted.size)
     if loss is None:
-        rows, w, accepted = drop_zero_weights(w, accepted)
-        return AcceptedLosses(None, accepted, w, level, is_binary=True, source_rows=rows)
-    x = checks.loss(loss, length=accepted.size).astype(np.float64)
-    rows, w, x, accepted = drop_zero_weights(w, x, accepted)
-    if w is not None:
-        checks.finite_sum(w * x, "weight * loss")
-    return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
+        rows, valid_weight, accepted = drop_zero_weights(valid_weight, accepted)
+        return AcceptedLosses(None, accepted, valid_weight, level, is_binary=True, source_rows=rows)
+    losses = checks.loss(loss, length=accepted.size).astype(np.float64)
+    rows, valid_weight, losses, accepted = drop_zero_weights(valid_weight, losses, accepted)
+    if valid_weight is not None:
+        checks.finite_sum(valid_weight * losses, "weight * loss")
+    is_binary = bool(((losses == 0) | (losses == 1)).all())
+    return AcceptedLosses(losses, accepted, valid_weight, level, is_binary, rows)
 
 
-def share_with_interval(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
-    """Return the share of samples for which `x` is True, with an exact interval.
+def share_with_interval(s: AcceptedLosses, mask: BoolArray) -> tuple[float, Interval]:
+    """Return the share of the samples in a mask, with an exact interval.
 
     With weights, the interval uses the effective sample size.
     """
-    count = int(np.count_nonzero(x))
+    count = int(np.count_nonzero(mask))
     if s.weight is None:
         return count / s.n, clopper_pearson(count, s.n, level=s.level)
-    value = min(max(s.mean(x), 0.0), 1.0)
-    size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
+    share = min(max(s.mean(mask), 0.0), 1.0)
+    effective_size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
     if 0 < count < s.n:
-        error = standard_error((x - value).astype(np.float64), weight=s.weight)
-        size = min(effective_sample_size(value, error), float(s.n)) if error > 0 else size
-    return value, clopper_pearson(value * size, size, level=s.level)
+        error = standard_error((mask - share).astype(np.float64), weight=s.weight)
+        if error > 0:
+            effective_size = min(effective_sample_size(share, error), float(s.n))
+    interval = clopper_pearson(share * effective_size, effective_size, level=s.level)
+    return share, interval
 
 
 def mean_with_interval(
@@ -221,6 +224,9 @@ class RuleCheck:
         threshold. With groups or a capacity limit, the verdict is the worst verdict.
     group : str
         Name of the group, or "" for the total.
+    limit : str
+        Name of the limit that is checked in the group, if each group has several limits. "" for the
+        group itself.
     excess_verdict : str
         The verdict of the excess alone if groups or `load` exist, and "" otherwise.
     n_joint_verdicts : int
@@ -240,7 +246,8 @@ class RuleCheck:
     excess_interval: Interval
     verdict: Verdict
     group: str = ""
-    excess_verdict: str = ""
+    limit: str = ""
+    excess_verdict: Verdict | Literal[""] = ""
     n_joint_verdicts: int = 1
     load: LoadCheck | None = None
 
@@ -280,9 +287,14 @@ class RuleCheck:
         return self.risk_interval
 
     @property
+    def subgroup(self) -> str:
+        """Name of the group, followed by the limit; "" if the check is for the total."""
+        return f"{self.group}: {self.limit}" if self.limit else self.group
+
+    @property
     def label(self) -> str:
         """Name of the data set, followed by the name of the group if the check is for a group."""
-        return ": ".join(text for text in (self.name, self.group) if text)
+        return ": ".join(text for text in (self.name, self.subgroup) if text)
 
     @property
     def note(self) -> str:
@@ -326,7 +338,7 @@ class RuleCheck:
         rule = self.rule
         return {
             "name": self.name,
-            "subgroup": self.group,
+            "subgroup": self.subgroup,
             "method": rule.method,
             "guarantee": rule.guarantee,
             "threshold": rule.threshold,
@@ -365,15 +377,14 @@ def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
         excess, excess_interval = _NAN, no_interval(s.level, "the rule has no target")
     elif rule.quantity == "cost":
         excess, excess_interval = _cost_beyond_abstaining(s, rule.target)
-    else:
-        value, interval = {
-            "coverage": (coverage, coverage_interval),
-            "selective risk": (selective, selective_interval),
-            "generalized risk": (generalized, generalized_interval),
-        }[rule.quantity]
+    elif rule.quantity == "coverage":
         excess, excess_interval = excess_over_target(
-            value, interval, rule.target, is_minimum=rule.quantity == "coverage"
+            coverage, coverage_interval, rule.target, is_minimum=True
         )
+    elif rule.quantity == "selective risk":
+        excess, excess_interval = excess_over_target(selective, selective_interval, rule.target)
+    else:
+        excess, excess_interval = excess_over_target(generalized, generalized_interval, rule.target)
     verdict = decide_verdict(excess_interval)
     if not rule.attainable:
         verdict = "unattainable"
@@ -382,15 +393,15 @@ def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
     elif s.loss is not None and n_accepted == 0 and np.isnan(excess_interval.low):
         verdict = "nothing accepted"
     return RuleCheck(
-        name,
-        rule,
-        s.n,
-        (stage,),
-        generalized,
-        generalized_interval,
-        excess,
-        excess_interval,
-        verdict,
+        name=name,
+        rule=rule,
+        n=s.n,
+        stages=(stage,),
+        risk=generalized,
+        risk_interval=generalized_interval,
+        excess=excess,
+        excess_interval=excess_interval,
+        verdict=verdict,
     )
 
 
@@ -418,9 +429,10 @@ def decide_verdict(excess_interval: Interval) -> Verdict:
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of the verdicts "broken", "cannot tell" and "holds"."""
+    """Return the worst of the verdicts, or "no target" if none refers to a target."""
     worst_first: tuple[Verdict, ...] = ("broken", "cannot tell", "holds")
-    return min((v for v in verdicts if v in worst_first), key=worst_first.index)
+    decisive = (v for v in verdicts if v in worst_first)
+    return min(decisive, key=worst_first.index, default="no target")
 
 
 def _with_interval(name: str, value: float, interval: Interval) -> dict[str, float]:

@@ -1,8 +1,7 @@
 """Scales of thresholds and confidences, and comparisons that do not guess a scale.
 
-A threshold in log-odds and a threshold as a probability may define the same rule with different
-numbers. For example, no probability reaches log-odds of 2. Therefore, this module never guesses an
-unknown scale.
+The same threshold is a different number in log-odds and as a probability. For example, log-odds of
+2 are a probability of 0.88. Therefore, this module never guesses an unknown scale.
 """
 
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -58,10 +57,9 @@ def compute_confidence(
 def values_on_scale(
     confidence: ConfidenceScore, rule_scale: str, scale: str | None
 ) -> tuple[AnyArray, str | None]:
-    """Return the values to compare with a threshold on `rule_scale` and the scale of the values.
+    """Return the values to compare with a threshold on `rule_scale`, and the scale of the values.
 
-    `scale` is the scale that the caller specifies. A score from a column of the data has no other
-    scale.
+    `scale` is the scale that the caller specifies for a score that is a column of the data.
     """
     check_scale(confidence, scale)
     if confidence.is_user_column:
@@ -76,10 +74,7 @@ def values_on_scale(
 def comparable_values(
     source: Any, score_name: str, rule_scale: str, state: ScoreState | None, scale: str | None
 ) -> tuple[AnyArray, str | None]:
-    """Return the confidences to compare with thresholds on `rule_scale` and their scale.
-
-    The scale is None if the scale is unknown.
-    """
+    """Return the confidences to compare with a threshold on `rule_scale`, and their scale."""
     if isinstance(source, Predictions):
         source = compute_confidence(source, score_name, state)
     elif state is not None:
@@ -122,7 +117,7 @@ def convert_threshold(threshold: float, scale: str) -> float | None:
 def lowest_accepted_probability(log_odds: float) -> float:
     """Return the lowest probability that reaches a threshold in log-odds.
 
-    It is 4 units in the last place below the threshold, because of rounding errors.
+    The result is 4 units in the last place below the exact probability, because of rounding errors.
     """
     tolerance = _MAX_ULP_DIFFERENCE * float(np.finfo(np.float64).eps)
     return float(special.expit(log_odds)) * (1 - tolerance)
@@ -131,12 +126,10 @@ def lowest_accepted_probability(log_odds: float) -> float:
 def reaches_threshold(
     values: Array, threshold: float | FloatArray, rule_scale: str, value_scale: str | None
 ) -> BoolArray:
-    """Return which values reach a threshold on `rule_scale`.
+    """Return which values reach a threshold on `rule_scale`, or one threshold for each value.
 
-    `threshold` is a number or contains one threshold for each value. `value_scale` is None if the
-    scale of the values is unknown. Values on the scale of the threshold, which is also called
-    "score", are compared in their precision. Values on another scale may be up to 4 units in the
-    last place below the threshold.
+    Values of the scale "score" are on the scale of the threshold. A value on a converted scale may
+    be up to 4 units in the last place below the threshold.
     """
     if value_scale is None:
         _check_plausible_scale(values, float(np.min(threshold)), rule_scale)
@@ -147,13 +140,7 @@ def reaches_threshold(
     if value_scale == "score":
         return _at_least(values, threshold)
     if value_scale == "probability":
-        is_outside = _is_no_probability(values)
-        if is_outside.any():
-            index = int(np.argmax(is_outside))
-            raise DomainError(
-                "`confidence` must lie in [0, 1] with scale='probability'; got "
-                f"{values[index]!r} at index {index}"
-            )
+        _check_probabilities(values)
     if value_scale == rule_scale:
         return _at_least(values, threshold)
     if rule_scale in {"score", UNKNOWN}:
@@ -163,6 +150,17 @@ def reaches_threshold(
     probability = special.expit(values.astype(np.float64))
     tolerance = _MAX_ULP_DIFFERENCE * np.finfo(np.float64).eps
     return np.asarray(probability >= threshold * (1 - tolerance), dtype=np.bool_)
+
+
+def _check_probabilities(values: Array) -> None:
+    """Raise DomainError if a value lies outside [0, 1] by more than a rounding error."""
+    is_outside = _is_no_probability(values)
+    if is_outside.any():
+        index = int(np.argmax(is_outside))
+        raise DomainError(
+            "`confidence` must lie in [0, 1] with scale='probability'; got "
+            f"{values[index]!r} at index {index}"
+        )
 
 
 def _at_least(values: Array, threshold: float | FloatArray) -> BoolArray:

@@ -1,4 +1,4 @@
-"""The tests at the starts of a rule, and the number of samples that adds a passing test."""
+"""The first tests of a rule, and the number of samples with which one of them would pass."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -15,23 +15,23 @@ from abstain.thresholds.rule import DecisionRule
 #: Rules that test fixed sequences of thresholds. The rank of the first threshold of each sequence
 #: depends on the number of samples.
 FIXED_SEQUENCE_RULES: Final = ("sgr", "learn_then_test")
-#: Largest number of further samples that is tried, and its multiple of the available ones.
+#: Maximum number of additional samples that is tried, absolute and relative to the available ones.
 _MAX_MORE, _MAX_MULTIPLE = 5000, 10
 
 
 @dataclass(frozen=True)
 class StartTest:
-    """The test of a rule at one of its starts.
+    """The first test of a fixed sequence of thresholds.
 
     Attributes
     ----------
     n_tested : int
-        The rule tests the answers to so many of the most confident samples.
+        Number of the most confident samples that are tested.
     max_wrong : int
-        It sets a threshold if at most so many of them are wrong; -1 if it cannot.
+        Maximum number of wrong answers with which the test passes, or -1 if it cannot pass.
     n_wrong : int or None
-        Number of wrong answers among the most confident calibration samples; None if there are
-        fewer samples.
+        Number of wrong answers among the `n_tested` most confident calibration samples, or None if
+        there are fewer samples.
     """
 
     n_tested: int
@@ -49,40 +49,40 @@ def find_n_required(rule: DecisionRule, samples: Scored) -> int | None:
     n, target, delta = samples.n_rows, rule.target or 0.0, rule.delta or 0.0
     if n < min_count(target, delta):
         return min_count(target, delta)
-    for n_required in range(n + 1, n + 1 + min(_MAX_MORE, _MAX_MULTIPLE * n)):
+    max_more = min(_MAX_MORE, _MAX_MULTIPLE * n)
+    for n_required in range(n + 1, n + 1 + max_more):
         ranks, alpha = starts(rule.method, n_required, target, delta)
-        # The available samples say nothing about tests of more samples.
-        ranks = [rank for rank in ranks if rank <= n]
-        if ranks:
-            n_wrong = np.array([_n_wrong_until(samples, rank) for rank in ranks])
-            if (binomial_p_value(np.array(ranks), n_wrong, target) <= alpha).any():
-                return n_required
+        # The results of tests of more than n samples are unknown.
+        available_ranks = [rank for rank in ranks if rank <= n]
+        if not available_ranks:
+            continue
+        n_wrong = np.array([_n_wrong_until(samples, rank) for rank in available_ranks])
+        p_values = binomial_p_value(np.array(available_ranks), n_wrong, target)
+        if (p_values <= alpha).any():
+            return n_required
     return None
 
 
 def start_tests(n: int, rule: DecisionRule, samples: Scored) -> list[StartTest]:
-    """Return the tests of a rule on n samples, and what the available samples say about them."""
+    """Return the first tests of a rule on n samples, with the results of the available samples."""
     target = rule.target or 0.0
     ranks, alpha = starts(rule.method, n, target, rule.delta or 0.0)
-    return [
-        StartTest(
-            rank,
-            _max_wrong(rank, target, alpha),
-            _n_wrong_until(samples, rank) if rank <= samples.n_rows else None,
-        )
-        for rank in ranks
-    ]
+    tests = []
+    for rank in ranks:
+        n_wrong = _n_wrong_until(samples, rank) if rank <= samples.n_rows else None
+        tests.append(StartTest(rank, _max_wrong(rank, target, alpha), n_wrong))
+    return tests
 
 
 def _n_wrong_until(samples: Scored, rank: int) -> int:
-    """Return the wrong answers among the most confident samples; tied samples count together."""
+    """Return the number of wrong answers in the tie groups among the first `rank` samples."""
     n_groups = int(np.searchsorted(samples.groups.cumulative_count, rank, side="right"))
     return int(np.rint(samples.groups.cumulative_loss[n_groups - 1])) if n_groups else 0
 
 
 @cache
 def starts(method: str, n: int, target: float, delta: float) -> tuple[list[int], float]:
-    """Return the ranks of the starts of a rule on n samples, and the level of each test."""
+    """Return the ranks from which a rule tests n samples, and the level of each test."""
     smallest = min_count(target, delta)
     if n < smallest:
         return [], delta

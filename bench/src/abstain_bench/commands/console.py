@@ -46,18 +46,16 @@ _LINE_INTERVAL: Final = 30.0
 
 def progress_text(step: "JobProgress") -> str:
     """Return a text with the progress of a job and the remaining time."""
-    remaining = (
-        f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
-    )
-    return f"{step.description}{remaining}"
+    if not isfinite(step.seconds_left):
+        return step.description
+    return f"{step.description}, about {format_duration(step.seconds_left)} left"
 
 
 class JobLines:
     """Print a line on standard error for the first started job and for each finished job.
 
     As a context manager, the object also displays the progress of running jobs, which it reads from
-    `folder`. The progress bar displays the progress every second. If there is no progress bar, a
-    line is printed every 30 seconds.
+    `folder`.
     """
 
     def __init__(
@@ -67,7 +65,8 @@ class JobLines:
         describe_result: "Callable[[Outcome], str] | None" = None,
         folder: Path | None = None,
     ) -> None:
-        self.progress, self.folder = progress, folder
+        self.progress = progress
+        self.folder = folder
         self.running: dict[str, TaskID] = {}
         self.stop_event = Event()
         self.console = Console(stderr=True) if progress is None else progress.console
@@ -86,7 +85,8 @@ class JobLines:
         self.stop_event.set()
 
     def _watch(self) -> None:
-        while not self.stop_event.wait(_LINE_INTERVAL if self.progress is None else _BAR_INTERVAL):
+        interval = _LINE_INTERVAL if self.progress is None else _BAR_INTERVAL
+        while not self.stop_event.wait(interval):
             self.update()
 
     def update(self) -> None:
@@ -94,35 +94,38 @@ class JobLines:
         from abstain_bench.runs.jobs import read_job_progress
 
         steps = [] if self.folder is None else read_job_progress(self.folder)
-        if self.progress is None:
-            for step in steps:
-                print_line(self.console, f"{step.name}: {progress_text(step)}")
+        if self.progress is not None:
+            self._update_bars(self.progress, steps)
             return
         for step in steps:
+            print_line(self.console, f"{step.name}: {progress_text(step)}")
+
+    def _update_bars(self, progress: "Progress", steps: "Sequence[JobProgress]") -> None:
+        """Display a progress bar for each running job, and remove those of other jobs."""
+        for step in steps:
             if step.name not in self.running:
-                self.running[step.name] = self.progress.add_task("", total=step.total)
+                self.running[step.name] = progress.add_task("", total=step.total)
             text = escape_control_characters(f"{step.name}: {progress_text(step)}")
-            self.progress.update(self.running[step.name], completed=step.done, description=text)
+            progress.update(self.running[step.name], completed=step.done, description=text)
         for name in self.running.keys() - {step.name for step in steps}:
-            self.progress.remove_task(self.running.pop(name))
+            progress.remove_task(self.running.pop(name))
 
     def __call__(self, outcome: "Outcome", n_finished: int, n_jobs: int) -> None:
-        """Print a line for an outcome and update the progress bar.
-
-        If `describe_result` returns a text, the line contains this text.
-        """
+        """Print a line for an outcome and update the progress bar."""
         if outcome.status == "begun":
             if self.has_first_line:
                 return
             self.has_first_line = True
-        duration = f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
-        error = f": {outcome.error}" if outcome.error else ""
-        result = self.describe_result(outcome) if self.describe_result is not None else ""
-        description = f"; {result}" if result else ""
-        print_line(
-            self.console,
-            f"{n_finished}/{n_jobs} {outcome.job.name}: {outcome.status}{duration}{error}"
-            f"{description}",
-        )
+        print_line(self.console, f"{n_finished}/{n_jobs} {self._outcome_text(outcome)}")
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, completed=n_finished, total=n_jobs)
+
+    def _outcome_text(self, outcome: "Outcome") -> str:
+        """Return the job and its status, with the duration, the error and the result if known."""
+        text = f"{outcome.job.name}: {outcome.status}"
+        if outcome.status == "done":
+            text += f" in {outcome.seconds:.1f} s"
+        if outcome.error:
+            text += f": {outcome.error}"
+        result = self.describe_result(outcome) if self.describe_result is not None else ""
+        return f"{text}; {result}" if result else text

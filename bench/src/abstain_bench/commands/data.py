@@ -40,21 +40,27 @@ def fetch_data(
     """Download, verify and unpack a data set; an interrupted download continues."""
     from abstain_bench.data.fetching import SOURCES, fetch
 
-    err = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=err, disable=interactive_stderr() is None
-    ) as bar:
-        tasks: dict[str, TaskID] = {}
+    stderr = Console(stderr=True)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=stderr,
+        disable=interactive_stderr() is None,
+    )
+    tasks: dict[str, TaskID] = {}
 
-        def update_progress(file: str, done: int, total: int) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(file, total=total or None)
-            bar.update(tasks[file], completed=done, total=total or None)
+    def update_progress(file: str, done: int, total: int) -> None:
+        if file not in tasks:
+            tasks[file] = progress.add_task(file, total=total or None)
+        progress.update(tasks[file], completed=done, total=total or None)
 
+    with progress:
         data_folder = fetch(name, folder, mirror=mirror, keep=keep, progress=update_progress)
-    if weaker_check := _WEAKER_CHECKS.get(SOURCES[name].checked):
-        err.print(f"Note: {weaker_check}", soft_wrap=True)
+    weaker_check = _WEAKER_CHECKS.get(SOURCES[name].checked)
+    if weaker_check:
+        stderr.print(f"Note: {weaker_check}", soft_wrap=True)
     print_text(f"The data set is in {data_folder}")
 
 

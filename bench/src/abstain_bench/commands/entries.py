@@ -18,6 +18,19 @@ STUDY_COMMAND: Final = Command(
 )
 
 
+def _describe_study(study: Any) -> tuple[str, ...]:
+    return study.question, study.source
+
+
+def _describe_protocol(protocol: Any) -> tuple[str, ...]:
+    return protocol.meaning, names_sentence("Tasks", protocol.tasks), protocol.source
+
+
+def _describe_table(table: Any) -> tuple[str, ...]:
+    doubts = (doubt.text for doubt in table.doubts)
+    return f"Scale: {table.scale}.", *doubts, table.source
+
+
 def _describe_score(score: Any) -> tuple[str, ...]:
     fitted = f", fitted on {score.fitted_on}" if score.fitted_on else ""
     return f"For networks trained with {score.objective}{fitted}.", score.source
@@ -39,7 +52,7 @@ STUDIES: Final = ListedCatalogue(
     "Studies of the literature",
     "For `abstain study NAME`",
     "abstain_bench.studies:STUDIES",
-    lambda s: (s.question, s.source),
+    _describe_study,
 )
 
 MODELS: Final = ListedCatalogue(
@@ -61,7 +74,7 @@ PROTOCOLS: Final = ListedCatalogue(
     "Settings of published benchmarks",
     "For `abstain benchmark run --protocol`",
     "abstain_bench.runs.specification:PROTOCOLS",
-    lambda p: (p.meaning, names_sentence("Tasks", p.tasks), p.source),
+    _describe_protocol,
 )
 
 CORRUPTIONS: Final = ListedCatalogue(
@@ -82,5 +95,5 @@ PUBLISHED: Final = ListedCatalogue(
     "Published tables",
     "For abstain_bench.published.table(NAME)",
     "abstain_bench.published:tables",
-    lambda table: (f"Scale: {table.scale}.", *(d.text for d in table.doubts), table.source),
+    _describe_table,
 )

@@ -72,8 +72,8 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
     command_signature = _signature_of(entry)
     parameters = {option.flag: option.name for option in entry.options}
 
-    # Options that the command line does not contain have the defaults of the study function.
     def study(*args: Any, **kwargs: Any) -> None:
+        # Absent options are not bound, so they have the defaults of the study function.
         values = command_signature.bind(*args, **kwargs).arguments
         files = values.pop("files", ())
         columns = values.pop("columns", DEFAULT_COLUMNS)
@@ -86,25 +86,32 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
             return
         _run(entry, output, arguments, files, columns)
 
-    text = cleandoc(entry.run.__doc__ or entry.question)
-    text = text.partition("\nParameters\n---")[0].partition("\nReturns\n---")[0]
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
-    study.__doc__ = "\n\n".join(paragraphs).replace("``", "`")
+    study.__doc__ = _help_text(entry)
     study.__annotations__ = {}
     vars(study)["__signature__"] = command_signature
     return study
 
 
+def _help_text(entry: StudyEntry) -> str:
+    """Return the docstring of a study without its sections, with one line per paragraph."""
+    docstring = cleandoc(entry.run.__doc__ or entry.question)
+    text = docstring.partition("\nParameters\n---")[0].partition("\nReturns\n---")[0]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return "\n\n".join(paragraphs).replace("``", "`")
+
+
 def _signature_of(entry: StudyEntry) -> Signature:
     """Create the signature from which the parser of the command is created."""
-    arguments = [_argument_of(option) for option in entry.options]
+    arguments = []
     if entry.reads_files:
         files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
-        arguments = [files, _keyword("columns", _flattened(Columns), DEFAULT_COLUMNS), *arguments]
+        arguments += [files, _keyword("columns", _flattened(Columns), DEFAULT_COLUMNS)]
+    arguments += [_argument_of(option) for option in entry.options]
     arguments.append(_keyword("quick", Quick if entry.quick else AlwaysQuick, default=False))
     if entry.configuration is not None:
         arguments.append(_keyword("print_config", PrintConfig, default=False))
-    return Signature([*arguments, _keyword("leave", _flattened(StudyOutput), NO_OUTPUT)])
+    arguments.append(_keyword("leave", _flattened(StudyOutput), NO_OUTPUT))
+    return Signature(arguments)
 
 
 def _argument_of(option: StudyOption) -> Argument:
@@ -139,7 +146,8 @@ def _run(
     from abstain_bench.pages.study import study_terminal
 
     data, notes = read_by_name(files, columns)
-    inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
+    positional_options = [option.name for option in entry.options if option.is_positional]
+    inputs = [*files, *map(arguments.get, positional_options)]
     # The folder is checked before the study runs, so that errors are raised early.
     target = check_folder(output.out, [*RESULTS, REPORT], inputs)
     study_result = run_study(entry, output.out, arguments, data)
@@ -181,13 +189,18 @@ def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyRe
     """Run a study that consists of jobs, and display the progress of the jobs."""
     from abstain_bench.runs.store import JOBS
 
-    message = "the same command continues."
     if out is None:
-        message = f"nothing is stored; with --out, {message}"
-    with exit_on_interrupt(message), progress_bar() as bar:
-        jobs = None if out is None else out / JOBS
-        with JobLines(bar, folder=jobs) as lines:
-            return run(out=out, on_outcome=lines)
+        jobs_folder = None
+        message = "nothing is stored; with --out, the same command continues."
+    else:
+        jobs_folder = out / JOBS
+        message = "the same command continues."
+    with (
+        exit_on_interrupt(message),
+        progress_bar() as bar,
+        JobLines(bar, folder=jobs_folder) as job_lines,
+    ):
+        return run(out=out, on_outcome=job_lines)
 
 
 def has_missing_jobs(result: StudyResult) -> bool:
@@ -203,14 +216,25 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
     first, *other_names = result.tables
     tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
     page = study_html(result, command=current_command())
-    record = {name: getattr(result, name) for name in ("name", "parameters", "verdict")}
-    record["notes"] = [
-        f"Warning: {note}" if isinstance(note, Note) and note.level == "warning" else str(note)
-        for note in result.notes
-    ]
-    record["seconds"] = result.seconds
-    text = json.dumps(record, indent=1, default=str, ensure_ascii=False) + "\n"
-    return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}
+    return {**make_files(tables, page, result, formats), STUDY_RECORD: _record_content(result)}
+
+
+def _record_content(result: StudyResult) -> bytes:
+    """Return the parameters, conclusions and notes of a study as JSON."""
+    record = {
+        "name": result.name,
+        "parameters": result.parameters,
+        "verdict": result.verdict,
+        "notes": [_note_text(note) for note in result.notes],
+        "seconds": result.seconds,
+    }
+    text = json.dumps(record, indent=1, default=str, ensure_ascii=False)
+    return f"{text}\n".encode()
+
+
+def _note_text(note: str | Note) -> str:
+    is_warning = isinstance(note, Note) and note.level == "warning"
+    return f"Warning: {note}" if is_warning else str(note)
 
 
 #: Name of the result with an overview of all studies.
@@ -231,11 +255,10 @@ def rerun(output: StudyOutput, *, quick: bool) -> None:
             # The overview is written after each study, in case the command is interrupted.
             written = target.write(study_files(overview, output.figures))
     console().print(study_terminal(overview))
+    done = [row["study"] for row in rows if row["status"] == "done"]
     if target is not None:
-        print_written_files(
-            [*written, *(target.folder / row["study"] for row in rows if row["status"] == "done")]
-        )
-    if any(row["status"] != "done" for row in rows):
+        print_written_files([*written, *(target.folder / name for name in done)])
+    if len(done) < len(rows):
         raise SystemExit(1)
 
 
@@ -243,28 +266,29 @@ def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, An
     """Run a study unless its files are complete, and return its row of the overview."""
     out = None if output.out is None else output.out / entry.name
     completed = _completed_record(out)
-    seconds: float | None = None
+    if completed is not None:
+        return _overview_row(entry, "done", completed["seconds"], completed["verdict"])
     try:
-        if completed is not None:
-            status, seconds, verdict = "done", completed["seconds"], completed["verdict"]
-        else:
-            target = check_folder(out, [*RESULTS, REPORT], [])
-            result = run_study(entry, out, entry.quick if quick else {})
-            if target is not None:
-                target.write(study_files(result, output.figures))
-            status = "incomplete" if has_missing_jobs(result) else "done"
-            seconds, verdict = result.seconds, result.verdict
+        target = check_folder(out, [*RESULTS, REPORT], [])
+        result = run_study(entry, out, entry.quick if quick else {})
+        if target is not None:
+            target.write(study_files(result, output.figures))
     except (AbstainError, OSError) as error:
-        status, verdict = "failed", [str(error)]
+        return _overview_row(entry, "failed", None, [str(error)])
+    status = "incomplete" if has_missing_jobs(result) else "done"
+    return _overview_row(entry, status, result.seconds, result.verdict)
+
+
+def _overview_row(
+    entry: StudyEntry, status: str, seconds: float | None, verdict: Sequence[str]
+) -> dict[str, Any]:
+    """Return the row of a study with the first sentence of its conclusion."""
     first_sentence = next(iter(verdict), "")
     return {"study": entry.name, "status": status, "seconds": seconds, "found": first_sentence}
 
 
 def _completed_record(out: Path | None) -> dict[str, Any] | None:
-    """Return the record of a study that the same command completed earlier.
-
-    The result is None if there is no such record.
-    """
+    """Return the record of a study, if the same command completed it earlier."""
     if out is None or not {MANIFEST, STUDY_RECORD} <= published_hashes(out).keys():
         return None
     try:

@@ -27,13 +27,13 @@ class Download:
     url : str
         Address of the file.
     md5 : str
-        Published MD5 checksum. It is empty if none is published.
+        Published MD5 checksum, or empty.
     size : int
-        Size in bytes. It is 0 if the size is unknown.
+        Size in bytes, or 0 if it is unknown.
     exact : bool
         Whether `size` is exact. If False, `size` is an estimate of the required space.
     sha256 : str
-        Published SHA-256 checksum, which is preferred to `md5`. It is empty if none is published.
+        Published SHA-256 checksum, which is preferred to `md5`, or empty.
     into : str
         Subfolder of the requested folder for the file.
     archive : bool
@@ -90,7 +90,7 @@ class DownloadSource:
     license : str
         License, if the authors name one.
     files : tuple of Download
-        Files to download. It is empty if the user must obtain the data set manually.
+        Files to download, or an empty tuple if the user must obtain the data set manually.
     folder : str
         Subfolder of the requested folder with the unpacked files.
     places : tuple of str
@@ -124,8 +124,11 @@ class DownloadSource:
 
     def find(self, folder: Path) -> Path | None:
         """Return the folder of the data set below `folder`, or None if it does not exist."""
-        candidates = (folder / place for place in self.places)
-        return next((path for path in candidates if any(path.glob(self.mark))), None)
+        for place in self.places:
+            path = folder / place
+            if any(path.glob(self.mark)):
+                return path
+        return None
 
 
 #: Checks of files from the strongest to the weakest. The check "archive" verifies the checksums
@@ -154,7 +157,7 @@ class Layout:
     title : str
         Title in messages.
     marks : tuple of str
-        Files and folders of the data set. Each of them identifies the folder of the data set.
+        Files and folders, each of which identifies the folder of the data set.
     subfolders, archives : tuple of str
         Further possible subfolders, and further names of archives.
     pickled : mapping
@@ -174,10 +177,7 @@ class Layout:
         return f"`abstain data fetch {self.name} --folder DIR`"
 
     def find_folder(self, folder: str | Path) -> Path:
-        """Return the folder with the files, which is `folder` or one of its subfolders.
-
-        Raises InputError if neither contains the files.
-        """
+        """Return the folder with the files, which is `folder` or one of its subfolders."""
         root = Path(folder)
         source = SOURCES[self.name]
         if not root.is_dir():
@@ -186,7 +186,8 @@ class Layout:
                 f"{self.download_command}"
             )
         subfolders = (*(source.places or (source.folder,)), *self.subfolders)
-        for candidate in (root, *(root / name for name in subfolders)):
+        candidates = [root, *(root / name for name in subfolders)]
+        for candidate in candidates:
             if any((candidate / mark).exists() for mark in self.marks):
                 return candidate
         raise InputError(self._describe_other_folder(root, source))
@@ -204,7 +205,8 @@ class Layout:
     def _describe_other_folder(self, folder: Path, source: DownloadSource) -> str:
         """Return the reason why a folder does not contain the data set, with a remedy."""
         folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-        for archive in (*(file.name for file in source.files if file.archive), *self.archives):
+        archives = [*(file.name for file in source.files if file.archive), *self.archives]
+        for archive in archives:
             if any((path / archive).is_file() for path in folders):
                 return (
                     f"{archive} in {str(folder)!r} is not unpacked yet; unpack it there, or let "
@@ -232,10 +234,7 @@ def expected_count(official: int, records: int | None) -> int:
 def check_labels(
     description: str, labels: Array, is_invalid: Array, rule: str, *, first: int = 0
 ) -> None:
-    """Raise an error with the first image whose label is invalid.
-
-    `first` is the number of the first image in messages.
-    """
+    """Raise an error with the first image whose label is invalid, counted from `first`."""
     rows = np.flatnonzero(is_invalid)
     if rows.size:
         raise FileFormatError(

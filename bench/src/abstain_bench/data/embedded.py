@@ -96,11 +96,13 @@ _Texture = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 def _stripes(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     angle = rng.uniform(0, np.pi)
     distance = np.cos(angle) * x + np.sin(angle) * y
-    return np.asarray(np.sin(2 * np.pi * (distance * rng.uniform(2, 9) + rng.random())))
+    n_periods = distance * rng.uniform(2, 9) + rng.random()
+    return np.asarray(np.sin(2 * np.pi * n_periods))
 
 
 def _checks(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    angle, frequency = rng.uniform(0, np.pi / 2), rng.uniform(2, 6)
+    angle = rng.uniform(0, np.pi / 2)
+    frequency = rng.uniform(2, 6)
     row = np.floor((np.cos(angle) * x + np.sin(angle) * y) * frequency + rng.random())
     column = np.floor((np.cos(angle) * y - np.sin(angle) * x) * frequency + rng.random())
     return np.asarray((row + column) % 2)
@@ -119,16 +121,15 @@ def _dots(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _cells(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     distances = _distances_to_points(x, y, rng, int(rng.integers(4, 20)))
-    return np.asarray(rng.random(len(distances))[distances.argmin(axis=0)])
+    gray_of_point = rng.random(len(distances))
+    nearest_point = distances.argmin(axis=0)
+    return np.asarray(gray_of_point[nearest_point])
 
 
 def _distances_to_points(
     x: FloatArray, y: FloatArray, rng: np.random.Generator, n_points: int
 ) -> FloatArray:
-    """Sample points, and return the distance of each pixel to each of them.
-
-    The result has shape (n_points, height, width).
-    """
+    """Return the distances to random points, an array of shape (n_points, height, width)."""
     points = rng.uniform(-1, 1, size=(n_points, 2, 1, 1))
     return np.hypot(x - points[:, 0], y - points[:, 1])
 
@@ -185,13 +186,15 @@ def textures(
     for name, count in (("n", n), ("side", side), ("channels", channels)):
         checks.positive_int(count, name)
     generator = as_generator(rng)
-    line = (np.arange(side) + 0.5) / side * 2 - 1
-    y, x = np.meshgrid(line, line, indexing="ij")
+    coordinates = (np.arange(side) + 0.5) / side * 2 - 1
+    y, x = np.meshgrid(coordinates, coordinates, indexing="ij")
     pixels = np.empty((n, channels, side, side), np.uint8)
     for i in range(n):
-        values = _TEXTURES[i % len(_TEXTURES)](x, y, generator)
-        low, high = float(values.min()), float(values.max())
-        gray = (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
+        make_texture = _TEXTURES[i % len(_TEXTURES)]
+        texture = make_texture(x, y, generator)
+        low = float(texture.min())
+        high = float(texture.max())
+        gray = (texture - low) / (high - low) if high > low else np.full_like(texture, 0.5)
         tint = generator.uniform(0.4, 1, size=(channels, 1, 1)) if channels > 1 else 1.0
         pixels[i] = np.round(255 * gray * tint)
     return Images(pixels, np.full(n, -1), tuple(classes))
@@ -217,9 +220,8 @@ class Typeface:
     style : {"sans", "serif", "mono", "pixel", "script", "blackletter"}
         Style of the typeface.
     role : {"train", "unseen", "style"}
-        Use of the typeface. "train" is for training. "unseen" is for tests with typefaces that
-        resemble the training typefaces. "style" is for tests with styles that no training typeface
-        has.
+        Use of the typeface, which is "train" for training, "unseen" for tests with typefaces that
+        resemble the training typefaces, and "style" for tests with other styles.
     license : str
         License of the typeface.
     package : str
@@ -236,8 +238,8 @@ class Typeface:
 class _GlyphImages(NamedTuple):
     """Images of all characters in all typefaces.
 
-    `pixels` contains bytes of shape (typefaces, characters, side, side). If a typeface lacks a
-    character, all its pixels are 0.
+    `pixels` contains bytes of shape (typefaces, characters, side, side), which are 0 for missing
+    characters.
     """
 
     pixels: Array
@@ -247,6 +249,7 @@ class _GlyphImages(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _read_glyph_images() -> _GlyphImages:
+    """Read the packed images and the descriptions of the typefaces."""
     path = resources.files("abstain_bench.data") / _FILE
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
         packed = arrays["packed"]
@@ -333,19 +336,20 @@ def glyphs(
         styles = dict.fromkeys(face.style for face in typefaces if face.role == role)
         checks.one_of(style, "style", tuple(styles))
     requested = list(characters)
-    missing = [c for c in requested if c not in available]
+    missing = [character for character in requested if character not in available]
     if missing or not requested:
         raise InputError(
             f"`characters` must be some of {available}; got {''.join(missing) or 'none'}"
         )
-    rows = [
+    face_indices = [
         i for i, face in enumerate(typefaces) if face.role == role and style in {None, face.style}
     ]
-    columns = [available.index(c) for c in requested]
-    source_indices = np.add.outer(np.array(rows) * len(available), columns).ravel()
-    selected = pixels[np.ix_(rows, columns)].reshape(-1, 1, *pixels.shape[2:])
+    character_indices = [available.index(character) for character in requested]
+    first_indices = np.array(face_indices) * len(available)
+    source_indices = np.add.outer(first_indices, character_indices).ravel()
+    selected = pixels[np.ix_(face_indices, character_indices)].reshape(-1, 1, *pixels.shape[2:])
     # `find` returns the label -1 for characters that are not letters.
-    labels = np.tile([LETTERS.find(c) for c in requested], len(rows))
+    labels = np.tile([LETTERS.find(character) for character in requested], len(face_indices))
     # Some typefaces lack some symbols.
     exists = np.flatnonzero(selected.any(axis=(1, 2, 3)))
     order = np.tile(exists, copies)

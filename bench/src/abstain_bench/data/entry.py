@@ -67,10 +67,7 @@ class DataSet:
         return SOURCES[self.download_name or self.name]
 
     def official_splits(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
-        """Return the official training and test images.
-
-        Raises InputError if the data set has no official test images.
-        """
+        """Return the official training and test images, or raise InputError without test images."""
         train, test = self.load(folder, records)
         if test is None:
             raise InputError(f"{self.title} has no official test set")
@@ -78,9 +75,10 @@ class DataSet:
 
     def new_class_images(self, folder: Path, records: int | None, side: int) -> Images:
         """Return the test images, which have new classes for a classifier of another data set."""
-        if self.load_test is None:
-            return self.official_splits(folder, records)[1]
-        return self.load_test(folder, records, side)
+        if self.load_test is not None:
+            return self.load_test(folder, records, side)
+        _, test = self.official_splits(folder, records)
+        return test
 
     def splits(
         self,
@@ -126,11 +124,14 @@ class DataSet:
             raise MissingInputError(
                 f"{self.title} has no official test set: set `test` to its number of images"
             )
-        sizes = {"train": train or images.n - (test or 0) - validation}
+        n_other = (test or 0) + validation
+        sizes = {"train": train or images.n - n_other}
         if test is not None:
             sizes["test"] = test
         if validation:
             sizes["validation"] = validation
-        subsets = dict(zip(sizes, split(images, *sizes.values(), rng=rng), strict=True))
-        test_images = subsets["test"] if official_test is None else official_test
-        return Splits(subsets["train"], subsets.get("validation"), test_images)
+        subsets = split(images, *sizes.values(), rng=rng)
+        subset_by_name = dict(zip(sizes, subsets, strict=True))
+        if official_test is None:
+            official_test = subset_by_name["test"]
+        return Splits(subset_by_name["train"], subset_by_name.get("validation"), official_test)

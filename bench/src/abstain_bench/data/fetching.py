@@ -45,12 +45,10 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
     """Unpack a tar or zip archive into a folder.
 
     An existing file of the right size is not written again. If `verify` is True, the checksums in a
-    compressed archive are verified before any file is written, so the archive is read twice. Files
-    in zip archives are always verified.
+    tar archive are verified before any file is written. Files in zip archives are always verified.
 
-    Every file is written to a temporary name and then renamed. An interrupted call therefore leaves
-    no partial file, and the next call resumes. A path outside the folder, a link or a device raises
-    an error before the file is written.
+    Files are written to a temporary name and then renamed, so an interrupted call leaves no partial
+    file. A path outside the folder, a link or a device raises an error before the file is written.
     """
     make_folder(folder)
     members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
@@ -75,10 +73,7 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
 
 
 def _open_decompressed(archive: Path) -> IO[bytes]:
-    """Open the decompressed content of an archive.
-
-    Unlike `tarfile`, the readers of this function verify the checksums.
-    """
+    """Open the decompressed content of an archive, with a reader that verifies the checksums."""
     with archive.open("rb") as file:
         head = file.read(6)
     for magic, opener in _COMPRESSED.items():
@@ -123,13 +118,11 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
 
 
 def _target_path(folder: Path, name: str, archive: Path) -> Path:
-    """Return the path of an unpacked file.
-
-    Raises FileFormatError if the path is outside the folder.
-    """
+    """Return the path of an unpacked file, or raise FileFormatError if it is outside the folder."""
     path = PurePosixPath(name)
     parts = [part for part in path.parts if part != "."]
-    if path.is_absolute() or ".." in parts or not parts or "\\" in name or ":" in parts[0]:
+    leads_up = path.is_absolute() or ".." in parts
+    if leads_up or not parts or "\\" in name or ":" in parts[0]:
         raise _unsafe_archive_error(archive, name, "leads out of the folder")
     target = folder.joinpath(*parts)
     # An existing link could also lead out of the folder.
@@ -230,14 +223,13 @@ def fetch(
 
     Notes
     -----
-    For addresses that begin with ``http:``, the function tries ``https:`` first. A response is read
-    up to the published size. A file is checked with the published SHA-256 checksum, or with the
-    weaker check in `DownloadSource.checked`.
+    For addresses that begin with ``http:``, the function tries ``https:`` first. A file is checked
+    with the published SHA-256 checksum, or with the weaker check in `DownloadSource.checked`.
 
-    An existing file is not downloaded again if it has the right checksum. An unpacked file is not
-    written again if it has the right size. After a broken connection or a killed process, the same
-    call resumes from the folder ``.NAME.fetching``. If an existing file differs from the published
-    file, the function raises an error and does not overwrite the file.
+    An existing file with the right checksum is not downloaded again, and an unpacked file of the
+    right size is not written again. A file that differs from the published file raises an error and
+    is not overwritten. After a broken connection or a killed process, the same call resumes from
+    the folder ``.NAME.fetching``.
 
     Examples
     --------
@@ -299,8 +291,13 @@ def _partial_file(work: Path, file: Download) -> Path:
     """Return the path of the partial file, which contains the bytes of an interrupted download."""
     part = work / f"{file.name}.part"
     # A temporary file of pooch is empty, or is a complete file whose check was interrupted.
-    temporary = [p for p in work.iterdir() if p.is_file() and p.name not in {part.name, file.name}]
-    for path in sorted(temporary, key=lambda p: p.stat().st_size, reverse=True):
+    temporary_files = [
+        path
+        for path in work.iterdir()
+        if path.is_file() and path.name not in {part.name, file.name}
+    ]
+    largest_first = sorted(temporary_files, key=lambda path: path.stat().st_size, reverse=True)
+    for path in largest_first:
         if part.exists() or not path.stat().st_size:
             path.unlink()
         else:
@@ -439,17 +436,15 @@ class _ResumingDownloader:
             # The partial file is longer than the published file.
             self._part.unlink()
             done = 0
-        if not (size and done == size) and not self._download(url, done):
+        is_complete = bool(size) and done == size
+        if not is_complete and not self._download(url, done):
             # The partial file is longer than the file on the server.
             self._part.unlink()
             self._download(url, 0)
         self._part.replace(output_file)
 
     def _download(self, url: str, done: int) -> bool:
-        """Download the missing bytes.
-
-        Returns False if the file on the server has fewer than `done` bytes.
-        """
+        """Download the missing bytes. Returns False if the server has fewer than `done` bytes."""
         # The response must not be encoded, because the bytes of the file are counted.
         headers = {"Accept-Encoding": "identity"}
         if done:
@@ -459,15 +454,12 @@ class _ResumingDownloader:
                 length = str(response.headers.get("Content-Range", "")).rpartition("/")[2]
                 return length == str(done)
             response.raise_for_status()
-            self._receive(response, done if response.status_code == _PARTIAL else 0)
+            is_partial = response.status_code == _PARTIAL
+            self._receive(response, done if is_partial else 0)
         return True
 
     def _receive(self, response: Any, done: int) -> None:
-        """Append a response to the partial file, which already has `done` bytes.
-
-        The function stops at the maximum size of the file. If a checksum is published, pooch then
-        rejects the file.
-        """
+        """Append a response to the partial file, which already has `done` bytes."""
         import requests
 
         file = self._file
@@ -478,13 +470,14 @@ class _ResumingDownloader:
         with self._part.open("ab" if done else "wb") as out:
             # Some servers declare .gz files as encoded content, which must not be decoded.
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
+                # A checksum, if there is one, rejects a file that is cut off at the maximum size.
                 used = chunk[: file.max_size - n_received] if file.max_size else chunk
                 out.write(used)
                 n_received += len(used)
                 if self._progress is not None:
                     self._progress(file.name, n_received, total or file.size)
-                if len(used) < len(chunk):
-                    is_too_long = True
+                is_too_long = len(used) < len(chunk)
+                if is_too_long:
                     break
         if is_too_long and not file.checksum[0]:
             self._part.unlink()

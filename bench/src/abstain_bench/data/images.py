@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -49,6 +50,7 @@ class Images:
     rows: IntArray | None = None
 
     def __post_init__(self) -> None:
+        """Check the shapes, types and codes, and convert the labels and rows to int64."""
         pixels = np.asarray(self.pixels)
         labels = np.asarray(self.labels)
         if pixels.ndim != 4 or not pixels.size:
@@ -61,9 +63,8 @@ class Images:
             raise ShapeError(
                 f"`labels` must have one entry for each of {len(pixels)} images; got {labels.shape}"
             )
-        if labels.dtype.kind not in "iu" or not (
-            -1 <= labels.min() <= labels.max() < self.n_classes
-        ):
+        is_integer = labels.dtype.kind in "iu"
+        if not is_integer or labels.min() < -1 or labels.max() >= self.n_classes:
             raise DomainError(
                 f"`labels` must be class codes from 0 to {self.n_classes - 1}, or -1 for images "
                 "of no known class"
@@ -110,7 +111,7 @@ class Splits:
     train : Images
         Training images.
     validation : Images or None
-        Images that select settings. It is None if nothing is selected.
+        Images that select settings, or None if nothing is selected.
     test : Images
         Test images, which do not affect any selection.
     shifts : mapping
@@ -147,8 +148,7 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
 
     Notes
     -----
-    Each subset has approximately the class proportions of all images. The numbers of images per
-    class are rounded so that the sizes of the subsets are exact.
+    Each subset has approximately the class proportions of all images. The sizes are exact.
 
     Examples
     --------
@@ -167,9 +167,9 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
     if sum(sizes) > data.n:
         raise InputError(f"the splits need {sum(sizes):,} images, and there are {data.n:,}")
     order = _interleaved(data.labels, as_generator(rng))
-    ends = np.cumsum(sizes)
-    starts = [0, *ends[:-1]]
-    return tuple(data.subset(np.sort(order[a:b])) for a, b in zip(starts, ends, strict=True))
+    boundaries = np.cumsum((0, *sizes))
+    rows_by_subset = [np.sort(order[start:end]) for start, end in pairwise(boundaries)]
+    return tuple(data.subset(rows) for rows in rows_by_subset)
 
 
 def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
@@ -177,6 +177,7 @@ def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
     position = np.empty(labels.size)
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
+        # The images of a class have evenly spaced positions in [0, 1) with a random offset.
         position[rows] = (np.arange(rows.size) + rng.random()) / rows.size
     return np.argsort(position, kind="stable").astype(np.int64)
 
@@ -186,7 +187,7 @@ def held_out_classes(
 ) -> IntArray:
     """Return the codes of the classes that an open-set study holds out.
 
-    Without `classes`, the held-out classes are a random sample with the given share of the classes.
+    Without `classes`, the codes are a random sample with the given share of the classes.
 
     Examples
     --------
@@ -219,11 +220,10 @@ def held_out(
     Parameters
     ----------
     images : Images
-        Images of all classes. Two calls with the same options hold out the same classes of training
-        and test images. This does not hold if `rng` is a Generator, because its state changes.
+        Images of all classes. Two calls with the same options hold out the same classes, unless
+        `rng` is a Generator, whose state changes.
     share : float, default=0.4
-        Share of the classes to hold out. The default is the share in the open-set studies of
-        FD-Shifts.
+        Share of the classes to hold out, as in the open-set studies of FD-Shifts.
     classes : sequence of int, optional
         Classes to hold out instead of a random sample. For SVHN, FD-Shifts holds out the classes 6
         to 9.
@@ -254,16 +254,18 @@ def held_out(
     retained = np.setdiff1d(np.arange(images.n_classes), held_out_codes)
     names = tuple(images.classes[code] for code in retained)
     labels = renumber_classes(images.labels, images.n_classes, retained)
+    is_known = labels >= 0
     splits = []
     for description, rows in (
-        ("known", np.flatnonzero(labels >= 0)),
-        ("held-out", np.flatnonzero(labels < 0)),
+        ("known", np.flatnonzero(is_known)),
+        ("held-out", np.flatnonzero(~is_known)),
     ):
         if not rows.size:
             raise InputError(f"there is no image of the {description} classes; hold out others")
         indices = images.source_indices[rows]
         splits.append(Images(images.pixels[rows], labels[rows], names, indices))
-    return splits[0], splits[1]
+    known, new = splits
+    return known, new
 
 
 def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntArray:
@@ -277,15 +279,16 @@ def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntAr
 def to_gray_levels(preprocessed: Array, mean: Sequence[float], std: Sequence[float]) -> Array:
     """Convert a normalized image to bytes for display.
 
-    The function reverses the normalization by the mean and standard deviation of each channel. The
-    result has shape (height, width, channels), or (height, width) if the image has one channel.
+    The result has shape (height, width, channels), or (height, width) for one channel.
     """
     normalized = np.asarray(preprocessed, dtype=np.float64)
     channel_mean = np.reshape(mean, (-1, 1, 1))
     channel_std = np.reshape(std, (-1, 1, 1))
-    values = normalized * channel_std + channel_mean
-    levels = np.round(255 * np.clip(values, 0, 1)).astype(np.uint8)
-    return np.asarray(levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0))
+    restored = normalized * channel_std + channel_mean
+    levels = np.round(255 * np.clip(restored, 0, 1)).astype(np.uint8)
+    if len(levels) == 1:
+        return np.asarray(levels[0])
+    return np.asarray(levels.transpose(1, 2, 0))
 
 
 #: Titles of the kinds of shift, in the order of the tables.
@@ -343,7 +346,9 @@ class Exposure:
     def __post_init__(self) -> None:
         checks.one_of(self.kind, "kind", tuple(KINDS))
         has_corruption_kind = self.kind == "corruption"
-        if {bool(self.corruption), bool(self.severity)} != {has_corruption_kind}:
+        has_corruption = bool(self.corruption)
+        has_severity = bool(self.severity)
+        if has_corruption != has_corruption_kind or has_severity != has_corruption_kind:
             raise InputError(
                 f"the exposure {self.name!r} must have a corruption with a severity exactly when "
                 f"its kind is 'corruption'; got {self.kind!r}, {self.corruption!r} and "

@@ -109,7 +109,8 @@ def n_parameters(model: "torch.nn.Module") -> int:
     >>> n_parameters(backbone) + 10 * (backbone.width + 1)
     14728266
     """
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+    trainable = (parameter for parameter in model.parameters() if parameter.requires_grad)
+    return sum(parameter.numel() for parameter in trainable)
 
 
 #: All models by name.
@@ -197,8 +198,10 @@ def load_weights(backbone: Backbone, path: str | Path) -> None:
         if not name.startswith(_LAST_LAYER_PREFIXES)
     }
     initial = backbone.state_dict()
-    batch_counts = {k: v for k, v in initial.items() if k.endswith(_BATCH_COUNT_SUFFIX)}
-    weights = {**batch_counts, **backbone.rename_weights(file_weights)}
+    batch_counts = {
+        name: count for name, count in initial.items() if name.endswith(_BATCH_COUNT_SUFFIX)
+    }
+    weights = batch_counts | backbone.rename_weights(file_weights)
     _check_names_and_shapes(file, initial, weights)
     backbone.load_state_dict(weights)
 
@@ -226,14 +229,20 @@ def _read_torch_file(path: Path) -> dict[str, Tensor]:
         content: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001  a damaged archive can raise any error
         _raise_invalid_weights(path, f"cannot be read as tensors ({type(error).__name__})")
+    tensors = _unwrap_weights(content)
+    if not isinstance(tensors, dict) or not tensors:
+        _raise_invalid_weights(path, "has no named tensors")
+    for name, value in tensors.items():
+        if not isinstance(value, torch.Tensor):
+            _raise_invalid_weights(path, f"has entries that are no tensors ({name!r})")
+    return tensors
+
+
+def _unwrap_weights(content: Any) -> Any:
+    """Return the weights in the content of a file, which may be nested."""
     for key in _WRAPPER_KEYS:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    if not isinstance(content, dict) or not content:
-        _raise_invalid_weights(path, "has no named tensors")
-    for name, value in content.items():
-        if not isinstance(value, torch.Tensor):
-            _raise_invalid_weights(path, f"has entries that are no tensors ({name!r})")
     return content
 
 
@@ -247,20 +256,21 @@ def _check_names_and_shapes(
     path: Path, expected: dict[str, Tensor], weights: dict[str, Tensor]
 ) -> None:
     """Raise an error if weights are missing or surplus, or if a shape differs."""
+    problem = _difference(expected, weights)
+    if problem:
+        raise FileFormatError(f"{str(path)!r} has the weights of another model: it {problem}")
+
+
+def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> str:
+    """Describe the first missing or surplus name, or the first different shape."""
     missing = sorted(expected.keys() - weights.keys())
-    surplus = sorted(weights.keys() - expected.keys())
-    different = [
-        name for name in expected if name in weights and expected[name].shape != weights[name].shape
-    ]
     if missing:
-        problem = f"lacks {missing[0]!r}"
-    elif surplus:
-        problem = f"also has {surplus[0]!r}"
-    elif different:
-        name = different[0]
-        shape = tuple(weights[name].shape)
-        expected_shape = tuple(expected[name].shape)
-        problem = f"has {name!r} of shape {shape}, not {expected_shape}"
-    else:
-        return
-    raise FileFormatError(f"{str(path)!r} has the weights of another model: it {problem}")
+        return f"lacks {missing[0]!r}"
+    surplus = sorted(weights.keys() - expected.keys())
+    if surplus:
+        return f"also has {surplus[0]!r}"
+    for name, tensor in expected.items():
+        shape, expected_shape = tuple(weights[name].shape), tuple(tensor.shape)
+        if shape != expected_shape:
+            return f"has {name!r} of shape {shape}, not {expected_shape}"
+    return ""

@@ -27,8 +27,8 @@ class SmallConv(Backbone):
     Notes
     -----
     Images must have at least 8 x 8 pixels. As in the small network of FD-Shifts [1]_, dropout
-    follows each stage and precedes the last layer. Dropout after the last stage is left out,
-    because the average over the image would cancel its effect.
+    follows each stage and precedes the last layer, but not between the last stage and the average
+    over the image, which would cancel its effect.
 
     References
     ----------
@@ -54,12 +54,12 @@ class SmallConv(Backbone):
             nn.Sequential(
                 # With pooling before the ReLU, the values are equal, and the ReLU processes a
                 # quarter of the units.
-                convolution(a, b),
-                nn.BatchNorm2d(b),
+                convolution(inputs, outputs),
+                nn.BatchNorm2d(outputs),
                 MaxPool2x2(),
                 nn.ReLU(inplace=True),
             )
-            for a, b in pairwise((channels, *widths))
+            for inputs, outputs in pairwise((channels, *widths))
         ]
         self.stages = nn.Sequential(*stages)
         self.dropout = dropout_layer(dropout)
@@ -131,7 +131,7 @@ class VGG(Backbone):
         maps: tuple[int, ...] = SIXTEEN,
         hidden: int = 0,
     ) -> None:
-        n_last_maps = [m for m in maps if m][-1]
+        n_last_maps = [n_maps for n_maps in maps if n_maps > 0][-1]
         super().__init__(hidden or n_last_maps)
         layers: list[Any] = []
         inputs = channels
@@ -160,10 +160,8 @@ class VGG(Backbone):
 
 
 def _relu_with_dropout(rate: float) -> Any:
-    """Return a layer with a ReLU and dropout.
-
-    One layer contains both, so that the names of the weights do not depend on the dropout.
-    """
+    """Return a layer with a ReLU and dropout."""
+    # One layer contains both, so that the names of the weights do not depend on the dropout.
     relu = nn.ReLU(inplace=True)
     return nn.Sequential(relu, dropout_layer(rate)) if rate else relu
 
@@ -183,8 +181,8 @@ class StreetConv(Backbone):
 
     Notes
     -----
-    The 3 x 3 convolutions use reflection padding, and batch normalization follows the ReLU. The
-    code of FD-Shifts [1]_ contains the same network, which is from the code of ConfidNet.
+    The 3 x 3 convolutions use reflection padding, and batch normalization follows the ReLU, as in
+    the code of FD-Shifts [1]_.
 
     References
     ----------
@@ -235,10 +233,7 @@ def _convolution_layers(inputs: int, outputs: int) -> list[Any]:
 
 
 def vgg13_as_run(channels: int = 3, dropout: float = 0.0) -> VGG:
-    """Create the VGG-13 that the code of FD-Shifts runs.
-
-    The network has a hidden layer only if it has dropout.
-    """
+    """Create the VGG-13 that FD-Shifts runs, which has no hidden layer without dropout."""
     return VGG(channels, dropout, THIRTEEN, hidden=_HIDDEN if dropout else 0)
 
 
@@ -249,11 +244,9 @@ _WIDER = 4
 
 
 class _Block(nn.Module):
-    """A bottleneck block with 1 x 1, 3 x 3 and 1 x 1 convolutions.
+    """A bottleneck block with 1 x 1, 3 x 3 and 1 x 1 convolutions and a shortcut."""
 
-    The convolutions are parallel to an identity or a projection. The layers have the names in files
-    of published weights.
-    """
+    # The layers have the names in files of published weights.
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -277,11 +270,9 @@ class _Block(nn.Module):
 
 
 class _Basic(nn.Module):
-    """A basic block with two 3 x 3 convolutions.
+    """A basic block with two 3 x 3 convolutions and a shortcut."""
 
-    The convolutions are parallel to an identity or a projection. The layers have the names in files
-    of published weights.
-    """
+    # The layers have the names in files of published weights.
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -354,13 +345,17 @@ class ResNet(Backbone):
         self.dropout = dropout_layer(dropout)
         inputs = _RESNET_MAPS[0]
         self.stages: list[str] = []
-        for number, (maps, count) in enumerate(zip(_RESNET_MAPS, blocks, strict=True), start=1):
-            rate = dropout if number > 1 else 0.0
-            self.stages.append(f"layer{number}")
-            first = kind(inputs, maps, 2 if number > 1 else 1, rate)
-            later = [kind(outputs_per_map * maps, maps, 1, rate) for _ in range(count - 1)]
-            self.add_module(f"layer{number}", nn.Sequential(first, *later))
-            inputs = outputs_per_map * maps
+        for number, (maps, n_blocks) in enumerate(zip(_RESNET_MAPS, blocks, strict=True), start=1):
+            is_first_stage = number == 1
+            rate = 0.0 if is_first_stage else dropout
+            stride = 1 if is_first_stage else 2
+            outputs = outputs_per_map * maps
+            first = kind(inputs, maps, stride, rate)
+            later = [kind(outputs, maps, 1, rate) for _ in range(n_blocks - 1)]
+            name = f"layer{number}"
+            self.add_module(name, nn.Sequential(first, *later))
+            self.stages.append(name)
+            inputs = outputs
         initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
@@ -379,10 +374,7 @@ _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """A pre-activation block with two convolutions, or with three if it is a bottleneck.
-
-    The convolutions are parallel to an identity or, if the shape changes, a projection.
-    """
+    """A pre-activation block with two convolutions, or three in a bottleneck, and a shortcut."""
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
@@ -459,10 +451,7 @@ def _stages(n_blocks: int, *, bottleneck: bool) -> list[Any]:
 
 
 class _WideBlock(nn.Module):
-    """A pre-activation block with two 3 x 3 convolutions and dropout between them.
-
-    The convolutions are parallel to an identity or a projection.
-    """
+    """A pre-activation block with two 3 x 3 convolutions, dropout between them and a shortcut."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()

@@ -12,17 +12,22 @@ from abstain.errors import InputError
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
+from abstain.plots.formatting import capitalize_first
 from abstain.report import document as doc
 from abstain.report.formatting import format_count, format_duration, split_links, unique
 from abstain.report.output import Subject
 from abstain_bench.studies import StudyResult
 
-#: Maximum numbers of table rows on a page and in a terminal. The files contain all rows.
-_MAX_ROWS_ON_PAGE, _MAX_ROWS_IN_TERMINAL = 200, 24
+#: Maximum number of table rows on a page. The files contain all rows.
+_MAX_ROWS_ON_PAGE: Final = 200
+#: Maximum number of table rows in a terminal.
+_MAX_ROWS_IN_TERMINAL: Final = 24
 
 #: Suffixes of columns with the standard error or the standard deviation of another column.
 _ERROR_SUFFIXES: Final = ("_se", "_deviation")
-_LOW_SUFFIX, _HIGH_SUFFIX = "_low", "_high"
+#: Suffixes of columns with the bounds of another column.
+_LOW_SUFFIX: Final = "_low"
+_HIGH_SUFFIX: Final = "_high"
 
 #: Maximum number of characters of a word that is not broken on a page.
 _MAX_WORD_LENGTH: Final = 20
@@ -30,22 +35,27 @@ _MAX_WORD_LENGTH: Final = 20
 #: Maximum number of names that are listed as the value of a parameter.
 _MAX_LISTED_NAMES: Final = 5
 
-#: Maximum number of numbers that are listed as the value of a parameter. More numbers are displayed
-#: as a range.
+#: Maximum number of numbers that are listed as the value of a parameter, rather than their range.
 _MAX_LISTED_NUMBERS: Final = 6
 
 #: Pattern of valid names of figures, which are used in identifiers and file names.
 _FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
+
+def _metric_abbreviations() -> dict[str, str]:
+    """Return the titles of metrics in capitals by name, such as "AUGRC" for "augrc"."""
+    titles = {metric.name: metric.title for metric in METRICS.values()}
+    for family in FAMILIES:
+        metric = family.parse(family.example_name)
+        if metric is not None:
+            name = metric.name.partition("@")[0]
+            titles[name] = metric.title.partition(" at ")[0]
+    return {name: title for name, title in titles.items() if title.isupper()}
+
+
 #: Words with a fixed spelling in column headers.
 _FIXED_SPELLINGS: Final = {
-    **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
-    **{
-        made.name.partition("@")[0]: word
-        for family in FAMILIES
-        if (made := family.parse(family.example_name))
-        and (word := made.title.partition(" at ")[0]).isupper()
-    },
+    **_metric_abbreviations(),
     "mse": "MSE",
     "rmse": "RMSE",
     "mae": "MAE",
@@ -101,43 +111,56 @@ def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
 
 
 def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
-    """Convert notes to remarks. Warnings precede the remaining remarks."""
-    remarks = [
-        doc.Remark(note.level if isinstance(note, Note) else "note", str(note)) for note in notes
-    ]
+    """Convert notes to remarks, with warnings first."""
+    remarks = []
+    for note in notes:
+        level = note.level if isinstance(note, Note) else "note"
+        remarks.append(doc.Remark(level, str(note)))
     return sorted(remarks, key=lambda remark: remark.level != "warning")
 
 
 def _sections(result: StudyResult) -> Iterator[doc.Section]:
     """Yield the sections with displayed tables, figures, collapsed tables and the glossary."""
-    nonempty = [name for name in result.tables if result.rows(name)]
-    displayed = [name for name in result.displayed_tables if name in nonempty]
-    tables: list[doc.Block] = [_table(result, name) for name in displayed]
-    if len(displayed) > 1:
-        tables = [
-            doc.Section(f"table-{i}", _title(name), (table,), level=3)
-            for i, (name, table) in enumerate(zip(displayed, tables, strict=True))
-        ]
-    if tables:
+    displayed = _nonempty_displayed_tables(result)
+    if displayed:
         lead = doc.Prose(result.question, "lead")
-        yield doc.Section("tables", "Results", (lead, *tables))
+        yield doc.Section("tables", "Results", (lead, *_displayed_blocks(result, displayed)))
     if result.figures:
-        figures = tuple(_figure(result, *named_display) for named_display in study_figures(result))
+        figures = tuple(_figure(result, name, display) for name, display in study_figures(result))
         yield doc.Section("figures", "Figures", (doc.Box(figures, layout="figures"),))
     collapsed = tuple(
-        doc.Collapsible(
-            f"{_title(name)}: {format_count(len(result.rows(name)))} rows", (_table(result, name),)
-        )
-        for name in nonempty
-        if name not in displayed
+        _collapsed_table(result, name)
+        for name in result.tables
+        if name not in displayed and result.rows(name)
     )
     if collapsed:
         # Only HTML pages contain interactive sections.
         yield doc.Section("all", "All numbers", collapsed, role="interactive")
     entries = [doc.GlossaryEntry(word, meaning) for word, meaning in result.glossary.items()]
-    entries += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
+    if result.source:
+        entries.append(doc.GlossaryEntry("Published", split_links(result.source)))
     if entries:
         yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(entries)),))
+
+
+def _nonempty_displayed_tables(result: StudyResult) -> list[str]:
+    return [name for name in result.displayed_tables if result.rows(name)]
+
+
+def _displayed_blocks(result: StudyResult, names: Sequence[str]) -> list[doc.Block]:
+    """Return a single table, or a section for each of several tables."""
+    tables = [_table(result, name) for name in names]
+    if len(tables) == 1:
+        return [*tables]
+    return [
+        doc.Section(f"table-{i}", _title(name), (table,), level=3)
+        for i, (name, table) in enumerate(zip(names, tables, strict=True))
+    ]
+
+
+def _collapsed_table(result: StudyResult, name: str) -> doc.Collapsible:
+    n_rows = format_count(len(result.rows(name)))
+    return doc.Collapsible(f"{_title(name)}: {n_rows} rows", (_table(result, name),))
 
 
 def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
@@ -149,13 +172,12 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
 def _summary(result: StudyResult) -> Iterator[doc.Block]:
     """Yield the question, the first rows of the displayed tables, and the parameters."""
     yield doc.Prose(result.question, "lead")
-    for name in result.displayed_tables:
-        if result.rows(name):
-            yield replace(
-                _table(result, name, _MAX_ROWS_IN_TERMINAL), title=result.captions.get(name, "")
-            )
-            if (n_more := len(result.rows(name)) - _MAX_ROWS_IN_TERMINAL) > 0:
-                yield doc.SeeAlso(f"{format_count(n_more)} more rows ", "with --out", "in .rows()")
+    for name in _nonempty_displayed_tables(result):
+        table = _table(result, name, _MAX_ROWS_IN_TERMINAL)
+        yield replace(table, title=result.captions.get(name, ""))
+        n_more = len(result.rows(name)) - _MAX_ROWS_IN_TERMINAL
+        if n_more > 0:
+            yield doc.SeeAlso(f"{format_count(n_more)} more rows ", "with --out", "in .rows()")
     yield doc.Facts(tuple(_facts(result)))
 
 
@@ -165,23 +187,26 @@ def _title(table: str) -> str:
 
 
 def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) -> doc.Table:
-    """Create a table. The cell of a value also contains its standard error and its interval."""
+    """Create a table whose cells contain a value with its standard error and its interval."""
     rows = result.rows(name)
-    caption = result.captions.get(name, "")
-    # Columns in which all values are empty are omitted.
-    columns = unique(c for row in rows for c, value in row.items() if value != "")
-    displayed = [column for column in columns if not _is_part_of_other_column(column, columns)]
-    displayed_rows = rows[:max_rows]
-    body = [[_cell(row, column, result.labels) for column in displayed] for row in displayed_rows]
-    headers = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(displayed))
-    n_omitted = len(rows) - len(displayed_rows)
-    omission = (
-        f" First rows; {format_count(n_omitted)} more are in {name}.csv." if n_omitted else ""
+    columns = _displayed_columns(rows)
+    body = [[_cell(row, column, result.labels) for column in columns] for row in rows[:max_rows]]
+    headers = tuple(
+        _column(column, [cells[i] for cells in body]) for i, column in enumerate(columns)
     )
-    caption_text = f"{caption or _title(name)}{omission}"
+    caption = result.captions.get(name) or _title(name)
+    n_omitted = len(rows) - len(body)
+    if n_omitted:
+        caption += f" First rows; {format_count(n_omitted)} more are in {name}.csv."
     return doc.Table(
-        headers, doc.single_group(body), title=_title(name), caption=caption_text, layout="study"
+        headers, doc.single_group(body), title=_title(name), caption=caption, layout="study"
     )
+
+
+def _displayed_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns with a value that are no part of another column."""
+    columns = unique(column for row in rows for column, value in row.items() if value != "")
+    return [column for column in columns if not _is_part_of_other_column(column, columns)]
 
 
 def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
@@ -194,13 +219,12 @@ def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
 
 def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
     """Create the header of a column. Words in columns of kind "name" may be broken."""
+    header = format_header(name)
     if any(isinstance(cell, doc.Number) for cell in cells):
-        return doc.Column(format_header(name), "number")
+        return doc.Column(header, "number")
     words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
-    return doc.Column(
-        format_header(name),
-        "name" if max(map(len, words), default=0) > _MAX_WORD_LENGTH else "text",
-    )
+    has_long_word = any(len(word) > _MAX_WORD_LENGTH for word in words)
+    return doc.Column(header, "name" if has_long_word else "text")
 
 
 def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
@@ -212,18 +236,16 @@ def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc
         return "yes" if value else "no"
     if isinstance(value, str):
         return labels.get(value, value)
-    is_integer = isinstance(value, int)
-    errors = (_finite(row.get(f"{column}{ending}")) for ending in _ERROR_SUFFIXES)
-    return doc.Number(
-        value if is_integer else float(value),
-        _finite(row.get(f"{column}{_LOW_SUFFIX}")),
-        _finite(row.get(f"{column}{_HIGH_SUFFIX}")),
-        next((spread for spread in errors if not math.isnan(spread)), math.nan),
-        number_format="count" if is_integer else "number",
-    )
+    low = _finite_or_nan(row.get(f"{column}{_LOW_SUFFIX}"))
+    high = _finite_or_nan(row.get(f"{column}{_HIGH_SUFFIX}"))
+    errors = [_finite_or_nan(row.get(f"{column}{suffix}")) for suffix in _ERROR_SUFFIXES]
+    error = next((error for error in errors if not math.isnan(error)), math.nan)
+    if isinstance(value, int):
+        return doc.Number(value, low, high, error, number_format="count")
+    return doc.Number(float(value), low, high, error, number_format="number")
 
 
-def _finite(value: Any) -> float:
+def _finite_or_nan(value: Any) -> float:
     return value if isinstance(value, float) and math.isfinite(value) else math.nan
 
 
@@ -236,33 +258,23 @@ def format_header(column: str) -> str:
     ('MSE', 'SD ratio', 'Estimator')
     """
     words = [_FIXED_SPELLINGS.get(word, word) for word in column.split("_")]
-    first = words[0]
-    words[0] = first if first in _FIXED_SPELLINGS.values() else first[:1].upper() + first[1:]
+    if words[0] not in _FIXED_SPELLINGS.values():
+        words[0] = capitalize_first(words[0])
     return " ".join(words)
 
 
 # ---------------------------------------------------------------------------------- the facts
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the parameters, and the duration of the run."""
-    yield from (
-        (format_header(name), _format_parameter(value)) for name, value in result.parameters.items()
-    )
+    for name, value in result.parameters.items():
+        yield format_header(name), _format_parameter(value)
     yield "Time of this run", format_duration(result.seconds)
 
 
 def _format_parameter(value: Any) -> str:
-    """Format the value of a parameter. Long sequences are shortened."""
+    """Format the value of a parameter, with long sequences shortened."""
     if isinstance(value, tuple | list):
-        if len(value) > _MAX_LISTED_NUMBERS and all(isinstance(v, int | float) for v in value):
-            first, last = _format_parameter(value[0]), _format_parameter(value[-1])
-            return f"{first} to {last} ({len(value)} values)"
-        separator = "; " if any("," in str(v) for v in value) else ", "
-        listed = separator.join(_format_parameter(v) for v in value[:_MAX_LISTED_NAMES])
-        return (
-            listed
-            if len(value) <= _MAX_LISTED_NAMES
-            else f"{listed} and {len(value) - _MAX_LISTED_NAMES} more"
-        )
+        return _format_sequence(value)
     if value is None or isinstance(value, bool):
         return {None: "–", True: "yes", False: "no"}[value]
     if isinstance(value, timedelta):
@@ -270,6 +282,18 @@ def _format_parameter(value: Any) -> str:
     if isinstance(value, int):
         return format_count(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _format_sequence(values: Sequence[Any]) -> str:
+    """Format many numbers as a range, and other values as a list that may be shortened."""
+    is_numeric = all(isinstance(value, int | float) for value in values)
+    if is_numeric and len(values) > _MAX_LISTED_NUMBERS:
+        first, last = _format_parameter(values[0]), _format_parameter(values[-1])
+        return f"{first} to {last} ({len(values)} values)"
+    separator = "; " if any("," in str(value) for value in values) else ", "
+    listed = separator.join(_format_parameter(value) for value in values[:_MAX_LISTED_NAMES])
+    n_omitted = len(values) - _MAX_LISTED_NAMES
+    return f"{listed} and {n_omitted} more" if n_omitted > 0 else listed
 
 
 STUDY: Final[Subject[StudyResult]] = Subject(study_document, study_figures, ("svg",))

@@ -24,7 +24,7 @@ class Doubt:
     text : str
         Text of the remark.
     where : mapping from str to tuple of str
-        Texts of the affected cells by column. Empty if the remark applies to the whole table.
+        Texts of the affected cells by column, or empty for a remark on the whole table.
 
     Examples
     --------
@@ -40,11 +40,10 @@ class Doubt:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def concerns(self, cell: Fact) -> bool:
-        """Return whether the remark applies to a cell.
-
-        A remark on a whole table does not apply to single cells.
-        """
-        return bool(self.where) and all(cell.get(k) in texts for k, texts in self.where.items())
+        """Return whether the remark applies to a single cell, not to the whole table."""
+        if not self.where:
+            return False
+        return all(cell.get(column) in texts for column, texts in self.where.items())
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,10 @@ class PublishedTable:
     name : str
         Name for `table`.
     paper : str
-        Short name of the paper, one of "augrc", "fd_shifts", "population_aurc" and "cwsa". Empty
+        Short name of the paper, one of "augrc", "fd_shifts", "population_aurc" and "cwsa", or empty
         for tables with numbers of all four papers.
     number : str
-        Number of the table in the paper. Empty if the numbers are in the text of the paper.
+        Number of the table in the paper, or empty for numbers in the text of the paper.
     place : str
         Location in the paper.
     title : str
@@ -67,7 +66,7 @@ class PublishedTable:
     scale : str
         Scale of the printed numbers, for example "x1000", "percent", "fraction" or "rank".
     cited : str
-        Citation. Empty for tables with numbers of all four papers.
+        Citation, or empty for tables with numbers of all four papers.
     url : str
         Address of the paper.
     doubts : tuple of Doubt
@@ -126,19 +125,18 @@ def table(name: str) -> tuple[Fact, ...]:
     -------
     tuple of mapping from str to value
         An immutable mapping for each cell, in the order of the paper. Values are printed texts, or
-        empty if the text is missing. The value of `number` is a fraction, a count or a rank, or
-        None if the printed text is not a number. The value of `doubt` contains remarks on the
-        reliability of the cell. Tables of results have additional columns. The columns `paper`,
-        `table`, `block` (section of the table), `dataset`, `study`, `classifier`, `printed` (name
-        of the method), `printed_metric`, `value`, `spread`, `scale`, `rank` and `note` describe the
-        printed number. The column `factor` is the printed value divided by `number`. The columns
-        `task`, `abstain_study`, `method`, `backbone` and `metric` are names of this package, or
-        empty if this package has no name.
+        empty. The value of `number` is a fraction, a count or a rank, or None if the printed text
+        is not a number. The value of `doubt` contains remarks on the reliability of the cell. In
+        tables of results, the columns `paper`, `table`, `block` (section of the table), `dataset`,
+        `study`, `classifier`, `printed` (name of the method), `printed_metric`, `value`, `spread`,
+        `scale`, `rank` and `note` describe the printed number. The column `factor` is the printed
+        value divided by `number`. The columns `task`, `abstain_study`, `method`, `backbone` and
+        `metric` are names of this package, or empty.
 
     Raises
     ------
     UnknownNameError
-        If the table does not exist. The message suggests the most similar name.
+        If the table does not exist.
 
     Notes
     -----
@@ -190,27 +188,34 @@ def tables() -> Catalogue[PublishedTable]:
 
 
 def _read_rows(name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a packaged file."""
     path = resources.files("abstain_bench.published") / "facts" / f"{name}.csv"
     yield from csv.DictReader(path.read_text(encoding="utf-8").splitlines())
 
 
 def _parse_doubt(row: Mapping[str, str]) -> Doubt:
-    terms = (term.partition("=") for term in row["where"].split("; ") if term)
-    return Doubt(row["text"], {column: tuple(texts.split("|")) for column, _, texts in terms})
+    """Parse a remark with the affected cells in a form such as "threshold=0.50|0.60; block=A"."""
+    where = {}
+    for term in filter(None, row["where"].split("; ")):
+        column, _, texts = term.partition("=")
+        where[column] = tuple(texts.split("|"))
+    return Doubt(row["text"], where)
 
 
 @cache
 def _read_cells(name: str) -> tuple[Fact, ...]:
+    """Read the cells of a table."""
     description = tables()[name]
-    rows = (cell for row in _read_rows(name) for cell in _split_studies(row))
-    return tuple(_make_fact(description, cell) for cell in rows)
+    cells = (cell for row in _read_rows(name) for cell in _split_studies(row))
+    return tuple(_make_fact(description, cell) for cell in cells)
 
 
 def _split_studies(row: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Divide a row with a column for each study into cells. Other rows are cells."""
+    """Yield a cell for each column of a study, or the row if it has no such column."""
     values = {column: text for column, text in row.items() if _STUDY_SEPARATOR in column}
     if not values:
         yield row
+        return
     shared = {column: text for column, text in row.items() if column not in values}
     for column, text in values.items():
         dataset, _, study = column.partition(_STUDY_SEPARATOR)
@@ -234,9 +239,12 @@ def _package_names(cell: Mapping[str, str]) -> dict[str, str]:
     """Return the names of this package, the scale, the factor and the rank of a cell."""
     names = {"backbone": ""}
     for kind, columns in _KEY_COLUMNS.items():
-        names |= _names_by_key(kind).get(tuple(cell[column] for column in columns), {})
-    names["factor"] = _FACTORS[names["scale"]]
-    return names | {"rank": cell["value"] if names["scale"] == "rank" else ""}
+        key = tuple(cell[column] for column in columns)
+        names |= _names_by_key(kind).get(key, {})
+    scale = names["scale"]
+    names["factor"] = _FACTORS[scale]
+    names["rank"] = cell["value"] if scale == "rank" else ""
+    return names
 
 
 #: Columns that identify a row in each file with names of this package.

@@ -16,6 +16,7 @@ from abstain.evaluation import set_threshold
 from abstain.evaluation.comparison import MEAN
 from abstain.metrics.calibration import compute_ece
 from abstain.thresholds import DecisionRule, RuleCheck, check
+from abstain.typing import FloatArray
 from abstain_bench.results.records import (
     CalibrationRow,
     CurvePoints,
@@ -32,53 +33,55 @@ POINTS: Final = 200
 EXTREMES: Final = 8
 
 
-def curve_points(s: Scored, run: Run) -> CurvePoints:
+def curve_points(scored: Scored, run: Run) -> CurvePoints:
     """Compute a risk-coverage curve with at most `POINTS` points."""
-    # `thin` may return up to two additional vertices.
-    curve = thin(curve_from_groups(s.groups, "selective"), vertices=POINTS - 2)
+    # `thin` may return two more points than requested.
+    curve = thin(curve_from_groups(scored.groups, "selective"), vertices=POINTS - 2)
     coverage = np.asarray(curve.coverage)
     risk = np.asarray(curve.risk)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
 
 
-def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
+def mean_curve(scored_parts: Sequence[Scored], run: Run) -> CurvePoints:
     """Average several risk-coverage curves at equal coverages.
 
     The area under the mean curve is the mean of the areas.
     """
     coverage = np.arange(1, POINTS + 1) / POINTS
-    curves = [curve_from_groups(s.groups, "selective") for s in cases]
-    # Below the first vertex, the risk is constant, as in the computation of the area.
-    risks = [np.interp(coverage, np.asarray(c.coverage), np.asarray(c.risk)) for c in curves]
+    risks = []
+    for scored in scored_parts:
+        curve = curve_from_groups(scored.groups, "selective")
+        # `interp` extends the risk at the lowest coverage to 0, as in the computation of the area.
+        risks.append(np.interp(coverage, np.asarray(curve.coverage), np.asarray(curve.risk)))
     risk = np.mean(risks, axis=0)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
 
 
 def extremes_of(
-    samples: StudySamples, parts: list[RunScores], run: Run, method: str
+    samples: StudySamples, exposure_scores: list[RunScores], run: Run, method: str
 ) -> Iterator[Extreme]:
     """Yield the most confident failures and the least confident successes of a run.
 
-    `parts` contains the scores of each exposure of the study.
+    `exposure_scores` contains the scores of each exposure of the study.
     """
-    s = samples.scored(run, method)
-    scores = samples.scores[run.name]
-    has_weight = np.ones(s.n_rows, bool) if s.weight is None else s.weight > 0
-    is_failure = np.asarray(s.loss) > 0
-    prediction = scores.prediction_for(uses_mean_prediction(method))
-    first_rows = np.cumsum([0, *(part.n for part in parts)])
-    sorted_confidence = np.sort(s.confidence[has_weight])
-    for kind, sort_key, mask in (
-        ("overconfident", -s.confidence, has_weight & is_failure),
-        ("underconfident", s.confidence, has_weight & ~is_failure),
-    ):
-        rows = np.flatnonzero(mask)
-        extreme_rows = rows[np.argsort(sort_key[rows], kind="stable")[:EXTREMES]]
-        for rank, row in enumerate(extreme_rows.tolist(), 1):
+    scored = samples.scored(run, method)
+    confidence = scored.confidence
+    has_weight = np.ones(scored.n_rows, bool) if scored.weight is None else scored.weight > 0
+    is_failure = np.asarray(scored.loss) > 0
+    candidates = {
+        "overconfident": (-confidence, has_weight & is_failure),
+        "underconfident": (confidence, has_weight & ~is_failure),
+    }
+    study_scores = samples.scores[run.name]
+    prediction = study_scores.prediction_for(uses_mean_prediction(method))
+    first_rows = np.cumsum([0, *(scores.n for scores in exposure_scores)])
+    sorted_confidence = np.sort(confidence[has_weight])
+    for kind, (sort_key, is_candidate) in candidates.items():
+        rows = np.flatnonzero(is_candidate)
+        order = np.argsort(sort_key[rows], kind="stable")
+        extreme_rows = rows[order[:EXTREMES]].tolist()
+        for rank, row in enumerate(extreme_rows, 1):
             exposure_index = int(np.searchsorted(first_rows, row, side="right")) - 1
-            confidence = float(s.confidence[row])
-            n_lower = np.searchsorted(sorted_confidence, confidence, side="left")
-            n_lower_or_equal = np.searchsorted(sorted_confidence, confidence, side="right")
             yield Extreme(
                 study=samples.study.name,
                 method=method,
@@ -88,12 +91,18 @@ def extremes_of(
                 rank=rank,
                 exposure=samples.study.exposures[exposure_index],
                 row=row - int(first_rows[exposure_index]),
-                label=int(scores.labels[row]),
+                label=int(study_scores.labels[row]),
                 prediction=int(prediction[row]),
-                confidence=confidence,
-                # Samples with an equal confidence count half.
-                quantile=float((n_lower + n_lower_or_equal) / 2 / sorted_confidence.size),
+                confidence=float(confidence[row]),
+                quantile=_quantile(sorted_confidence, float(confidence[row])),
             )
+
+
+def _quantile(sorted_values: FloatArray, value: float) -> float:
+    """Return the share of lower values, to which equal values contribute one half."""
+    n_lower = np.searchsorted(sorted_values, value, side="left")
+    n_lower_or_equal = np.searchsorted(sorted_values, value, side="right")
+    return float((n_lower + n_lower_or_equal) / 2 / sorted_values.size)
 
 
 def calibration_rows(
@@ -101,8 +110,7 @@ def calibration_rows(
 ) -> Iterator[CalibrationRow]:
     """Yield the calibration errors of each method and seed, and the means over the seeds.
 
-    Calibration errors are averaged over the parts of the study. Runs without validation data are
-    omitted.
+    The errors are averaged over the parts of the study. Runs without validation data are omitted.
     """
     for method, method_runs in runs.items():
         rows = [
@@ -127,35 +135,37 @@ def _calibration_row(
 
 
 def _raw_calibration_error(samples: StudySamples, run: Run, method: str) -> float | None:
-    """Compute the calibration error of confidences before Platt scaling.
+    """Compute the calibration error before Platt scaling, or None without probabilities.
 
-    Confidences that are log-odds are converted to probabilities. Confidences of added methods are
-    probabilities if all confidences are in [0, 1]. The result is None if the confidences are not
-    probabilities.
+    Log-odds are converted to probabilities. The confidences of an added method are probabilities if
+    all of them are in [0, 1].
     """
-    s = samples.scored(run, method)
+    scored = samples.scored(run, method)
     if method not in METHODS:
-        if s.confidence.min() < 0 or s.confidence.max() > 1:
+        if scored.confidence.min() < 0 or scored.confidence.max() > 1:
             return None
-        probability = s.confidence
+        probability = scored.confidence
     elif "log-odds" in METHODS[method].meaning:
-        probability = special.expit(s.confidence)
+        probability = special.expit(scored.confidence)
     else:
         return None
-    return float(compute_ece(Scored(probability, s.loss, s.weight, probability)).value)
+    as_probabilities = Scored(probability, scored.loss, scored.weight, probability)
+    return float(compute_ece(as_probabilities).value)
 
 
 def _mean_if_all(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values, or None if a value is None."""
     available = [value for value in values if value is not None]
-    return sum(available) / len(available) if len(available) == len(values) else None
+    if len(available) < len(values):
+        return None
+    return sum(available) / len(available)
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Set thresholds of methods on validation data and check these thresholds in studies.
+    """Decision rules that are set on validation data and checked in studies.
 
-    The thresholds aim at a selective risk of at most `risk` with probability 1 - `delta`.
+    The rules limit the selective risk to at most `risk` with probability 1 - `delta`.
     """
 
     risk: float
@@ -169,35 +179,39 @@ class Thresholds:
         """Yield a row for each method and seed, and a row with means over the seeds."""
         study = samples.study.name
         # A threshold is applied to all images, including images that the study excludes.
-        all_errors_kept = replace(samples.study, errors="kept")
         all_samples = StudySamples(
-            all_errors_kept, samples.scores, samples.calibrators, samples.classes
+            replace(samples.study, errors="kept"),
+            samples.scores,
+            samples.calibrators,
+            samples.classes,
         )
         for method, runs_of_method in runs.items():
-            checks: dict[str, tuple[RuleCheck, ...]] = {}
+            check_by_seed: dict[str, RuleCheck] = {}
             for run in runs_of_method:
                 rule = self._rule(samples, method, run)
-                if rule is not None:
-                    confidence = samples.scores[run.name].confidence[method]
-                    loss = all_samples.judged(run, method).loss
-                    # All confidences of a method have the same scale.
-                    checks[str(run.seed)] = (
-                        check(rule, confidence, loss, name=study, level=self.level, scale="score"),
-                    )
-            if len(checks) > 1:
-                checks[MEAN] = tuple(single for (single,) in checks.values())
-            for seed, checks_of_row in checks.items():
-                yield ThresholdRow(study, method, seed, self.risk, self.delta, checks_of_row)
+                if rule is None:
+                    continue
+                confidence = samples.scores[run.name].confidence[method]
+                loss = all_samples.study_loss(run, method).loss
+                # All confidences of a method have the same scale.
+                check_by_seed[str(run.seed)] = check(
+                    rule, confidence, loss, name=study, level=self.level, scale="score"
+                )
+            for seed, rule_check in check_by_seed.items():
+                yield ThresholdRow(study, method, seed, self.risk, self.delta, (rule_check,))
+            if len(check_by_seed) > 1:
+                all_checks = tuple(check_by_seed.values())
+                yield ThresholdRow(study, method, MEAN, self.risk, self.delta, all_checks)
 
     def _rule(self, samples: StudySamples, method: str, run: Run) -> DecisionRule | None:
         """Return the decision rule of a method in a run, or None without valid validation data."""
         key = (run.name, method)
-        if key not in self._rules:
-            validation = samples.calibrators.validation(run, method)
-            self._rules[key] = None
-            if validation is not None:
-                with suppress(AbstainError):
-                    self._rules[key] = set_threshold(
-                        validation, score=method, max_risk=self.risk, delta=self.delta
-                    )
-        return self._rules[key]
+        if key in self._rules:
+            return self._rules[key]
+        rule = None
+        validation = samples.calibrators.validation(run, method)
+        if validation is not None:
+            with suppress(AbstainError):
+                rule = set_threshold(validation, score=method, max_risk=self.risk, delta=self.delta)
+        self._rules[key] = rule
+        return rule

@@ -52,11 +52,11 @@ class PublishedNumber:
     classifier : str
         Network of the paper, "CNN" or "ViT".
     backbone : str
-        Name of the model of the paper. Empty if this package does not contain the model.
+        Name of the model of the paper, or empty if this package does not contain the model.
     source : str
         Paper and number of the table.
     doubt : str
-        Remark on the reliability of the published value. Empty if there is no doubt.
+        Remark on the reliability of the published value, or empty.
     """
 
     metric: str
@@ -102,15 +102,12 @@ class PublishedOrder:
 
 
 def read_published_cells(task: str, model: str) -> PublishedCells:
-    """Return the published numbers for a task and for the kind of network.
-
-    Kinds of networks are convolutional networks and vision transformers.
-    """
+    """Return the published numbers of a task for convolutional networks or vision transformers."""
     printed_tasks = {_ROTATION.sub(_ALL_ROTATIONS, name) for name in task.split(_TASK_SEPARATOR)}
     classifier = "ViT" if model.startswith("vit") else "CNN"
     cells: dict[tuple[str, str], dict[str, Fact]] = {}
-    for name in _TABLES:
-        for cell in table(name):
+    for table_name in _TABLES:
+        for cell in table(table_name):
             is_of_task = {cell["task"]} == printed_tasks and cell["classifier"] == classifier
             if is_of_task and cell["method"]:
                 column = cells.setdefault((cell["metric"], cell["abstain_study"]), {})
@@ -138,22 +135,27 @@ def compare_with_published(
     """
     numbers: list[PublishedNumber] = []
     orders: list[PublishedOrder] = []
-    for (metric, study), column in cells.items():
+    for (metric, study), cell_by_method in cells.items():
         data = (("study", study),)
         comparison = comparisons.get(metric)
         if comparison is None or data not in comparison.data:
             continue
         estimates = comparison.estimates_of(metric, data)
-        values = {e.method: e.value for e in estimates if not isnan(e.value) and e.method in column}
+        values = {
+            estimate.method: estimate.value
+            for estimate in estimates
+            if estimate.method in cell_by_method and not isnan(estimate.value)
+        }
         if not values:
             continue
-        published = {method: float(column[method]["number"]) for method in values}
+        published = {method: float(cell_by_method[method]["number"]) for method in values}
         lower_is_better = estimates[0].lower_is_better
         ranks = _rank(values, lower_is_better=lower_is_better)
         published_ranks = _rank(published, lower_is_better=lower_is_better)
-        source = _table_source(next(iter(column.values())))
-        numbers += [
-            PublishedNumber(
+        source = _table_source(next(iter(cell_by_method.values())))
+        for method, value in values.items():
+            cell = cell_by_method[method]
+            number = PublishedNumber(
                 metric=metric,
                 study=study,
                 method=method,
@@ -163,26 +165,24 @@ def compare_with_published(
                 rank=ranks[method],
                 published_rank=published_ranks[method],
                 common=len(values),
-                classifier=column[method]["classifier"],
-                backbone=column[method]["backbone"],
+                classifier=cell["classifier"],
+                backbone=cell["backbone"],
                 source=source,
-                doubt=column[method]["doubt"],
+                doubt=cell["doubt"],
             )
-            for method, value in values.items()
-        ]
+            numbers.append(number)
         tau = kendall(list(values.values()), list(published.values()))
         if not isnan(tau):
-            orders.append(
-                PublishedOrder(
-                    metric=metric,
-                    study=study,
-                    methods=len(values),
-                    tau=tau,
-                    best=_first_methods(ranks),
-                    published_best=_first_methods(published_ranks),
-                    source=source,
-                )
+            order = PublishedOrder(
+                metric=metric,
+                study=study,
+                methods=len(values),
+                tau=tau,
+                best=_first_methods(ranks),
+                published_best=_first_methods(published_ranks),
+                source=source,
             )
+            orders.append(order)
     return numbers, orders
 
 
@@ -197,26 +197,27 @@ def _rank(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, in
 
 
 def _table_source(cell: Fact) -> str:
-    paper_and_number = (cell["paper"], cell["table"])
-    return next(t.source for t in tables().values() if (t.paper, t.number) == paper_and_number)
+    """Return the citation of the table that contains a published number."""
+    for published_table in tables().values():
+        if (published_table.paper, published_table.number) == (cell["paper"], cell["table"]):
+            return published_table.source
+    raise KeyError(cell["table"])
 
 
 def published_notes(
     task: str, model: str, cells: PublishedCells, numbers: Sequence[PublishedNumber]
 ) -> Iterator[Note]:
-    """Yield notes on the comparison with published numbers.
-
-    If there is no comparison, yield a note with the reason.
-    """
+    """Yield notes on the comparison with published numbers, or on the reason for no comparison."""
     if not numbers:
         yield Note("nothing_published", _reason_without_numbers(task, cells))
         return
-    networks = ", ".join(dict.fromkeys(n.backbone or n.classifier for n in numbers))
+    networks = ", ".join(dict.fromkeys(number.backbone or number.classifier for number in numbers))
     if model and networks == model:
         networks_text = f"The network is {model} in both"
+    elif model:
+        networks_text = f"Networks are {networks} there and {model} here"
     else:
-        model_text = f"{model} here" if model else "another may be here"
-        networks_text = f"Networks are {networks} there and {model_text}"
+        networks_text = f"Networks are {networks} there and another may be here"
     yield Note(
         "published",
         f"{networks_text}, trained with other settings, splits and corruptions than in the papers: "
@@ -239,7 +240,7 @@ def published_notes(
 
 
 def _reason_without_numbers(task: str, cells: PublishedCells) -> str:
-    """Return the reason for which no published number is compared."""
+    """Explain why no published number is compared."""
     if not task:
         return (
             "These runs do not say of which task they are, so no published number stands "

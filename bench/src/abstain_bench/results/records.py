@@ -32,12 +32,12 @@ class MethodFacts:
     Attributes
     ----------
     name, title : str
+    name, title : str
         Name in scripts and display title.
     arm : str
-        Training objective of the scored networks. If several settings are selected, the objective
-        of the first setting.
+        Training objective of the scored networks, from the first selected setting.
     source, meaning : str
-        Citation and description of the confidence. Empty for added methods.
+        Citation and description of the confidence, or empty for added methods.
     added : bool
         Whether the scores were added to the folder. The catalogue does not contain added methods.
     averages : bool
@@ -106,7 +106,9 @@ class ThresholdRow:
     def row(self) -> dict[str, Any]:
         """Return a table row. For several seeds, the threshold and the intervals are empty."""
         single = self.checks[0] if len(self.checks) == 1 else None
-        bounds = (nan if c.rule.bound is None else float(c.rule.bound) for c in self.checks)
+        bounds = [
+            nan if check.rule.bound is None else float(check.rule.bound) for check in self.checks
+        ]
         coverage = single.coverage_interval if single else None
         risk = single.selective_risk_interval if single else None
         return {
@@ -150,7 +152,7 @@ class CalibrationRow:
     run : str
         Seed, or "mean" for the mean over the seeds.
     raw : float or None
-        ECE of the confidences before Platt scaling. None if the confidences are not probabilities.
+        ECE of the confidences before Platt scaling, or None if they are not probabilities.
     platt : float
         ECE of the confidences after Platt scaling on validation data.
     """
@@ -264,7 +266,7 @@ class BenchmarkResults(NotebookDisplay):
     costs : tuple of Cost
         Durations of the stages of the run.
     published : tuple of PublishedNumber
-        Published values of the same methods and studies. Empty unless `with_published` was called.
+        Published values of the same methods and studies, added by `with_published`.
     published_orders : tuple of PublishedOrder
         Rank correlations between the values of the runs and published values.
 
@@ -318,22 +320,21 @@ class BenchmarkResults(NotebookDisplay):
         return tuple(study for study in self.studies if study.headline)
 
     def configured(self, name: str) -> Any:
-        """Return an entry of the configuration or of the table "benchmark" in the configuration.
-
-        The result is empty if there is no such entry.
-        """
+        """Return an entry of the configuration or of its table "benchmark", or an empty string."""
         return configured(self.facts.get("config") or {}, name)
 
     @property
     def task(self) -> str:
-        """Name of the task. Empty if the name is unknown."""
+        """Name of the task, or empty if it is unknown."""
         return str(self.configured("task"))
 
     @property
     def model(self) -> str:
-        """Name of the network architecture. Empty if the name is unknown."""
+        """Name of the network architecture, or empty if it is unknown."""
         model = self.configured("model") or self.facts.get("model", "")
-        return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+        if isinstance(model, Mapping):
+            return str(model.get("name", ""))
+        return str(model)
 
     def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
         """Return the rows of a table.
@@ -389,10 +390,16 @@ class BenchmarkResults(NotebookDisplay):
         return convert_frame(frame, backend)
 
 
-def _as_cell(value: Any) -> Any:
-    """Convert tuples and mappings to text."""
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name or '(the only one)'}: {x:.6g}" for name, x in value.items())
-    if isinstance(value, tuple):
-        return "; ".join(" = ".join(v) if isinstance(v, tuple) else str(v) for v in value)
-    return value
+def _as_cell(field_value: Any) -> Any:
+    """Convert a tuple or a mapping to text for a table cell, and leave other values unchanged."""
+    if isinstance(field_value, Mapping):
+        entries = [
+            f"{name or '(the only one)'}: {number:.6g}" for name, number in field_value.items()
+        ]
+        return "; ".join(entries)
+    if isinstance(field_value, tuple):
+        entries = [
+            " = ".join(entry) if isinstance(entry, tuple) else str(entry) for entry in field_value
+        ]
+        return "; ".join(entries)
+    return field_value

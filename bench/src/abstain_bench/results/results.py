@@ -1,6 +1,6 @@
 """Compute the results of a folder of runs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 
@@ -54,7 +54,12 @@ from abstain_bench.results.scope import (
     select_studies,
     sorted_by_catalogue,
 )
-from abstain_bench.results.studies import Studied, averaged, compared, comparison_of
+from abstain_bench.results.studies import (
+    StudyComparison,
+    combine_studies,
+    compare_study,
+    compare_study_average,
+)
 from abstain_bench.runs.costs import REPORT, Stopwatch, read_costs
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
@@ -76,10 +81,9 @@ class RuleOptions:
 
 @dataclass(eq=False)
 class StudyTables:
-    """Collect the results of studies.
+    """Results of the studies that were added so far.
 
-    `runs_by_metric` contains the compared methods and seeds for each metric. Thresholds, curves and
-    example images use the settings that the metric `primary` selects.
+    Thresholds, curves and example images use the settings that the metric `primary` selects.
     """
 
     reading: StoredScores
@@ -89,7 +93,7 @@ class StudyTables:
     plan: Plan
     options: RuleOptions
     watch: Stopwatch
-    studied: dict[str, list[Studied]] = field(default_factory=dict)
+    comparisons: dict[str, list[StudyComparison]] = field(default_factory=dict)
     thresholds: list[ThresholdRow] = field(default_factory=list)
     calibration: list[CalibrationRow] = field(default_factory=list)
     curves: dict[tuple[str, str], CurvePoints] = field(default_factory=dict)
@@ -100,18 +104,18 @@ class StudyTables:
     def __post_init__(self) -> None:
         self.calibrators = Calibrators(self.reading)
         self.rules = Thresholds(self.options.risk, self.options.delta, self.plan.level)
-        self.studied = {metric.name: [] for metric in self.metrics}
+        self.comparisons = {metric.name: [] for metric in self.metrics}
 
     def add(self, study: Study) -> None:
         """Add the results of a study."""
         runs = all_runs(self.runs_by_metric)
         if not runs:
-            self.reading.over(study)
+            self.reading.release(study)
             return
         with self.watch.measure("reading"):
             samples = StudySamples(
                 study,
-                self.reading.study(study, runs.values()),
+                self.reading.scores_by_run(study, runs.values()),
                 self.calibrators,
                 len(self.reading.store.classes),
                 self.options.outlier_cost,
@@ -121,77 +125,86 @@ class StudyTables:
             for metric in self.metrics:
                 self._compare(metric, samples, parts)
                 for cached in (samples, *parts):
-                    cached.forget()
+                    cached.clear_large_cache()
         with self.watch.measure("looks"):
             self._add_details(samples, parts)
-        self.reading.over(study)
+        self.reading.release(study)
 
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
     ) -> None:
         """Add the comparison by a metric, or the reason for which the metric is undefined.
 
-        If there are parts, the metric is averaged over these parts.
+        If the study has parts, the metric is averaged over the parts.
         """
         study = samples.study
         key = (metric.name, study.name)
-        if reason := meaningless(metric, study):
+        reason = reason_if_meaningless(metric, study)
+        if reason:
             self.undefined[key] = reason
             return
         calibrated = needs_probabilities(metric)
-        runs = dict(self._complete_methods(metric.name, samples, calibrated=calibrated))
-        if not runs:
+        runs_by_method = self._complete_methods(metric.name, samples, calibrated=calibrated)
+        if not runs_by_method:
             self.undefined[key] = "no method has values in this study"
             return
-        runs_by_seed = {
-            seed: {m: seed_runs[seed] for m, seed_runs in runs.items()}
-            for seed in self.runs_by_metric[metric.name].seeds
-        }
-        units = [
-            samples.unit(seed, seed_runs, calibrated=calibrated)
-            for seed, seed_runs in runs_by_seed.items()
-        ]
+        scored_runs = []
+        scored_parts = []
+        for seed in self.runs_by_metric[metric.name].seeds:
+            runs = {method: by_seed[seed] for method, by_seed in runs_by_method.items()}
+            scored_runs.append(samples.scored_run(seed, runs, calibrated=calibrated))
+            scored_parts.append(
+                [part.scored_run(seed, runs, calibrated=calibrated, study=study) for part in parts]
+            )
         if parts:
-            units_by_seed = [
-                [part.unit(seed, seed_runs, calibrated=calibrated, named=study) for part in parts]
-                for seed, seed_runs in runs_by_seed.items()
-            ]
-            result = averaged(units_by_seed, metric, self.plan, headline=study.headline)
+            comparison = compare_study_average(
+                scored_parts, metric, self.plan, headline=study.headline
+            )
         else:
-            result = compared(units, metric, self.plan, headline=study.headline)
-        self.studied[metric.name].append(result)
-        if result.sampled.reasons:
-            self.undefined[key] = "; ".join(result.sampled.reasons)
+            comparison = compare_study(scored_runs, metric, self.plan, headline=study.headline)
+        self.comparisons[metric.name].append(comparison)
+        if comparison.method_values.reasons:
+            self.undefined[key] = "; ".join(comparison.method_values.reasons)
         if metric.name == self.primary:
-            self.findings += about_failures(units)
+            self.findings += about_failures(scored_runs)
 
     def _complete_methods(
-        self, metric: str, samples: StudySamples, *, calibrated: bool = False
-    ) -> Iterator[tuple[str, Mapping[int, Run]]]:
-        """Yield the methods with values for all seeds and add a warning for each other method."""
+        self, metric: str, samples: StudySamples, *, calibrated: bool
+    ) -> dict[str, Mapping[int, Run]]:
+        """Return the methods with values for all seeds, and add a warning for each other method."""
+        complete = {}
         for method, runs in self.runs_by_metric[metric].runs.items():
-            missing = [reason for run in runs.values() if (reason := samples.missing(run, method))]
-            if calibrated and not all(
-                self.calibrators.can_calibrate(run, method) for run in runs.values()
-            ):
-                missing.append("no validation data to calibrate it by")
-            if not missing:
-                yield method, runs
+            reason = self._reason_if_incomplete(method, runs.values(), samples, calibrated)
+            if not reason:
+                complete[method] = runs
                 continue
             split = (("study", samples.study.name),)
-            message = f"{method} is excluded from {samples.study.name} for {metric}: {missing[0]}."
+            message = f"{method} is excluded from {samples.study.name} for {metric}: {reason}."
             self.findings.append(Note.warning("left_out", message, split, method))
+        return complete
+
+    def _reason_if_incomplete(
+        self, method: str, runs: Collection[Run], samples: StudySamples, calibrated: bool
+    ) -> str:
+        """Return the reason for which a run has no values of a method, or an empty string."""
+        for run in runs:
+            reason = samples.missing(run, method)
+            if reason:
+                return reason
+        if calibrated and not all(self.calibrators.can_calibrate(run, method) for run in runs):
+            return "no validation data to calibrate it by"
+        return ""
 
     def _add_details(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
         """Add curves, thresholds, calibration and example images for the primary metric."""
         study = samples.study
-        runs = {
-            method: list(method_runs.values())
-            for method, method_runs in self.runs_by_metric[self.primary].runs.items()
-            if not any(samples.missing(run, method) for run in method_runs.values())
+        runs_by_method = {
+            method: list(runs.values())
+            for method, runs in self.runs_by_metric[self.primary].runs.items()
+            if not any(samples.missing(run, method) for run in runs.values())
         }
-        for method, method_runs in runs.items():
-            first_run = method_runs[0]
+        for method, runs in runs_by_method.items():
+            first_run = runs[0]
             if parts:
                 scored_parts = [part.scored(first_run, method) for part in parts]
                 curve = mean_curve(scored_parts, first_run)
@@ -199,25 +212,24 @@ class StudyTables:
                 curve = curve_points(samples.scored(first_run, method), first_run)
             self.curves[study.name, method] = curve
         if study.headline or study.severity:
-            self.thresholds += self.rules.rows(samples, runs)
+            self.thresholds += self.rules.rows(samples, runs_by_method)
         if study.headline:
-            self.calibration += calibration_rows(parts or [samples], study.name, runs)
-            for method, method_runs in runs.items():
-                scores = self.reading.parts(study, method_runs[0])
-                self.extremes += extremes_of(samples, scores, method_runs[0], method)
+            self.calibration += calibration_rows(parts or [samples], study.name, runs_by_method)
+            for method, runs in runs_by_method.items():
+                exposure_scores = self.reading.exposure_scores(study, runs[0])
+                self.extremes += extremes_of(samples, exposure_scores, runs[0], method)
 
 
-def meaningless(metric: Metric, study: Study) -> str:
-    """Return the reason for which a metric is not meaningful in a study.
-
-    The reason is empty if the metric is meaningful.
-    """
+def reason_if_meaningless(metric: Metric, study: Study) -> str:
+    """Return the reason for which a metric has no meaning in a study, or an empty string."""
     # The losses of these studies are costs, but the metric needs 0/1 losses.
     if study.errors == "scod" and metric.measurement.needs:
         return "it requires a 0/1 loss, and the losses of this study are costs"
     if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
-        done = "left out" if study.errors == "removed" else "no failures"
-        return f"wrong answers are {done}, so that it is the share of known classes and no more"
+        treatment = "left out" if study.errors == "removed" else "no failures"
+        return (
+            f"wrong answers are {treatment}, so that it is the share of known classes and no more"
+        )
     return ""
 
 
@@ -239,8 +251,8 @@ def results_of(
 ) -> BenchmarkResults:
     """Compute the results of a folder of runs.
 
-    The results answer two questions. Which methods are significantly better in which studies? Do
-    thresholds that are set on validation data meet their guarantees under distribution shift?
+    The results show which methods are significantly better in which studies, and whether thresholds
+    from validation data meet their guarantees under distribution shift.
 
     Parameters
     ----------
@@ -290,11 +302,11 @@ def results_of(
     Notes
     -----
     Pairs and intervals are computed as in `abstain.compare`. The losses of a sample are averaged
-    over runs, and the copies of an image are a cluster. Studies of new classes exclude the wrong
-    predictions of a method for known classes. Tests over all studies use the headline studies. A
-    metric without an influence function, such as "ece", has intervals only if `bootstrap` is
-    positive. Only one study is in memory at a time. The function sorts the samples once for each
-    method, run and study, and needs a few milliseconds for each pair of methods.
+    over the seeds, and the copies of an image are a cluster. Studies of new classes exclude the
+    wrong predictions of a method for known classes. Tests over all studies use the headline
+    studies. A metric without an influence function, such as "ece", has intervals only if
+    `bootstrap` is positive. The samples are sorted once for each method, run and study, and each
+    pair of methods takes a few milliseconds. Only one study is in memory at a time.
 
     Examples
     --------
@@ -344,9 +356,9 @@ def _assemble(
     with tables.watch.measure("ranking"):
         comparisons = {}
         for metric in tables.metrics:
-            compared_names = [n for n in names if n in runs_by_metric[metric.name].runs]
-            comparisons[metric.name] = comparison_of(
-                tables.studied[metric.name], metric, compared_names, tables.plan
+            compared_names = [name for name in names if name in runs_by_metric[metric.name].runs]
+            comparisons[metric.name] = combine_studies(
+                tables.comparisons[metric.name], metric, compared_names, tables.plan
             )
     notes = [
         *about_untested(settings, store.stored_runs),
@@ -398,8 +410,8 @@ def _assemble(
 def with_published(results: BenchmarkResults) -> BenchmarkResults:
     """Add published numbers of the same task to the results of a benchmark.
 
-    The comparison answers the question: do the values and the ranking of the methods agree with the
-    literature?
+    The comparison shows whether the values and the ranking of the methods agree with the
+    literature.
 
     Parameters
     ----------
@@ -440,12 +452,10 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
 def method_facts(
     name: str, choices: Sequence[SelectedSetting], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
-    """Return title, source and meaning of a method.
-
-    `titles` contains the titles of added methods.
-    """
+    """Return title, source and meaning of a method. `titles` has the titles of added methods."""
     settings = [choice for choice in choices if choice.method == name]
-    arm = next((choice.arm for choice in settings if choice.metric == primary), settings[0].arm)
+    arms = [choice.arm for choice in settings if choice.metric == primary]
+    arm = arms[0] if arms else settings[0].arm
     if name not in METHODS:
         return MethodFacts(name, titles.get(name) or name, arm, added=True)
     method = METHODS[name]

@@ -1,6 +1,6 @@
 """Average a benchmark over rotations, which hold out different classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
 from abstain_bench.results.records import BenchmarkResults, CurvePoints
-from abstain_bench.results.results import meaningless, method_facts
+from abstain_bench.results.results import method_facts, reason_if_meaningless
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     about_choices,
@@ -29,7 +29,7 @@ from abstain_bench.results.scope import (
     select_studies,
     sorted_by_catalogue,
 )
-from abstain_bench.results.studies import Studied, compared, comparison_of
+from abstain_bench.results.studies import StudyComparison, combine_studies, compare_study
 from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study
@@ -53,8 +53,8 @@ def rotated_results(
 ) -> BenchmarkResults:
     """Compare methods by means over folders of runs that hold out different classes.
 
-    The comparison answers the question: which method is best with new classes, averaged over
-    choices of the new classes?
+    The comparison shows which method is best with new classes, averaged over choices of the new
+    classes.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def rotated_results(
         At least two folders with the same exposures, for example the runs of "svhn-open-1" to
         "svhn-open-5". A folder holds out one choice of classes.
     metrics, studies, methods : sequence of str, optional
-        As in `results_of`. Defaults are those of the first folder. Studies and methods that are not
+        As in `results_of`, with the defaults of the first folder. Studies and methods that are not
         in all folders are omitted.
     level : float, default=0.95
         Confidence level of the intervals.
@@ -87,10 +87,10 @@ def rotated_results(
     Notes
     -----
     A metric is computed in each folder, with the settings that are selected on the validation data
-    of the folder, and averaged over the folders as in FD-Shifts. An image may belong to a known
-    class in one folder and to a new class in another folder. Images of different folders are
-    matched by their source indices. The influence of an image on the mean is the mean of its
-    influences in all folders. The cost for each folder is the cost of `results_of`.
+    of the folder, and averaged over the folders as in FD-Shifts. Images of different folders are
+    matched by their source indices, because an image may belong to a known class in one folder and
+    to a new class in another. The influence of an image on the mean is the mean of its influences
+    in all folders. The cost for each folder is the cost of `results_of`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def rotated_results(
 
 @dataclass(eq=False)
 class _RotationResults:
-    """Collect the results of studies."""
+    """Results over all folders of the studies that were added so far."""
 
     rotations: Sequence["_Rotation"]
     metrics: Sequence[Metric]
@@ -132,10 +132,12 @@ class _RotationResults:
         self.seeds: dict[str, list[int]] = {}
         for name in names:
             runs = [rotation.runs_by_metric[name] for rotation in self.rotations]
-            methods = _common([list(r.runs) for r in runs], f"a method in common by {name}")
+            methods_by_folder = [list(comparable.runs) for comparable in runs]
+            seeds_by_folder = [comparable.seeds for comparable in runs]
+            methods = _common(methods_by_folder, f"a method in common by {name}")
             self.methods[name] = sorted_by_catalogue(methods)
-            self.seeds[name] = _common([r.seeds for r in runs], "a seed in common")
-        self.studied: dict[str, list[Studied]] = {name: [] for name in names}
+            self.seeds[name] = _common(seeds_by_folder, "a seed in common")
+        self.comparisons: dict[str, list[StudyComparison]] = {name: [] for name in names}
         self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
     def add(self, study: Study) -> None:
@@ -144,19 +146,31 @@ class _RotationResults:
             rotation.open(study)
         for metric in self.metrics:
             name = metric.name
-            if reason := meaningless(metric, study):
+            reason = reason_if_meaningless(metric, study)
+            if reason:
                 self.undefined[name, study.name] = reason
                 continue
-            units = [
-                rotation.unit(metric, self.methods[name], seed)
+            scored_runs = [
+                rotation.scored_run(metric, self.methods[name], seed)
                 for seed in self.seeds[name]
                 for rotation in self.rotations
             ]
-            study_results = compared(units, metric, self.plan, headline=study.headline)
-            self.studied[name].append(study_results)
-        methods = self.methods[self.primary]
+            comparison = compare_study(scored_runs, metric, self.plan, headline=study.headline)
+            self.comparisons[name].append(comparison)
         first_seed = self.seeds[self.primary][0]
-        self.curves |= dict(_curves(self.rotations, study, methods, first_seed, self.primary))
+        for method in self.methods[self.primary]:
+            self.curves[study.name, method] = self._mean_curve(method, first_seed)
+
+    def _mean_curve(self, method: str, seed: int) -> CurvePoints:
+        """Average the curves of a method for one seed over the folders."""
+        runs = [
+            rotation.runs_by_metric[self.primary].runs[method][seed] for rotation in self.rotations
+        ]
+        scored = [
+            rotation.samples.scored(run, method)
+            for rotation, run in zip(self.rotations, runs, strict=True)
+        ]
+        return mean_curve(scored, runs[0])
 
     def results(self, columns: tuple[Study, ...], first: Store) -> BenchmarkResults:
         """Combine the results of all studies with the facts that all folders share."""
@@ -178,7 +192,6 @@ class _RotationResults:
             f"({folders}), each with the settings that its own validation data chose.",
         )
         findings = [*about_choices(chosen), *about_studies(columns), note]
-        # The duration is the sum over the folders.
         shared_facts = {
             name: fact
             for name, fact in first.facts.items()
@@ -200,11 +213,13 @@ class _RotationResults:
             },
             studies=columns,
             methods=tuple(method_facts(name, chosen, self.primary, titles) for name in all_methods),
-            metrics=tuple(self.studied),
+            metrics=tuple(self.comparisons),
             chosen=chosen,
             comparisons={
-                m.name: comparison_of(self.studied[m.name], m, self.methods[m.name], self.plan)
-                for m in self.metrics
+                metric.name: combine_studies(
+                    self.comparisons[metric.name], metric, self.methods[metric.name], self.plan
+                )
+                for metric in self.metrics
             },
             thresholds=(),
             curves=self.curves,
@@ -235,48 +250,49 @@ class _Rotation:
             self.chosen = select_methods(self.chosen, methods)
         self.reading = StoredScores(store, columns)
         self.calibrators = Calibrators(self.reading)
-        self.cost, self.classes = outlier_cost, len(store.classes)
+        self.cost = outlier_cost
+        self.classes = len(store.classes)
         self.runs_by_metric = select_runs(self.chosen, self.reading, metrics, columns[0])
 
     def open(self, study: Study) -> None:
         """Read the scores of the runs for a study."""
         runs = all_runs(self.runs_by_metric)
-        scores = self.reading.study(study, runs.values())
+        scores = self.reading.scores_by_run(study, runs.values())
         self.samples = StudySamples(study, scores, self.calibrators, self.classes, self.cost)
-        self.places = self._source_indices(study, next(iter(runs.values())))
-        self.reading.over(study)
+        self.source_indices = self._source_indices(study, next(iter(runs.values())))
+        self.reading.release(study)
 
     def _source_indices(self, study: Study, run: Run) -> IntArray:
         """Return the source index of each sample, which identifies an image in all folders."""
-        exposure_indices = [scores.source_indices for scores in self.reading.parts(study, run)]
-        first_exposure, *other_exposures = exposure_indices
-        # If known and new classes are images of the same source, their indices are distinct.
-        is_distinct = (
-            not other_exposures
-            or not np.intersect1d(first_exposure, np.concatenate(other_exposures)).size
-        )
-        if is_distinct:
-            return np.concatenate(exposure_indices)
+        exposure_scores = self.reading.exposure_scores(study, run)
+        indices_by_exposure = [scores.source_indices for scores in exposure_scores]
+        iid_indices, *other_indices = indices_by_exposure
+        if not other_indices:
+            return iid_indices
+        # Known and new classes of the same source already have different indices.
+        shared_indices = np.intersect1d(iid_indices, np.concatenate(other_indices))
+        if not shared_indices.size:
+            return np.concatenate(indices_by_exposure)
         return np.concatenate(
-            [indices + i * _INDEX_OFFSET for i, indices in enumerate(exposure_indices)]
+            [indices + i * _INDEX_OFFSET for i, indices in enumerate(indices_by_exposure)]
         )
 
-    def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
+    def scored_run(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
         """Return the scored methods for a seed, with clusters that match across folders."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
-        unit = self.samples.unit(seed, runs, calibrated=needs_probabilities(metric))
-        codes = np.unique(self.places, return_inverse=True)[1].astype(np.int64)
+        scored_run = self.samples.scored_run(seed, runs, calibrated=needs_probabilities(metric))
+        codes = np.unique(self.source_indices, return_inverse=True)[1].astype(np.int64)
         run_name = f"{self.reading.store.folder.name}, seed {seed}"
-        return replace(unit, run=run_name, cluster=codes, group=self.places)
+        return replace(scored_run, run=run_name, cluster=codes, group=self.source_indices)
 
 
 def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) -> tuple[Study, ...]:
     """Return the studies of all folders, without studies that are averages of other studies."""
-    studies = {s.name: s for s in select_studies(stores[0], requested) if not s.parts}
+    studies = {study.name: study for study in select_studies(stores[0], requested)}
+    first_names = [name for name, study in studies.items() if not study.parts]
     other_names = [[study.name for study in select_studies(store, None)] for store in stores[1:]]
-    return tuple(
-        studies[name] for name in _common([list(studies), *other_names], "a study in common")
-    )
+    common_names = _common([first_names, *other_names], "a study in common")
+    return tuple(studies[name] for name in common_names)
 
 
 def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> list[ItemT]:
@@ -288,20 +304,8 @@ def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> lis
     return common
 
 
-def _curves(
-    rotations: Sequence[_Rotation], study: Study, methods: Sequence[str], seed: int, metric: str
-) -> Iterator[tuple[tuple[str, str], CurvePoints]]:
-    """Yield the mean curve over the rotations for each method."""
-    for name in methods:
-        runs = [rotation.runs_by_metric[metric].runs[name][seed] for rotation in rotations]
-        cases = [
-            rotation.samples.scored(run, name)
-            for rotation, run in zip(rotations, runs, strict=True)
-        ]
-        yield (study.name, name), mean_curve(cases, runs[0])
-
-
 def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str, str]:
+    """Return the reason for each method that is not in all folders."""
     reasons: dict[str, str] = {}
     for rotation in rotations:
         folder = rotation.reading.store.folder.name

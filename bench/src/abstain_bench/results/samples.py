@@ -32,7 +32,7 @@ def uses_mean_prediction(method: str) -> bool:
 class StoredScores:
     """Read the scores of a store and cache them until no further study needs them.
 
-    `studies` contains the studies in the order in which their scores are needed.
+    `studies` is the sequence of the studies that need scores.
     """
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
@@ -42,13 +42,10 @@ class StoredScores:
         self._read: dict[tuple[str, str], RunScores] = {}
 
     def run(self, setting: tuple[str, str], seed: int) -> Run | None:
-        """Return the run of a setting and a seed, or None if the run was not tested.
-
-        `setting` is a pair of the names of the training objective and of the setting.
-        """
+        """Return the run of a setting, given as arm and label, or None if it was not tested."""
         return self._runs.get((*setting, seed))
 
-    def parts(self, study: Study, run: Run) -> list[RunScores]:
+    def exposure_scores(self, study: Study, run: Run) -> list[RunScores]:
         """Return the scores of a run for each exposure of a study."""
         missing_keys = [key for key in study.exposures if (run.name, key) not in self._read]
         if missing_keys:
@@ -63,7 +60,7 @@ class StoredScores:
         except InputError:
             return None
 
-    def study(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
+    def scores_by_run(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
         """Return the scores of runs for a study by the name of the run.
 
         Raises
@@ -73,21 +70,25 @@ class StoredScores:
         """
         scores_by_run: dict[str, RunScores] = {}
         for run in runs:
-            scores = scores_by_run[run.name] = concatenate_scores(study, self.parts(study, run))
+            scores = concatenate_scores(study, self.exposure_scores(study, run))
+            scores_by_run[run.name] = scores
             first_name, first = next(iter(scores_by_run.items()))
-            same_labels = np.array_equal(scores.labels, first.labels)
-            if not same_labels or not np.array_equal(scores.source_indices, first.source_indices):
+            has_same_labels = np.array_equal(scores.labels, first.labels)
+            has_same_images = np.array_equal(scores.source_indices, first.source_indices)
+            if not has_same_labels or not has_same_images:
                 raise FileFormatError(
                     f"the runs {first_name!r} and {run.name!r} must have been tested on the same "
                     f"pictures of {study.name!r}, in one order; their labels or places differ"
                 )
         return scores_by_run
 
-    def over(self, study: Study) -> None:
-        """Remove the cached scores that no further study needs."""
+    def release(self, study: Study) -> None:
+        """Remove the cached scores of a study that no further study needs."""
         self._n_pending_uses.subtract(study.exposures)
         self._read = {
-            key: scores for key, scores in self._read.items() if self._n_pending_uses[key[1]] > 0
+            (run, key): scores
+            for (run, key), scores in self._read.items()
+            if self._n_pending_uses[key] > 0
         }
 
 
@@ -113,14 +114,12 @@ class Calibrators:
         key = (run.name, method)
         if key not in self._fitted:
             validation = self.validation(run, method)
-            self._fitted[key] = None if validation is None else _fit_calibration(method, validation)
+            fitted = None if validation is None else _fit_calibration(method, validation)
+            self._fitted[key] = fitted
         return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Convert confidences to probabilities of correct predictions.
-
-        Call `can_calibrate` before this method. It must return True.
-        """
+        """Convert confidences to probabilities, after `can_calibrate` has returned True."""
         validation = self.validation(run, method)
         calibrated = self._fitted[run.name, method]
         if validation is None or calibrated is None:
@@ -132,8 +131,8 @@ class Calibrators:
             probability = calibrated.score(predictions).probability
         except MissingInputError:
             # Some test scores are outside of [0, 1], so the scores are not probabilities.
-            values = validation.confidence[method]
-            probability = fit_platt(values, per_sample_loss(validation)).apply(confidence)
+            platt = fit_platt(validation.confidence[method], per_sample_loss(validation))
+            probability = platt.apply(confidence)
         return np.asarray(probability)
 
 
@@ -148,8 +147,18 @@ def _fit_calibration(method: str, validation: Predictions) -> CalibratedScore | 
 class StudySamples:
     """Compute and cache the losses and sorted samples of a study.
 
-    `scores` maps names of runs to the concatenated scores of all exposures of the study.
-    `outlier_cost` is the cost of an accepted sample of a new class in studies with costs.
+    Attributes
+    ----------
+    study : Study
+        The study.
+    scores : mapping from str to RunScores
+        Scores of all exposures of the study by the name of the run.
+    calibrators : Calibrators
+        Platt scaling of the methods.
+    classes : int
+        Number of known classes.
+    outlier_cost : float
+        Cost of an accepted sample of a new class in studies with costs.
     """
 
     study: Study
@@ -157,11 +166,11 @@ class StudySamples:
     calibrators: Calibrators
     classes: int
     outlier_cost: float = 2.0
-    _judged: dict[tuple[str, bool], StudyLoss] = field(default_factory=dict)
+    _losses: dict[tuple[str, bool], StudyLoss] = field(default_factory=dict)
     _scored: dict[tuple[str, str, bool], Scored] = field(default_factory=dict)
 
     def missing(self, run: Run, method: str) -> str:
-        """Return the reason for which a method has no values. The reason is empty otherwise."""
+        """Return the reason for which a method has no values, or an empty string."""
         scores = self.scores[run.name]
         if method not in scores.confidence:
             return scores.reasons.get(method, f"no confidences for {self.study.name}")
@@ -169,18 +178,18 @@ class StudySamples:
             return f"some of its confidences for {self.study.name} are no numbers"
         return ""
 
-    def judged(self, run: Run, method: str) -> StudyLoss:
+    def study_loss(self, run: Run, method: str) -> StudyLoss:
         """Return the losses of the predictions that a method scores."""
         is_mean_prediction = uses_mean_prediction(method)
         key = (run.name, is_mean_prediction)
-        if key not in self._judged:
-            self._judged[key] = study_loss(
+        if key not in self._losses:
+            self._losses[key] = study_loss(
                 self.study,
                 self.scores[run.name],
                 uses_mean_prediction=is_mean_prediction,
                 outlier_cost=self.outlier_cost,
             )
-        return self._judged[key]
+        return self._losses[key]
 
     def scored(self, run: Run, method: str) -> Scored:
         """Return the scored samples with the original confidences."""
@@ -190,54 +199,57 @@ class StudySamples:
         """Return the scored samples with calibrated confidences."""
         return self._score_samples(run, method, calibrated=True)
 
-    def unit(
+    def scored_run(
         self,
         seed: int,
         methods: Mapping[str, Run],
         *,
         calibrated: bool = False,
-        named: Study | None = None,
+        study: Study | None = None,
     ) -> ScoredRun:
         """Return the scored samples of all methods for a seed.
 
-        If `named` is set, the name of this study replaces the name of the study of the samples.
+        `study` is the study in the result, which is the study of the samples by default.
         """
-        first = self.scores[next(iter(methods.values())).name]
+        named_study = study or self.study
+        first_run = next(iter(methods.values()))
+        first_scores = self.scores[first_run.name]
         return ScoredRun(
-            data=(("study", (named or self.study).name),),
+            data=(("study", named_study.name),),
             run=str(seed),
             scored={
-                m: self._score_samples(run, m, calibrated=calibrated) for m, run in methods.items()
+                method: self._score_samples(run, method, calibrated=calibrated)
+                for method, run in methods.items()
             },
             sample_names=None,
-            labels=first.labels,
+            labels=first_scores.labels,
             cluster=self._cluster,
-            group=first.source_indices,
+            group=first_scores.source_indices,
             # All methods score the same rows of the same files.
             matched_by="name",
         )
 
-    def part(self, study: Study, rows: slice) -> "StudySamples":
+    def subset(self, study: Study, rows: slice) -> "StudySamples":
         """Return a subset of the samples as another study."""
         subsets = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
         return StudySamples(study, subsets, self.calibrators, self.classes, self.outlier_cost)
 
     def averaged_parts(self, reading: StoredScores, run: Run) -> list["StudySamples"]:
-        """Return the samples of each part of a study that is an average over parts.
-
-        The list is empty for all other studies.
-        """
+        """Return the samples of each part of a study that is an average, otherwise no samples."""
         studies = {study.name: study for study in studies_of(reading.store.exposures)}
-        parts, start = [], 0
-        for study in (studies[name] for name in self.study.parts):
-            stop = start + sum(scores.n for scores in reading.parts(study, run))
-            parts.append(self.part(study, slice(start, stop)))
+        parts = []
+        start = 0
+        for name in self.study.parts:
+            n_samples = sum(scores.n for scores in reading.exposure_scores(studies[name], run))
+            stop = start + n_samples
+            parts.append(self.subset(studies[name], slice(start, stop)))
             start = stop
         return parts
 
-    def forget(self) -> None:
+    def clear_large_cache(self) -> None:
         """Clear the cache of sorted samples if it is large."""
-        if sum(s.n_rows for s in self._scored.values()) > _MAX_CACHED:
+        n_cached = sum(scored.n_rows for scored in self._scored.values())
+        if n_cached > _MAX_CACHED:
             self._scored.clear()
 
     @cached_property
@@ -247,18 +259,24 @@ class StudySamples:
         return np.unique(source_indices, return_inverse=True)[1].astype(np.int64)
 
     def _score_samples(self, run: Run, method: str, *, calibrated: bool) -> Scored:
+        """Return the samples with the confidences, or calibrated probabilities, of a method."""
         key = (run.name, method, calibrated)
-        if key not in self._scored:
-            scores = self.scores[run.name]
-            losses = self.judged(run, method)
-            prediction = scores.prediction_for(uses_mean_prediction(method))
-            confidence = scores.confidence[method]
-            probability = self.calibrators.apply(run, method, confidence) if calibrated else None
-            self._scored[key] = Scored(
-                confidence if probability is None else probability,
-                losses.loss,
-                losses.weight,
-                probability=probability,
-                class_view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
-            )
+        if key in self._scored:
+            return self._scored[key]
+        scores = self.scores[run.name]
+        losses = self.study_loss(run, method)
+        prediction = scores.prediction_for(uses_mean_prediction(method))
+        confidence = scores.confidence[method]
+        probability = None
+        if calibrated:
+            probability = self.calibrators.apply(run, method, confidence)
+            confidence = probability
+        class_view = ClassView(scores.labels, prediction, tuple(range(self.classes)))
+        self._scored[key] = Scored(
+            confidence,
+            losses.loss,
+            losses.weight,
+            probability=probability,
+            class_view=class_view,
+        )
         return self._scored[key]

@@ -1,7 +1,7 @@
 """Select the metrics, studies, methods and seeds of a report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 
 def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
-    """Return the metrics with these names. By default, return those of the configuration."""
+    """Return the metrics with these names, or the metrics of the configuration by default."""
     requested = reported_metrics(store) if names is None else names
     metrics = [metric_named(name) for name in _as_list(requested)]
     for metric in metrics:
@@ -42,10 +42,7 @@ def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, .
 
 
 def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies with these names in the order of the tables.
-
-    By default, return all studies.
-    """
+    """Return the studies with these names, or all studies, in the order of the tables."""
     studies = studies_of(store.exposures)
     if names is None:
         return studies
@@ -57,10 +54,7 @@ def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ..
 def select_methods(
     choices: Sequence[SelectedSetting], names: Sequence[str] | None
 ) -> tuple[SelectedSetting, ...]:
-    """Return the selected settings of the methods with these names.
-
-    By default, return the settings of all methods.
-    """
+    """Return the selected settings of the methods with these names, or of all methods."""
     if names is None:
         return tuple(choices)
     available = [choice.method for choice in choices]
@@ -116,19 +110,18 @@ def select_settings(
 ) -> tuple[SelectedSetting, ...]:
     """Select the best setting of each method on the validation data for each metric.
 
-    If `chosen_by` is set, this metric selects the settings for all metrics, and the attribute
-    `value` of a setting is the value of this metric. Validation metrics that the run did not store
-    are computed from the tested runs. For a method without confidences on the validation data, the
-    first setting is selected.
+    If `chosen_by` is set, this metric selects the settings for all metrics. Validation metrics that
+    the run did not store are computed from the tested runs. For a method without confidences on the
+    validation data, the first setting is selected.
     """
     if chosen_by is not None:
         choices = select_settings(store, [metric_named(chosen_by).name])
         return tuple(replace(choice, metric=metric) for metric in metrics for choice in choices)
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod] = {}
-    return select_best_settings(
-        [_with_all_values(store, stored_run, metrics, cache) for stored_run in store.stored_runs],
-        metrics,
-    )
+    stored_runs = [
+        _with_all_values(store, stored_run, metrics, cache) for stored_run in store.stored_runs
+    ]
+    return select_best_settings(stored_runs, metrics)
 
 
 def _with_all_values(
@@ -163,7 +156,7 @@ def _with_all_values(
 def _validation_values(
     store: Store, stored_run: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> _ValuesByMethod:
-    """Compute metrics of methods on the validation data. Values that do not exist are None."""
+    """Compute metrics of methods on the validation data, with None for missing values."""
     computed: _ValuesByMethod = {}
     if stored_run.validation_file:
         computed = validation_values(store.scores(stored_run.run, VALIDATION), methods, metrics)
@@ -202,27 +195,27 @@ def select_comparable_runs(
     """Select the methods and seeds with the largest number of comparable values.
 
     A comparison requires all methods for all seeds. If a network is missing, either its seed or its
-    methods are excluded. The alternative with more remaining values is chosen.
+    methods are excluded, whichever leaves more values.
     """
     runs_by_method: dict[str, dict[int, Run]] = {}
     reasons: dict[str, str] = {}
     for choice in choices:
-        runs = dict(_runs_by_seed(choice, scores, first_study))
+        runs = _runs_by_seed(choice, scores, first_study)
         if runs:
             runs_by_method[choice.method] = runs
         else:
             reasons[choice.method] = _reason_without_runs(choice, scores, first_study)
     seeds = _best_seeds(runs_by_method)
     all_seeds = {seed for runs in runs_by_method.values() for seed in runs}
-    for method, runs in list(runs_by_method.items()):
+    excluded_seeds = tuple(sorted(all_seeds - set(seeds)))
+    selected = {}
+    for method, runs in runs_by_method.items():
         missing = [seed for seed in seeds if seed not in runs]
         if missing:
             reasons[method] = f"no numbers for seed {', '.join(map(str, missing))}"
-            del runs_by_method[method]
-    selected = {
-        method: {seed: runs[seed] for seed in seeds} for method, runs in runs_by_method.items()
-    }
-    return ComparableRuns(selected, tuple(sorted(all_seeds - set(seeds))), reasons)
+        else:
+            selected[method] = {seed: runs[seed] for seed in seeds}
+    return ComparableRuns(selected, excluded_seeds, reasons)
 
 
 def select_runs(
@@ -242,12 +235,12 @@ def select_runs(
 
 def all_runs(runs_by_metric: Mapping[str, ComparableRuns]) -> dict[str, Run]:
     """Return all compared runs by name, over all metrics."""
-    return {
-        run.name: run
-        for comparable in runs_by_metric.values()
-        for by_seed in comparable.runs.values()
-        for run in by_seed.values()
-    }
+    runs = {}
+    for comparable in runs_by_metric.values():
+        for runs_by_seed in comparable.runs.values():
+            for run in runs_by_seed.values():
+                runs[run.name] = run
+    return runs
 
 
 def check_tested(store: Store) -> None:
@@ -263,34 +256,48 @@ def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, .
 
     Among sets with equal products, the set with more methods is returned.
     """
-    seed_sets = {frozenset(runs) for runs in runs_by_method.values()}
+    seed_sets: set[frozenset[int]] = {frozenset(runs) for runs in runs_by_method.values()}
     seed_sets |= {first & second for first in seed_sets for second in seed_sets}
+    nonempty_sets: list[frozenset[int]] = [seeds for seeds in seed_sets if seeds]
+    if not nonempty_sets:
+        return ()
 
-    def rank(seeds: frozenset[int]) -> tuple[int, int, int, list[int]]:
+    def sort_key(seeds: frozenset[int]) -> tuple[int, int, int, list[int]]:
         n_methods = sum(seeds <= set(runs) for runs in runs_by_method.values())
         return -n_methods * len(seeds), -n_methods, -len(seeds), sorted(seeds)
 
-    return tuple(sorted(min(filter(None, seed_sets), key=rank, default=())))
+    best_seeds = min(nonempty_sets, key=sort_key)
+    return tuple(sorted(best_seeds))
 
 
 def _runs_by_seed(
     choice: SelectedSetting, scores: StoredScores, first_study: Study
-) -> Iterator[tuple[int, Run]]:
-    """Yield pairs of seed and run with confidences of the method."""
+) -> dict[int, Run]:
+    """Return the runs of a selected setting with confidences of its method, by seed."""
+    runs = {}
     for seed in scores.store.seeds:
         run = scores.run((choice.arm, choice.setting), seed)
-        if run is not None and choice.method in scores.parts(first_study, run)[0].confidence:
-            yield seed, run
+        if run is None:
+            continue
+        if choice.method in scores.exposure_scores(first_study, run)[0].confidence:
+            runs[seed] = run
+    return runs
 
 
 def _reason_without_runs(choice: SelectedSetting, scores: StoredScores, first_study: Study) -> str:
-    """Return the reason for which no run has confidences of a method."""
-    setting = (choice.arm, choice.setting)
-    runs = [run for seed in scores.store.seeds if (run := scores.run(setting, seed))]
-    if not runs:
-        return f"no run of {' '.join(filter(None, setting))} was tested"
-    reasons = [scores.parts(first_study, run)[0].reasons.get(choice.method, "") for run in runs]
-    return next(filter(None, reasons), f"no confidences for {first_study.name}")
+    """Explain why no run has confidences of a method."""
+    is_tested = False
+    for seed in scores.store.seeds:
+        run = scores.run((choice.arm, choice.setting), seed)
+        if run is None:
+            continue
+        is_tested = True
+        reason = scores.exposure_scores(first_study, run)[0].reasons.get(choice.method, "")
+        if reason:
+            return reason
+    if not is_tested:
+        return f"no run of {f'{choice.arm} {choice.setting}'.strip()} was tested"
+    return f"no confidences for {first_study.name}"
 
 
 #: Number of failures below which a study has a warning.
@@ -318,21 +325,20 @@ def about_runs(
     runs_by_metric: Mapping[str, ComparableRuns], facts: Mapping[str, Any]
 ) -> Iterator[Note]:
     """Yield warnings about excluded seeds, excluded methods and failed jobs."""
-    for seeds, metrics in _grouped(
-        (selected.excluded_seeds, metric) for metric, selected in runs_by_metric.items()
-    ):
-        if seeds:
-            message = (
-                f"Seed {', '.join(map(str, seeds))} is excluded for {', '.join(metrics)}, "
-                "because some method has no values for it."
-            )
-            yield Note.warning("seeds", message)
-    exclusions = [
-        ((method, reason), metric)
-        for metric, selected in runs_by_metric.items()
-        for method, reason in selected.reasons_of_exclusion.items()
-    ]
-    for (method, reason), metrics in _grouped(exclusions):
+    metrics_by_seeds: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    metrics_by_exclusion: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for metric, selected in runs_by_metric.items():
+        if selected.excluded_seeds:
+            metrics_by_seeds[selected.excluded_seeds].append(metric)
+        for method, reason in selected.reasons_of_exclusion.items():
+            metrics_by_exclusion[method, reason].append(metric)
+    for seeds, metrics in metrics_by_seeds.items():
+        message = (
+            f"Seed {', '.join(map(str, seeds))} is excluded for {', '.join(metrics)}, "
+            "because some method has no values for it."
+        )
+        yield Note.warning("seeds", message)
+    for (method, reason), metrics in metrics_by_exclusion.items():
         message = f"{method} is excluded for {', '.join(metrics)}: {reason}."
         yield Note.warning("left_out", message, score=method)
     failed = list(facts.get("failed", ()))
@@ -349,9 +355,11 @@ def about_untested(
     chosen: Sequence[SelectedSetting], stored_runs: Sequence[StoredRun]
 ) -> Iterator[Note]:
     """Yield a warning if some selected networks were not tested."""
-    settings = {(item.arm, item.setting) for item in chosen}
-    selected_runs = [item for item in stored_runs if (item.run.arm, item.run.setting) in settings]
-    untested = [item.run.name for item in selected_runs if not item.test_file]
+    settings = {(choice.arm, choice.setting) for choice in chosen}
+    selected_runs = [
+        stored for stored in stored_runs if (stored.run.arm, stored.run.setting) in settings
+    ]
+    untested = [stored.run.name for stored in selected_runs if not stored.test_file]
     if untested:
         listed = ", ".join(untested[:3]) + (" and others" if len(untested) > 3 else "")
         message = (
@@ -371,24 +379,19 @@ def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
         )
 
 
-def about_failures(units: Sequence[ScoredRun]) -> Iterator[Note]:
+def about_failures(scored_runs: Sequence[ScoredRun]) -> Iterator[Note]:
     """Yield a warning if a study has fewer than `FEW_FAILURES` failures."""
-    fewest = min(
-        unit.count_samples_and_failures(method)[1] for unit in units for method in unit.scored
-    )
+    failure_counts = []
+    for scored_run in scored_runs:
+        for method in scored_run.scored:
+            _, n_failures = scored_run.count_samples_and_failures(method)
+            failure_counts.append(n_failures)
+    fewest = min(failure_counts)
     if fewest < FEW_FAILURES:
-        data = units[0].data
+        data = scored_runs[0].data
         failures = "1 failure" if fewest == 1 else f"{fewest} failures"
         message = (
             f"The study {data[0][1]} has {failures} for some method, fewer than {FEW_FAILURES}. "
             "Its values are uncertain."
         )
         yield Note.warning("few_failures", message, data)
-
-
-def _grouped(pairs: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, list[str]]]:
-    """Group pairs of key and metric by key."""
-    metrics_by_key: dict[Any, list[str]] = defaultdict(list)
-    for key, metric in pairs:
-        metrics_by_key[key].append(metric)
-    yield from metrics_by_key.items()

@@ -1,12 +1,10 @@
 """Studies of the literature.
 
-The function of a study computes tables, figures and conclusions from parameters. The command
+A study is a function that computes tables, figures and conclusions from parameters. The command
 ``abstain list studies`` prints the catalogue `STUDIES`, and ``abstain study NAME`` runs a study.
 
-A module contains the function of a study and its entry. A large study is a package, and its
-``__init__.py`` contains the function and the entry. The function imports optional packages after a
-call of `abstain_bench.studies._study.require_package`. Therefore the catalogue does not import
-optional packages.
+A module contains the function of a study and its entry in the catalogue. Optional packages are
+imported when the function is called, after `abstain_bench.studies._study.require_package`.
 """
 
 from abstain_bench.studies._sources import SoftmaxNorm as SoftmaxNorm

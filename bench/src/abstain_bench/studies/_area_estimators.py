@@ -1,7 +1,7 @@
 """Compute the errors of estimators of the area under the risk-coverage curve.
 
-`abstain.metrics` computes the weights of each estimator. A matrix product then computes the
-estimates of many samples at once.
+`abstain.metrics` computes the weights of each estimator. The estimates of many samples are a matrix
+product of losses and weights.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,9 +62,11 @@ AREA_ESTIMATORS: Final = {
 }
 
 #: Names of the estimators that do not converge to the AURC.
-INCONSISTENT: Final = frozenset(name for name, e in AREA_ESTIMATORS.items() if not e.consistent)
+INCONSISTENT: Final = frozenset(
+    name for name, estimator in AREA_ESTIMATORS.items() if not estimator.consistent
+)
 
-ESTIMATOR_TITLES: Final = {name: e.title for name, e in AREA_ESTIMATORS.items()}
+ESTIMATOR_TITLES: Final = {name: estimator.title for name, estimator in AREA_ESTIMATORS.items()}
 COLOR_ORDER: Final = tuple(ESTIMATOR_TITLES.values())
 
 GLOSSARY: Final = {
@@ -77,7 +79,11 @@ GLOSSARY: Final = {
         "its estimator is compared with the true AUGRC."
     ),
     "Rank u": "Share of the population with a confidence of at most that of the sample, 0 to 1.",
-    **{e.title: e.meaning for e in AREA_ESTIMATORS.values() if e.meaning},
+    **{
+        estimator.title: estimator.meaning
+        for estimator in AREA_ESTIMATORS.values()
+        if estimator.meaning
+    },
     "Bias": "Mean of the estimates minus the true value.",
     "SD": "Standard deviation of the estimates over repeated samples.",
     "MSE": "Mean squared error: squared bias plus variance.",
@@ -110,8 +116,10 @@ def augrc_from_factors(
     >>> augrc_from_factors(0.9, [0.5, 0.8, 1.0]).round(4).tolist()
     [0.05, 0.023, 0.005]
     """
-    a, u = np.asarray(accuracy, dtype=np.float64), np.asarray(failure_auroc, dtype=np.float64)
-    return np.asarray((1 - u) * a * (1 - a) + (1 - a) ** 2 / 2)
+    accuracy = np.asarray(accuracy, dtype=np.float64)
+    auroc = np.asarray(failure_auroc, dtype=np.float64)
+    area_of_misranked_pairs = (1 - auroc) * accuracy * (1 - accuracy)
+    return np.asarray(area_of_misranked_pairs + (1 - accuracy) ** 2 / 2)
 
 
 def estimator_series(
@@ -122,9 +130,9 @@ def estimator_series(
     x: str = "n",
     half_width: str = "",
 ) -> tuple[Series, ...]:
-    """Create a line for each combination of panel and estimator.
+    """Create a line of column `y` against column `x` for each combination of panel and estimator.
 
-    `panel` returns the panel title of a row. `column_series` explains the other parameters.
+    `panel` returns the panel title of a row. If `half_width` names a column, the lines have bands.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -212,8 +220,8 @@ def apply_estimators(
 ) -> FloatArray:
     """Compute the estimates of a block of b samples of size n.
 
-    `weights` maps the Monte-Carlo and trapezoid estimators to weights of shape (b, n). The weights
-    of the other estimators depend only on the rank and are computed here.
+    `weights` contains weights of shape (b, n) for the estimators whose weights depend on more than
+    the rank.
 
     Returns
     -------
@@ -249,10 +257,7 @@ def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
 
 
 def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
-    """Compute trapezoid weights from the sizes of the tie groups.
-
-    The sizes and the weights are in ascending order of confidence.
-    """
+    """Compute trapezoid weights from the sizes of the tie groups, in ascending confidence."""
     sizes_descending = group_sizes[::-1]
     confidence = np.arange(group_sizes.size, 0.0, -1.0)
     groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))
@@ -278,20 +283,23 @@ def error_summary(estimates: FloatArray, true_value: float) -> dict[str, float]:
     >>> summary["bias"], summary["mse"], summary["mae"]
     (1.0, 2.0, 1.0)
     """
-    mean, sd = float(estimates.mean()), float(estimates.std(ddof=1))
+    mean = float(estimates.mean())
+    sd = float(estimates.std(ddof=1))
     errors = estimates - true_value
-    root = np.sqrt(estimates.size)
+    root_n = np.sqrt(estimates.size)
     kurtosis = float((((estimates - mean) / sd) ** 4).mean()) if sd > 0 else 1.0
-    sd_error = sd * np.sqrt(max(kurtosis - 1.0, 0.0)) / (2 * root)
+    sd_error = sd * np.sqrt(max(kurtosis - 1.0, 0.0)) / (2 * root_n)
+    squared_errors = errors**2
+    absolute_errors = np.abs(errors)
     return {
         "mean": mean,
-        "mean_se": sd / root,
+        "mean_se": sd / root_n,
         "sd": sd,
         "sd_se": float(sd_error),
         "bias": mean - true_value,
-        "bias_se": sd / root,
-        "mse": float((errors**2).mean()),
-        "mse_se": float((errors**2).std(ddof=1) / root),
-        "mae": float(np.abs(errors).mean()),
-        "mae_se": float(np.abs(errors).std(ddof=1) / root),
+        "bias_se": sd / root_n,
+        "mse": float(squared_errors.mean()),
+        "mse_se": float(squared_errors.std(ddof=1) / root_n),
+        "mae": float(absolute_errors.mean()),
+        "mae_se": float(absolute_errors.std(ddof=1) / root_n),
     }

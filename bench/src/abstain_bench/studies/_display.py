@@ -20,10 +20,9 @@ OVER_MODELS_CAPTION: Final = (
 
 
 def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
-    """Group rows by the values in one or several columns.
+    """Group rows by the values in one or several columns, in order of first occurrence.
 
-    The keys are values for one column, and tuples of values for several columns. Groups are sorted
-    by the position of their first row.
+    The keys are values for one column, and tuples of values for several columns.
 
     Examples
     --------
@@ -56,8 +55,7 @@ def average_over_models(
 ) -> dict[str, list[Row]]:
     """Compute the mean and the standard deviation of columns over several files.
 
-    The returned mapping contains one table with a row for each group. The mapping is empty if there
-    are fewer than two files.
+    The result contains one table with a row for each group, or no table for a single file.
 
     Examples
     --------
@@ -68,7 +66,8 @@ def average_over_models(
     if len(set(files)) < 2:
         return {}
     averages: list[Row] = []
-    for group in group_rows((row for row in rows if row["data"] in files), *group_columns).values():
+    rows_of_files = [row for row in rows if row["data"] in files]
+    for group in group_rows(rows_of_files, *group_columns).values():
         average: dict[str, Any] = {column: group[0][column] for column in group_columns}
         average["models"] = len(group)
         for column in columns:
@@ -88,10 +87,10 @@ def column_series(
     half_width: str = "",
     panel: str = "",
 ) -> Series:
-    """Create a line of column `y` against column `x`.
+    """Create a line of column `y` against column `x`, with a gap for each value of None.
 
-    A value of None becomes a gap in the line. If `half_width` names a column, the line has a band
-    from `y` minus `half_width` to `y` plus `half_width`.
+    If `half_width` names a column, the line has a band from `y` minus `half_width` to `y` plus
+    `half_width`.
 
     Examples
     --------
@@ -100,10 +99,12 @@ def column_series(
     (0.5, nan)
     """
     center = _column(rows, y)
-    low = high = np.empty(0)
+    low = np.empty(0)
+    high = np.empty(0)
     if half_width:
         half_widths = _column(rows, half_width)
-        low, high = center - half_widths, center + half_widths
+        low = center - half_widths
+        high = center + half_widths
     return Series(
         title,
         tuple(_column(rows, x).tolist()),
@@ -135,9 +136,7 @@ def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
 
 
 def signed(value: float, form: str = "{:+.1f}") -> str:
-    """Format a number with a true minus sign.
-
-    Negative zero is formatted like positive zero.
+    """Format a number with a true minus sign, and negative zero like zero.
 
     Examples
     --------
@@ -148,9 +147,7 @@ def signed(value: float, form: str = "{:+.1f}") -> str:
 
 
 def value_range(values: Sequence[float], form: str) -> str:
-    """Format the smallest and the largest value.
-
-    If both have the same text, the result contains the text once.
+    """Format the smallest and the largest value, or a single text if both have the same text.
 
     Examples
     --------
@@ -159,7 +156,8 @@ def value_range(values: Sequence[float], form: str) -> str:
     """
     if not values:
         return "–"
-    low, high = signed(min(values), form), signed(max(values), form)
+    low = signed(min(values), form)
+    high = signed(max(values), form)
     return low if low == high else f"{low} to {high}"
 
 
@@ -171,4 +169,6 @@ def counted(n: float, noun: str, plural: str = "") -> str:
     >>> counted(1, "case"), counted(2, "case"), counted(2, "study", "studies")
     ('1 case', '2 cases', '2 studies')
     """
-    return f"{n:g} {noun if n == 1 else plural or f'{noun}s'}"
+    if n == 1:
+        return f"{n:g} {noun}"
+    return f"{n:g} {plural or f'{noun}s'}"

@@ -49,8 +49,7 @@ PopulationsArgument: TypeAlias = (
 class StudyRequest:
     """Data, populations, scores and losses of a study.
 
-    If `scores` or `losses` is None, the study uses all default scores or losses that apply to the
-    data.
+    Without `scores` or `losses`, the study uses all defaults that apply to the data.
     """
 
     data: DataArgument = None
@@ -73,10 +72,7 @@ class StudyRequest:
     def select_populations(
         self, defaults: Sequence[str]
     ) -> list[tuple[str, Population | LogitPopulation]]:
-        """Return pairs of name and population.
-
-        The defaults are used if the request has neither populations nor data.
-        """
+        """Return pairs of name and population, by default only if the request has no data."""
         return named_populations(self.populations, () if self.datasets else defaults)
 
     def sources(self, default_populations: Sequence[str]) -> list[SampleSource]:
@@ -87,7 +83,8 @@ class StudyRequest:
         for name, population in self.select_populations(default_populations):
             sources.append(self._population_source(name, population))
         names = [source.name for source in sources]
-        if repeated := _first_repeated(names):
+        repeated = _first_repeated(names)
+        if repeated:
             raise InputError(
                 f"two data sets of the study have the name {repeated!r}; use different names"
             )
@@ -96,10 +93,12 @@ class StudyRequest:
     def _population_source(
         self, name: str, population: Population | LogitPopulation
     ) -> SampleSource:
+        """Return the source of the samples of a population."""
         if isinstance(population, Population):
             return PopulationSource(name, population)
         scores = as_names(self.scores) or TABLE_S2_SCORES
-        return LogitSource(name, population, scores, as_names(self.losses) or _DEFAULT_LOSSES)
+        losses = as_names(self.losses) or _DEFAULT_LOSSES
+        return LogitSource(name, population, scores, losses)
 
     def compute_scores(self, name: str, predictions: Predictions) -> ScoredData:
         """Compute the requested scores and losses of a data set."""
@@ -112,7 +111,8 @@ class StudyRequest:
             raise MissingInputError(
                 f"{name!r} has no confidence: pass logits, probabilities or a confidence column"
             )
-        loss_names, omission = as_names(self.losses), ""
+        loss_names = as_names(self.losses)
+        omission = ""
         if not loss_names:
             loss_names, omission = _default_losses(name, predictions)
         losses = {
@@ -138,17 +138,16 @@ class StudyRequest:
 def named_populations(
     populations: PopulationsArgument, defaults: Sequence[str]
 ) -> list[tuple[str, Population | LogitPopulation]]:
-    """Return pairs of name and population.
-
-    The defaults are used if `populations` is empty.
-    """
+    """Return pairs of name and population, with the defaults if `populations` is empty."""
     if isinstance(populations, str | Population | LogitPopulation):
         populations = [populations]
     if isinstance(populations, Mapping) and populations:
-        return [(str(name), _as_population(p)) for name, p in populations.items()]
-    selected = [_as_population(p) for p in (list(populations) or defaults)]
-    names = [p.name for p in selected]
-    if repeated := _first_repeated(names):
+        return [(str(name), _as_population(entry)) for name, entry in populations.items()]
+    requested = list(populations) or defaults
+    selected = [_as_population(entry) for entry in requested]
+    names = [population.name for population in selected]
+    repeated = _first_repeated(names)
+    if repeated:
         raise InputError(
             f"two populations have the name {repeated!r}; pass other names: "
             "populations={'first': ..., 'second': ...}"
@@ -157,6 +156,7 @@ def named_populations(
 
 
 def _as_population(population: Any) -> Population | LogitPopulation:
+    """Return a population, which may be given by its name."""
     if isinstance(population, Population | LogitPopulation):
         return population
     if isinstance(population, str):
@@ -171,17 +171,17 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 
 
 def named_datasets(data: DataArgument) -> dict[str, Predictions]:
-    """Return a mapping from names in tables to data sets.
-
-    A single split without a name is called "data".
-    """
+    """Return a mapping from names in tables to data sets, where one unnamed split is "data"."""
     if data is None:
         return {}
     splits: Any = {(): data} if isinstance(data, Predictions) else data
     if isinstance(splits, Mapping) and splits and all(isinstance(name, str) for name in splits):
         return {str(name): split for name, split in splits.items()}
     named = {_split_name(key): split for key, split in check_splits(splits).items()}
-    return {"data": next(iter(named.values()))} if len(named) == 1 else named
+    if len(named) == 1:
+        (split,) = named.values()
+        return {"data": split}
+    return named
 
 
 def _split_name(key: Hashable) -> str:
@@ -190,10 +190,7 @@ def _split_name(key: Hashable) -> str:
 
 
 def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
-    """Raise an error if the fourth power of a loss may overflow.
-
-    Standard errors of squared errors contain the fourth power.
-    """
+    """Raise an error if the fourth power of a loss, which standard errors need, may overflow."""
     largest = float(values.max())
     if largest > _MAX_LOSS:
         raise InputError(
@@ -204,10 +201,7 @@ def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
 
 
 def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...], str]:
-    """Return the default losses and the reason for which cross-entropy is missing.
-
-    The reason is empty if the data have no class scores or if cross-entropy is a default loss.
-    """
+    """Return the default losses, and the reason if cross-entropy cannot be computed."""
     if predictions.loss is not None:
         return ("own",), ""
     if not predictions.has_class_scores:
@@ -220,17 +214,15 @@ def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...
 
 
 def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
-    """Return a list with at most one note about scores that require logits.
-
-    The note names the scores of table S2 that do not apply to data without logits.
-    """
+    """Return at most one note on scores of table S2 that data without logits lack."""
     omitted_by_data = {}
     for name, predictions in datasets.items():
-        if predictions.has_class_scores:
-            available = default_scores(predictions)
-            omitted = [score for score in TABLE_S2_SCORES if score not in available]
-            if omitted:
-                omitted_by_data[name] = omitted
+        if not predictions.has_class_scores:
+            continue
+        available = default_scores(predictions)
+        omitted = [score for score in TABLE_S2_SCORES if score not in available]
+        if omitted:
+            omitted_by_data[name] = omitted
     if not omitted_by_data:
         return []
     name, omitted = next(iter(omitted_by_data.items()))
@@ -241,10 +233,7 @@ def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
 
 
 def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
-    """Return a list with at most one note about tied confidences.
-
-    The note explains the limit of the trapezoid for tied confidences.
-    """
+    """Return at most one note on the limit of the trapezoid for tied confidences."""
     names = [source.name for source in sources if source.has_ties]
     if not names:
         return []
@@ -289,4 +278,6 @@ def check_repeats(repeats: int) -> int:
 
 def as_names(names: Iterable[str] | None) -> tuple[str, ...]:
     """Convert a name, several names or None to a tuple of names."""
-    return (names,) if isinstance(names, str) else tuple(names or ())
+    if isinstance(names, str):
+        return (names,)
+    return tuple(names or ())

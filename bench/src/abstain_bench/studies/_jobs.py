@@ -31,11 +31,11 @@ class StudyJobs:
     study : str
         Name of the study.
     spec : mapping
-        JSON values that determine the results of all jobs, for example parameters, the seed and the
+        JSON values that determine the results of all jobs, such as parameters, the seed and the
         digest of the data.
     out : Path or None
-        Folder of the study, in which the results of jobs are stored. If None, results are stored in
-        a temporary folder.
+        Folder of the study, in which the results of jobs are stored. None stores them in a
+        temporary folder.
     on_outcome : callable or None
         Function that is called at the beginning and at the end of each job.
     """
@@ -50,9 +50,9 @@ class StudyJobs:
     ) -> list[Tables]:
         """Return the tables of each job.
 
-        `compute(name)` computes the tables of jobs without a stored result. The result of each job
-        is stored at the end of the job. An interrupted run therefore loses only the current job. If
-        jobs raise errors, the remaining jobs run and then the first error is raised.
+        `compute(name)` computes the tables of a job without a stored result. Results are stored
+        after each job, so an interrupted run loses only the current job. Errors are raised at the
+        end of all jobs.
         """
         if self.out is None:
             with TemporaryDirectory() as temporary:
@@ -62,6 +62,7 @@ class StudyJobs:
     def _run_in(
         self, out: Path, names: Sequence[str], compute: Callable[[str], Mapping[str, Any]]
     ) -> list[Tables]:
+        """Run the jobs in a folder, and return their tables."""
         jobs = [self._job(name) for name in names]
         name_by_stem = {job.stem: name for job, name in zip(jobs, names, strict=True)}
         errors: list[Exception] = []
@@ -83,6 +84,6 @@ class StudyJobs:
         return [json.loads(job.path(folder, _EXTENSION).read_bytes()) for job in jobs]
 
     def _job(self, name: str) -> Job:
-        # The key of a stored job is computed from these names. A new name invalidates stored jobs.
+        # These names are part of the keys of stored jobs. Another name would repeat all jobs.
         identity = {"study": self.study, "piece": name, "version": _VERSION}
         return Job(f"{self.study}-{name}", {**self.spec, **identity})

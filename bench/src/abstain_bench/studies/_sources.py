@@ -1,7 +1,7 @@
 """Draw random samples from the rows of predictions or from populations.
 
-A source returns blocks of samples with equal size, sorted by each score. An estimator is then a
-matrix product of sorted losses and weights.
+A source returns blocks of samples of equal size, each sorted by a score, so that the estimates are
+a matrix product of sorted losses and weights.
 """
 
 from abc import ABC, abstractmethod
@@ -31,9 +31,8 @@ _NORM: Final = "l2_norm"
 class SoftmaxNorm:
     """Use the l2 norm of the softmax as a confidence score.
 
-    The values are logarithms of the norm sqrt(sum of p²). They are computed from the log-odds of
-    the Gini score, because norms near 1 would be rounded to 1. The score has the same ranks as
-    "gini".
+    The values are logarithms of the norm sqrt(sum of p²), because norms near 1 would be rounded to
+    1. The score has the same ranks as "gini".
 
     Attributes
     ----------
@@ -59,11 +58,7 @@ class SoftmaxNorm:
 
 
 def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
-    """Return the confidence score with this name.
-
-    Scores that the predictions contain take precedence over the softmax norm of table S2 and the
-    registered scores.
-    """
+    """Return the confidence score with this name, which the predictions may contain."""
     is_stored = name in (predictions.confidence or {})
     if name == _NORM and not is_stored:
         return SoftmaxNorm().score(predictions)
@@ -71,11 +66,7 @@ def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
 
 
 def default_scores(predictions: Predictions) -> tuple[str, ...]:
-    """Return the names of the scores of table S2 that apply to the predictions.
-
-    If no score of table S2 applies, return the names of the confidence scores that the predictions
-    contain.
-    """
+    """Return the scores of table S2 that apply, or else the scores that the predictions contain."""
     available = applicable(predictions)
     scores = tuple(
         name
@@ -113,10 +104,7 @@ class ScoredCase(NamedTuple):
 
 
 class ScoredData(NamedTuple):
-    """Confidence scores and losses of a data set.
-
-    `omission` is the reason for which a default loss is missing.
-    """
+    """Confidence scores and losses of a data set, and the reason if a default loss is missing."""
 
     name: str
     confidence: dict[str, ConfidenceScore]
@@ -131,10 +119,7 @@ class ScoredData(NamedTuple):
 
 
 class OrderedBlock(NamedTuple):
-    """A block of b samples of size n, sorted by ascending confidence.
-
-    All arrays have shape (b, n).
-    """
+    """A block of b samples of size n, sorted by ascending confidence, in arrays of shape (b, n)."""
 
     #: Values with the same order and ties as the score.
     confidence: Array
@@ -166,10 +151,7 @@ class SampleSource(ABC):
 
     @abstractmethod
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw `count` samples of size `n`.
-
-        The returned mapping contains a sorted block for each score.
-        """
+        """Draw `count` samples of size `n`, and return a sorted block for each score."""
 
     def blocks(
         self, repeats: int, n: int, rng: np.random.Generator
@@ -184,9 +166,11 @@ class FileSource(SampleSource):
     """Samples drawn from the rows of predictions, with or without replacement."""
 
     def __init__(self, data: ScoredData, *, replace: bool = False) -> None:
-        self.name, self.scores, self.losses = data.name, tuple(data.confidence), tuple(data.loss)
+        self.name = data.name
+        self.scores = tuple(data.confidence)
+        self.losses = tuple(data.loss)
         self.kind = "file, with replacement" if replace else "file, without replacement"
-        # Dense ranks of the rows by each score. Tied rows have the same rank.
+        # Tied rows have the same rank.
         self._ranks: dict[str, IntArray] = {
             score: np.unique(confidence.values, return_inverse=True)[1].astype(np.int64)
             for score, confidence in data.confidence.items()
@@ -194,7 +178,8 @@ class FileSource(SampleSource):
         self.size = next(iter(self._ranks.values())).size
         self.max_size = None if replace else self.size
         self.has_ties = any(ranks.max() + 1 < self.size for ranks in self._ranks.values())
-        self._losses, self._replace = data.loss, replace
+        self._losses = data.loss
+        self._replace = replace
         self._true_areas = {
             (score, loss): self._areas_of_all_rows(ranks, losses)
             for score, ranks in self._ranks.items()
@@ -202,10 +187,10 @@ class FileSource(SampleSource):
         }
 
     def _areas_of_all_rows(self, ranks: IntArray, loss: FloatArray) -> TrueAreas:
-        """Compute the true areas.
+        """Compute the true areas from all rows.
 
-        Without replacement, the true AURC is the plug-in estimate on all rows. With replacement, it
-        is the limit of the plug-in estimate for large samples.
+        Without replacement, the true AURC is the plug-in estimate. With replacement, it is the
+        limit of the plug-in estimate for large samples.
         """
         if self._replace:
             return TrueAreas(population_aurc(ranks, loss), augrc(ranks, loss))
@@ -225,18 +210,20 @@ class FileSource(SampleSource):
         return {score: self._order(ranks, rows) for score, ranks in self._ranks.items()}
 
     def _order(self, ranks: IntArray, rows: IntArray) -> OrderedBlock:
+        """Sort the drawn rows of each sample by rank."""
         # Sorting integer keys of rank and row is many times faster than an argsort.
         keys = np.sort(ranks[rows] * self.size + rows, axis=1)
         sorted_ranks, sorted_rows = np.divmod(keys, self.size)
-        loss = {name: losses[sorted_rows] for name, losses in self._losses.items()}
-        return OrderedBlock(sorted_ranks, loss, ties_with_previous(sorted_ranks))
+        losses = {name: loss[sorted_rows] for name, loss in self._losses.items()}
+        return OrderedBlock(sorted_ranks, losses, ties_with_previous(sorted_ranks))
 
 
 class PopulationSource(SampleSource):
     """Independent samples of a population with exact true values."""
 
     def __init__(self, name: str, population: Population) -> None:
-        self.name, self.scores = name, (UNNAMED,)
+        self.name = name
+        self.scores = (UNNAMED,)
         self.losses = ("zero_one" if population.binary else UNNAMED,)
         self.kind = "population"
         self.has_ties = bool(population.curve.ties)
@@ -256,7 +243,7 @@ class PopulationSource(SampleSource):
 class LogitSource(SampleSource):
     """Independent samples of a population of labeled class scores, sorted by several scores.
 
-    The true values are available for the losses "zero_one" and "cross_entropy".
+    The losses are "zero_one" and "cross_entropy".
     """
 
     def __init__(
@@ -266,17 +253,16 @@ class LogitSource(SampleSource):
         scores: tuple[str, ...],
         losses: tuple[str, ...],
     ) -> None:
-        self.name, self.scores, self.losses = name, scores, losses
+        self.name = name
+        self.scores = scores
+        self.losses = losses
         self.kind = "population of logits"
         self.block_size = _BLOCK_SIZE // population.classes
         self._population = population
         self._true_values: dict[tuple[str, str], Truth] = {}
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Estimate the areas from a large sample of logits.
-
-        The losses are averaged over the conditional distribution of the label.
-        """
+        """Estimate the areas from a large sample, with losses averaged over the possible labels."""
         true_values = self._estimate_true_values(score, loss)
         return TrueAreas(true_values.aurc, true_values.augrc)
 
@@ -289,11 +275,16 @@ class LogitSource(SampleSource):
         return max(estimate.aurc_error / estimate.aurc for estimate in true_values)
 
     def _estimate_true_values(self, score: str, loss: str) -> Truth:
+        """Estimate the true values for a score and a loss, once per source."""
+
+        def confidence(z: FloatArray) -> Array:
+            # Confidence scores do not depend on the labels.
+            labels = np.zeros(z.shape[0], dtype=np.int64)
+            return compute_confidence(score, Predictions(logits=z, labels=labels)).values
+
         if (score, loss) not in self._true_values:
             self._true_values[score, loss] = self._population.truth(
-                lambda z: compute_confidence(score, _with_any_labels(z)).values,
-                loss=loss.replace("_", "-"),
-                n=_N_TRUE_VALUE,
+                confidence, loss=loss.replace("_", "-"), n=_N_TRUE_VALUE
             )
         return self._true_values[score, loss]
 
@@ -304,15 +295,11 @@ class LogitSource(SampleSource):
         losses = {
             name: per_sample_loss(predictions, name).astype(np.float64) for name in self.losses
         }
-        return {
-            score: order_samples(compute_confidence(score, predictions).values, losses, n)
-            for score in self.scores
-        }
-
-
-def _with_any_labels(z: FloatArray) -> Predictions:
-    """Create predictions with arbitrary labels, on which confidence scores do not depend."""
-    return Predictions(logits=z, labels=np.zeros(z.shape[0], dtype=np.int64))
+        blocks = {}
+        for score in self.scores:
+            confidence = compute_confidence(score, predictions).values
+            blocks[score] = order_samples(confidence, losses, n)
+        return blocks
 
 
 def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
@@ -328,10 +315,7 @@ def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> 
 
 
 def ties_with_previous(ascending: Array) -> BoolArray | None:
-    """Return a mask of the entries that equal the previous entry of the same row.
-
-    Each row of `ascending` is sorted. If no entry equals the previous entry, return None.
-    """
+    """Return a mask of the entries that equal the previous entry of a sorted row, or None."""
     is_equal = ascending[:, 1:] == ascending[:, :-1]
     if not is_equal.any():
         return None

@@ -49,8 +49,7 @@ class StudyResult(NotebookDisplay):
         Captions of tables and figures, by name.
     main_tables : tuple of str
         Names of the tables that the terminal and the page display. The page displays the remaining
-        tables collapsed. If empty, the terminal and the page display all tables except the first
-        table, or the only table.
+        tables collapsed. By default, these are all tables except the first, or the only table.
     glossary : mapping from str to str
         Definitions by term.
     labels : mapping from str to str
@@ -130,12 +129,12 @@ class StudyEntry:
         Publication.
     run : callable
         Function that returns a `StudyResult`. All parameters have defaults. The command derives its
-        options from the annotations and the docstring. The rubric "Captions" of the docstring
-        defines captions of tables and figures. The rubric "Glossary" defines terms. A positional
-        parameter `data` receives the files of predictions.
+        options from the annotations and the docstring. The docstring also contains a rubric
+        "Captions" of tables and figures, and a rubric "Glossary". A positional parameter `data`
+        receives the files of predictions.
     job_folders : tuple of str
-        Subfolders of the results that contain finished jobs. If not empty, the function `run` also
-        accepts `out` and `on_outcome`, and its table "jobs" contains the status of each job.
+        Subfolders of the results that contain finished jobs. If there are any, `run` also accepts
+        `out` and `on_outcome`, and its table "jobs" contains the status of each job.
     quick : mapping from str to value
         Parameters for the option ``--quick``, with which a run takes seconds.
     configuration : callable or None
@@ -171,13 +170,12 @@ class StudyEntry:
     @cached_property
     def options(self) -> tuple[StudyOption, ...]:
         """Command-line options, which are derived from the signature and docstring of `run`."""
-        descriptions = {
-            name: parameter.description or ""
-            for parameter in parse(self.run.__doc__ or "").params
-            for name in parameter.arg_name.split(", ")
-        }
+        descriptions: dict[str, str] = {}
+        for parameter in parse(self.run.__doc__ or "").params:
+            for name in parameter.arg_name.split(", "):
+                descriptions[name] = " ".join((parameter.description or "").split())
         return tuple(
-            _make_option(argument, " ".join(descriptions.get(name, "").split()))
+            _make_option(argument, descriptions.get(name, ""))
             for name, argument in signature(self.run).parameters.items()
             if name not in {"out", "on_outcome"} and not _is_data(argument)
         )
@@ -185,9 +183,10 @@ class StudyEntry:
     @cached_property
     def captions(self) -> dict[str, str]:
         """Mapping from names of tables and figures to captions in the docstring of `run`."""
-        definitions = _read_definitions(self.run.__doc__, "Captions")
-        by_name = {name: text for names, text in definitions.items() for name in names.split(", ")}
-        return {OVER_MODELS: OVER_MODELS_CAPTION, **by_name}
+        captions = {OVER_MODELS: OVER_MODELS_CAPTION}
+        for names, text in _read_definitions(self.run.__doc__, "Captions").items():
+            captions |= dict.fromkeys(names.split(", "), text)
+        return captions
 
     @cached_property
     def glossary(self) -> dict[str, str]:
@@ -195,20 +194,14 @@ class StudyEntry:
         return {**_read_definitions(self.run.__doc__, "Glossary"), **self.terms}
 
     def result(self, **fields: Any) -> StudyResult:
-        """Create a result with the title, source, glossary and captions of this study.
-
-        A caption in `fields` replaces the caption of the study with the same name.
-        """
+        """Create a result with the title, source, glossary and captions of this study."""
         fields["captions"] = {**self.captions, **fields.get("captions", {})}
         shared = ("name", "title", "question", "source", "glossary", "labels")
         return StudyResult(**{name: getattr(self, name) for name in shared} | fields)
 
 
 def _read_definitions(docstring: str | None, title: str) -> dict[str, str]:
-    """Read the definition list below a rubric of a docstring.
-
-    In a definition list, an indented definition follows each term.
-    """
+    """Read the terms and their indented definitions below a rubric of a docstring."""
     _, _, section = cleandoc(docstring or "").partition(f"\n.. rubric:: {title}\n\n")
     definitions: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -234,10 +227,11 @@ def _make_option(argument: Parameter, description: str) -> StudyOption:
     # An option with texts is repeated on the command line, so its name is singular.
     is_repeated = base_type == tuple[str, ...]
     name = argument.name.removesuffix("s") if is_repeated else argument.name
+    is_optional = argument.default is None and not is_repeated
     return StudyOption(
         name=argument.name,
         flag=_SPECIAL_FLAGS.get(argument.name, name),
-        kind=base_type | None if argument.default is None and not is_repeated else base_type,
+        kind=base_type | None if is_optional else base_type,
         default=argument.default,
         help=description.replace("``", "`"),
         is_positional=argument.kind is not Parameter.KEYWORD_ONLY,
@@ -247,15 +241,17 @@ def _make_option(argument: Parameter, description: str) -> StudyOption:
 def _option_type(annotation: Any) -> Any:
     """Return the type to which the parser converts an option.
 
-    A sequence becomes a tuple. For a union, `Path` is preferred to `int`, `int` to `str`, and `str`
-    to the first member.
+    A sequence becomes a tuple. A union becomes its most specific member of `Path`, `int` and `str`.
     """
     members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     for member in members:
         if get_origin(member) is Sequence:
             item: Any = _option_type(get_args(member)[0])
             return tuple[item, ...]
-    return next((kind for kind in (Path, int, str) if kind in members), members[0])
+    for preferred in (Path, int, str):
+        if preferred in members:
+            return preferred
+    return members[0]
 
 
 #: All studies, in the order of the list.

@@ -150,10 +150,7 @@ def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
 
 
 def _headline_estimates(results: "BenchmarkResults") -> Iterator[tuple[str, "Estimate"]]:
-    """Yield the name of each headline study with the estimates of that study.
-
-    The estimates are means over seeds. With one seed, they are the estimates for this seed.
-    """
+    """Yield the name of each headline study with its estimates, which are means over the seeds."""
     headline = {study.name for study in results.headline}
     has_one_seed = len(results.facts["seeds"]) == 1
     for comparison in results.comparisons.values():
@@ -182,7 +179,7 @@ def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Compare each network with the first network, for each data set and metric."""
-    medians = {(r["data"], r["metric"], r["network"]): r["median"] for r in quartiles}
+    medians = {(row["data"], row["metric"], row["network"]): row["median"] for row in quartiles}
     first, *others = unique_values(rows, "network")
     for (data, metric), group in group_rows(rows, "data", "metric").items():
         for second in others:
@@ -190,7 +187,7 @@ def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[s
             second_median = medians.get((data, metric, second))
             if first_median is None or second_median is None:
                 continue
-            n_better, n_pairs = _count_better_pairs(group, metric, (first, second))
+            is_better_by_pair = _compare_pairs(group, metric, first, second)
             yield {
                 "data": data,
                 "metric": metric,
@@ -198,8 +195,8 @@ def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[s
                 "first_median": first_median,
                 "second_median": second_median,
                 "second_better": _is_better(metric, second_median, first_median),
-                "pairs": n_pairs,
-                "pairs_better": n_better,
+                "pairs": len(is_better_by_pair),
+                "pairs_better": sum(is_better_by_pair),
             }
 
 
@@ -209,26 +206,17 @@ def _is_better(metric: str, value: float, reference: float) -> bool:
     return bool(value > reference)
 
 
-def _count_better_pairs(
-    rows: Sequence[Row], metric: str, networks: tuple[str, str]
-) -> tuple[int, int]:
-    """Count the pairs of score and study in which the second network is better.
-
-    Returns
-    -------
-    n_better, n_pairs : int
-        Number of these pairs, and number of pairs for which both networks have a value.
-    """
-    values: dict[str, dict[tuple[str, str], float]] = {network: {} for network in networks}
+def _compare_pairs(rows: Sequence[Row], metric: str, first: str, second: str) -> list[bool]:
+    """Return whether the second network is better for each pair of score and study of both."""
+    values: dict[str, dict[tuple[str, str], float]] = {first: {}, second: {}}
     for row in rows:
-        if row["network"] in networks and np.isfinite(row["value"]):
+        if row["network"] in values and np.isfinite(row["value"]):
             values[row["network"]][row["study"], row["score"]] = row["value"]
-    first_network, second_network = networks
-    first_values = values[first_network]
-    second_values = values[second_network]
-    common = [pair for pair in first_values if pair in second_values]
-    n_better = sum(_is_better(metric, second_values[pair], first_values[pair]) for pair in common)
-    return n_better, len(common)
+    return [
+        _is_better(metric, values[second][pair], first_value)
+        for pair, first_value in values[first].items()
+        if pair in values[second]
+    ]
 
 
 def _figure(rows: Sequence[Row]) -> SpreadDisplay:
@@ -268,7 +256,8 @@ def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
     """Report the numbers of data sets and of pairs for which the second network is better."""
     better = [row["data"] for row in rows if row["second_better"]]
     worse = [row["data"] for row in rows if not row["second_better"]]
-    n_better, n_pairs = (sum(row[name] for row in rows) for name in ("pairs_better", "pairs"))
+    n_better = sum(row["pairs_better"] for row in rows)
+    n_pairs = sum(row["pairs"] for row in rows)
     exceptions = f" (not on {', '.join(worse)})" if better and worse else ""
     pairs = f", and in {n_better} of {n_pairs} pairs of score and study" if n_pairs else ""
     return (
@@ -281,23 +270,21 @@ def _conclude_reason(rows: Sequence[Row], networks: str) -> str:
     """Report whether accuracy or failure AUROC changes more between the networks."""
     changes = []
     for group in group_rows(rows, "data").values():
-        row_by_metric = {row["metric"]: row for row in group}
-        if {ACCURACY.name, FAILURE_AUROC.name} <= row_by_metric.keys():
-            changes.append([
-                row_by_metric[metric]["second_median"] - row_by_metric[metric]["first_median"]
-                for metric in (ACCURACY.name, FAILURE_AUROC.name)
-            ])  # fmt: skip
+        change_by_metric = {
+            row["metric"]: row["second_median"] - row["first_median"] for row in group
+        }
+        if ACCURACY.name in change_by_metric and FAILURE_AUROC.name in change_by_metric:
+            changes.append((change_by_metric[ACCURACY.name], change_by_metric[FAILURE_AUROC.name]))
     if not changes:
         return (
             f"{networks}: no data set has both accuracy and failure AUROC, so their changes cannot "
             "be compared."
         )
     accuracy_change, auroc_change = (100 * np.median(changes, axis=0)).tolist()
-    reason = (
-        "The gain is due more to a higher accuracy than to a better ranking of failures."
-        if accuracy_change > 0 and abs(auroc_change) < abs(accuracy_change) / 2
-        else "The ranking of failures contributes to the difference."
-    )
+    if accuracy_change > 0 and abs(auroc_change) < abs(accuracy_change) / 2:
+        reason = "The gain is due more to a higher accuracy than to a better ranking of failures."
+    else:
+        reason = "The ranking of failures contributes to the difference."
     return (
         f"{networks}: the median accuracy changes by {signed(accuracy_change)} percentage points "
         f"and the median failure AUROC by {signed(auroc_change)} (medians over "

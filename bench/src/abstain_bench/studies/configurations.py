@@ -29,7 +29,9 @@ SCORES: Final = (
     "devries",
 )
 
-_RISK, _AUROC, _ACCURACY = "risk", "failure AUROC", "accuracy"
+_RISK = "risk"
+_AUROC = "failure AUROC"
+_ACCURACY = "accuracy"
 #: Failure AUROC of a published run that was selected by its accuracy.
 _BEST_RUN_AUROC = "failure AUROC of the best run"
 _IID: Final = "iid"
@@ -109,13 +111,15 @@ def study_configurations(
     >>> [round(row["risk@1"], 4) for row in result.rows("risks")]
     [0.0494, 0.0612]
     """
-    coverage_values = tuple(checks.fraction(c, "coverages") for c in coverages)
-    rows = (
-        list(_evaluate_folders(runs, scores, coverage_values)) if runs else list(_published_rows())
-    )
+    coverage_values = tuple(checks.fraction(coverage, "coverages") for coverage in coverages)
+    if runs:
+        rows = list(_evaluate_folders(runs, scores, coverage_values))
+    else:
+        rows = list(_published_rows())
     if not rows:
         raise InputError(f"no run in these folders has one of the scores {', '.join(scores)}")
-    risks, aurocs = list(_mean_risks(rows)), list(_summarize_aurocs(rows))
+    risks = list(_mean_risks(rows))
+    aurocs = list(_summarize_aurocs(rows))
     figures: dict[str, Any] = {"risks": _risk_display(risks)}
     if runs:
         figures["runs"] = _run_display(rows)
@@ -166,7 +170,8 @@ def _table_15_configuration(printed: str) -> str:
     """Return the training configuration of a row of table 15."""
     if "ours" in printed:
         return "ours"
-    return f"Vaze et al. (2022), {'improved' if 'improved' in printed else 'baseline'}"
+    version = "improved" if "improved" in printed else "baseline"
+    return f"Vaze et al. (2022), {version}"
 
 
 def _evaluate_folders(
@@ -196,9 +201,11 @@ def _evaluate_run(
         if not study.headline or study.parts or not is_relevant:
             continue
         outputs = concatenate_scores(study, [store.scores(run, key) for key in study.exposures])
-        for score in (name for name in scores if name in outputs.confidence):
-            averages = score in METHODS and METHODS[score].uses_mean_prediction
-            losses = study_loss(study, outputs, uses_mean_prediction=averages)
+        for score in scores:
+            if score not in outputs.confidence:
+                continue
+            uses_mean = score in METHODS and METHODS[score].uses_mean_prediction
+            losses = study_loss(study, outputs, uses_mean_prediction=uses_mean)
             rows = _evaluate_score(outputs.confidence[score], losses, study.kind, coverages)
             for row in rows:
                 yield {"score": score, "study": study.name, "run": str(run.seed), **row}
@@ -221,24 +228,18 @@ def _with_measure(rows: Sequence[Row], measure: str) -> list[Row]:
 
 
 def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the mean risks over runs for each configuration and score.
-
-    A row has a column for each coverage.
-    """
+    """Yield the mean risk over the runs at each coverage, for each configuration and score."""
     risk_rows = _with_measure(rows, _RISK)
     for (configuration, score), group in group_rows(risk_rows, "configuration", "score").items():
-        means = {
-            f"{_RISK_COLUMN}{coverage:g}": float(np.mean([row["value"] for row in at_coverage]))
-            for coverage, at_coverage in group_rows(group, "coverage").items()
-        }
+        means = {}
+        for coverage, rows_at_coverage in group_rows(group, "coverage").items():
+            risks = [row["value"] for row in rows_at_coverage]
+            means[f"{_RISK_COLUMN}{coverage:g}"] = float(np.mean(risks))
         yield {"configuration": configuration, "score": score, **means}
 
 
 def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the mean and the standard deviation of the failure AUROC over runs.
-
-    A row also contains the failure AUROC of the run with the highest accuracy.
-    """
+    """Yield the failure AUROC as mean and SD over the runs, and of the most accurate run."""
     keys = ("configuration", "score", "study")
     published_best = group_rows(_with_measure(rows, _BEST_RUN_AUROC), *keys)
     for key, group in group_rows(_with_measure(rows, _AUROC), *keys).items():
@@ -273,13 +274,14 @@ def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
     """Plot the mean risks of each configuration against the coverage."""
     series = []
     for row in risks:
-        points = sorted(
-            (float(column.removeprefix(_RISK_COLUMN)), risk)
+        risk_by_coverage = {
+            float(column.removeprefix(_RISK_COLUMN)): risk
             for column, risk in row.items()
             if column.startswith(_RISK_COLUMN)
-        )
-        coverage, risk = zip(*points, strict=True)
-        series.append(Series(row["configuration"], coverage, risk, panel=row["score"]))
+        }
+        coverages = tuple(sorted(risk_by_coverage))
+        mean_risks = tuple(risk_by_coverage[coverage] for coverage in coverages)
+        series.append(Series(row["configuration"], coverages, mean_risks, panel=row["score"]))
     return SeriesDisplay(
         tuple(series),
         "Selective risk at fixed coverages",
@@ -292,12 +294,11 @@ def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
 def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
     """Plot the failure AUROC of each run."""
     finite = [row for row in _with_measure(rows, _AUROC) if np.isfinite(row["value"])]
-    spreads = [
-        SpreadValues(study, score, configuration, tuple(row["value"] for row in group))
-        for (study, score, configuration), group in group_rows(
-            finite, "study", "score", "configuration"
-        ).items()
-    ]
+    groups = group_rows(finite, "study", "score", "configuration")
+    spreads = []
+    for (study, score, configuration), group in groups.items():
+        aurocs = tuple(row["value"] for row in group)
+        spreads.append(SpreadValues(study, score, configuration, aurocs))
     return SpreadDisplay(tuple(spreads), "Failure AUROC of every run")
 
 
@@ -307,10 +308,9 @@ def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
         if len(group) < 2:
             continue
         columns = [name for name in group[0] if name.startswith(_RISK_COLUMN)]
+        lowest = {column: min(row[column] for row in group) for column in columns}
         n_lowest = {
-            row["configuration"]: sum(
-                row[column] <= min(competitor[column] for competitor in group) for column in columns
-            )
+            row["configuration"]: sum(row[column] <= lowest[column] for column in columns)
             for row in group
         }
         best = max(n_lowest, key=lambda name: n_lowest[name])
@@ -321,16 +321,13 @@ def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_aurocs(aurocs: Sequence[Row]) -> Iterator[str]:
-    """Report the difference of the two highest failure AUROCs for each score and study.
-
-    The difference is compared with the larger of the two standard deviations over runs.
-    """
+    """Compare the two highest failure AUROCs for each score and study with the SD over runs."""
     for (score, study), group in group_rows(aurocs, "score", "study").items():
         if len(group) < 2:
             continue
         first, second = sorted(group, key=lambda row: -row["mean"])[:2]
         difference = 100 * (first["mean"] - second["mean"])
-        sd = 100 * max(row["sd"] or 0 for row in (first, second))
+        sd = 100 * max(first["sd"] or 0, second["sd"] or 0)
         relation = "more" if difference > sd else "less"
         comparison = f", {relation} than the standard deviation over runs ({sd:.2g})" if sd else ""
         yield (

@@ -45,7 +45,8 @@ DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")
 #: Number of values that are drawn for each sample size.
 _N_VALUES: Final = 2_000_000
 #: Limits of the number of samples of each size.
-_MIN_REPEATS, _MAX_REPEATS = 64, 2000
+_MIN_REPEATS = 64
+_MAX_REPEATS = 2000
 
 #: Evaluated estimators. Monte-Carlo is omitted, because it equals the plug-in with added noise.
 NAMES: Final = tuple(name for name in AREA_ESTIMATORS if name != "monte-carlo")
@@ -77,9 +78,8 @@ _FLAT_SLOPE: Final = -0.25
 class RateFit(NamedTuple):
     """A rate that is fitted to errors.
 
-    `constant` is the factor by which the rate is multiplied. `slope_of_rate` is the slope of ln
-    rate on ln n over the sample sizes. `misfit` is the chi-squared statistic divided by its degrees
-    of freedom.
+    `slope_of_rate` is the slope of ln rate on ln n over the sample sizes, and `constant` is the
+    fitted factor. `misfit` is the chi-squared statistic divided by its degrees of freedom.
     """
 
     slope_of_rate: float
@@ -90,8 +90,7 @@ class RateFit(NamedTuple):
 class Fit(NamedTuple):
     """A power law that is fitted to errors.
 
-    `slope` is the slope of ln error on ln n, and `low` and `high` are the bounds of its confidence
-    interval. `rates` contains the fits of both rates.
+    `slope` is the slope of ln error on ln n, with the confidence interval from `low` to `high`.
     """
 
     slope: float
@@ -215,16 +214,14 @@ def _default_repeats(n: int) -> int:
 
 
 def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Fit the rates of convergence for each case.
-
-    A case is a combination of data set, loss, score and estimator.
+    """Fit the rates of convergence for each combination of data set, loss, score and estimator.
 
     Returns
     -------
     slopes : list of dict
-        A row for each case.
+        A row for each combination.
     fits : list of dict
-        A row for each case and rate.
+        A row for each combination and rate.
     """
     keys = ("data", "loss", "score", "estimator")
     columns = [
@@ -303,10 +300,7 @@ def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
 
 
 def _classify(power_law: Fit) -> str:
-    """Return the names of the rates whose slope is within the interval of the fitted slope.
-
-    If the interval contains no slope of a rate, describe its position relative to both slopes.
-    """
+    """Return the rates whose slope is in the interval of the fitted slope, or its position."""
     rate_slopes = {name: rate.slope_of_rate for name, rate in power_law.rates.items()}
     if not np.isfinite(power_law.low + power_law.high):
         return "no error at some size"
@@ -319,7 +313,9 @@ def _classify(power_law: Fit) -> str:
         return " and ".join(in_range)
     if power_law.high < min(rate_slopes.values()):
         return "faster than both"
-    return "slower than both" if power_law.low > max(rate_slopes.values()) else "between the two"
+    if power_law.low > max(rate_slopes.values()):
+        return "slower than both"
+    return "between the two"
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -371,7 +367,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------ conclusions
 def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Yield conclusions about consistent estimators, other estimators, and cases without a fit."""
+    """Report the slopes of consistent and other estimators, and cases without a slope."""
     with_slope = [row for row in rates if np.isfinite(row["slope"])]
     consistent = [row for row in with_slope if row["estimator"] not in INCONSISTENT]
     if consistent:

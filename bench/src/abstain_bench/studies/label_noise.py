@@ -146,16 +146,12 @@ def study_label_noise(
     else:
         datasets = _read(file, label, corrected)
         parameters = {"file": str(file), "corrected": corrected}
-    cases = [
-        case
-        for name, (original, corrected_data) in datasets.items()
-        for case in _score_cases(name, original, corrected_data, scores)
-    ]
-    results = [
-        row
-        for name in datasets
-        for row in _metric_rows([case for case in cases if case.data == name])
-    ]
+    cases: list[LabeledScore] = []
+    results: list[Row] = []
+    for name, (original, corrected_data) in datasets.items():
+        cases_of_data = list(_score_cases(name, original, corrected_data, scores))
+        cases += cases_of_data
+        results += _metric_rows(cases_of_data)
     silent = [row for case in cases for row in case.count_silent_failures()]
     return LABEL_NOISE.result(
         parameters=parameters,
@@ -172,10 +168,7 @@ _PredictionPair = tuple[Predictions, Predictions]
 
 
 def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _PredictionPair]:
-    """Read a file twice, with the original labels and with the corrected labels.
-
-    The returned mapping contains a pair of predictions for each data set in the file.
-    """
+    """Read the data sets of a file with the original labels and with the corrected labels."""
     from abstain.tables import read_predictions
 
     original = named_datasets(read_predictions(file, label=label))
@@ -245,10 +238,7 @@ class LabeledScore:
 
     @cached_property
     def order(self) -> IntArray:
-        """Indices that sort the samples by descending confidence.
-
-        Tied samples remain in their original order.
-        """
+        """Indices that sort the samples by descending confidence, with ties in original order."""
         return np.asarray(np.argsort(-self.original.confidence, kind="stable"))
 
     def count_silent_failures(self) -> Iterator[dict[str, Any]]:
@@ -290,14 +280,16 @@ def _score_cases(
 def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
     """Yield a row for each metric and score of a data set."""
     for metric in _METRICS:
-        values = [
+        values = np.array([
             [float(metric.compute(scored).value) for scored in (case.original, case.corrected)]
             for case in cases
-        ]
-        is_lower_better = metric.lower_is_better
-        metric_ranks = ranks(np.array(values), lower_is_better=is_lower_better, ties="min")
+        ])  # fmt: skip
+        metric_ranks = ranks(values, lower_is_better=metric.lower_is_better, ties="min")
         for i, case in enumerate(cases):
-            original, corrected = values[i]
+            original, corrected = values[i].tolist()
+            label_error_share = None
+            if metric in _AREAS:
+                label_error_share = case.label_error_share(metric.name)
             yield {
                 "data": case.data,
                 "score": case.score,
@@ -305,9 +297,7 @@ def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
                 "original": original,
                 "corrected": corrected,
                 "change": corrected / original - 1 if original else None,
-                "label_error_share": (
-                    case.label_error_share(metric.name) if metric in _AREAS else None
-                ),
+                "label_error_share": label_error_share,
                 "rank_original": int(metric_ranks[i, 0]),
                 "rank_corrected": int(metric_ranks[i, 1]),
             }
@@ -315,12 +305,10 @@ def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, SeriesDisplay]:
-    """Plot the share of label errors, and both risks by both kinds of labels, by coverage.
-
-    The figures show the first score of each data set.
-    """
+    """Plot the share of label errors and the risks by coverage, for one score of each data set."""
     rows_by_case = group_rows(silent, "data", "score")
-    shares, curves = [], []
+    shares = []
+    curves = []
     for case in _first_cases(cases):
         rows = rows_by_case[case.data, case.score]
         shares.append(column_series(f"{case.score}, {case.data}", rows, "coverage", "share"))
@@ -352,19 +340,24 @@ def _first_cases(cases: Sequence[LabeledScore]) -> list[LabeledScore]:
 
 
 def _risk_curve(scored: Scored, kind: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the coverages and the risks of a curve of the selective or generalized risk."""
     curve = thin(risk_coverage_curve(scored.confidence, scored.loss))
     coverage: FloatArray = np.asarray(curve.coverage)
-    risk = np.asarray(curve.risk) * (coverage if kind == "generalized" else 1.0)
+    risk = np.asarray(curve.risk)
+    if kind == "generalized":
+        risk = risk * coverage
     return tuple(coverage.tolist()), tuple(risk.tolist())
 
 
 # ------------------------------------------------------------------------------ conclusions
 def _conclusions(cases: Sequence[LabeledScore], results: Sequence[Row]) -> Iterator[str]:
+    """Yield conclusions about the first score of each data set, and about the ranks."""
     rows_by_data = group_rows(results, "data")
     for case in _first_cases(cases):
         rows = rows_by_data[case.data]
+        row_by_metric = {row["metric"]: row for row in rows if row["score"] == case.score}
         yield _conclude_label_errors(case)
-        yield _conclude_changes(case, {r["metric"]: r for r in rows if r["score"] == case.score})
+        yield _conclude_changes(case, row_by_metric)
         yield _conclude_ranks(case.data, rows)
 
 
@@ -374,11 +367,9 @@ def _conclude_label_errors(case: LabeledScore) -> str:
     n_errors = int(np.count_nonzero(case.is_label_error))
     n_hidden = int(np.count_nonzero(case.is_hidden_failure))
     at_10 = next(row for row in case.count_silent_failures() if row["coverage"] == 0.1)
-    silent = (
-        f"{at_10['label_errors']} of {counted(at_10['failures'], 'failure')}"
-        if at_10["failures"]
-        else "there are no failures"
-    )
+    silent = "there are no failures"
+    if at_10["failures"]:
+        silent = f"{at_10['label_errors']} of {counted(at_10['failures'], 'failure')}"
     hidden = counted(n_hidden, "failure is", "failures are")
     return (
         f"{case.data}: {np.count_nonzero(case.is_changed)} of {case.original.n_rows} labels "
@@ -407,11 +398,14 @@ def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> s
 def _conclude_ranks(data: str, rows: Sequence[Row]) -> str:
     """Report for each metric how many scores have another rank by the corrected labels."""
     n_scores = len(unique_values(rows, "score"))
-    counts = ", ".join(
-        f"{sum(row['rank_original'] != row['rank_corrected'] for row in group)} by {metric}"
-        for metric, group in group_rows(rows, "metric").items()
+    counts = []
+    for metric, group in group_rows(rows, "metric").items():
+        n_changed = sum(row["rank_original"] != row["rank_corrected"] for row in group)
+        counts.append(f"{n_changed} by {metric}")
+    return (
+        f"{data}: number of the {counted(n_scores, 'score')} whose rank changes: "
+        f"{', '.join(counts)}."
     )
-    return f"{data}: number of the {counted(n_scores, 'score')} whose rank changes: {counts}."
 
 
 #: The study in the catalogue.

@@ -110,7 +110,8 @@ def study_population_forms(
     >>> bool(abs(result.frame()["difference"][0]) < 1e-3)
     True
     """
-    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
+    distinct_sizes = check_sizes(sizes, minimum=2)
+    seed = as_seed(rng)
     request = StudyRequest(data, populations, scores, losses)
     cases = [case for data in request.scored_datasets for case in data.cases()]
     for name, population in request.select_populations((*POPULATIONS, LOGITS)):
@@ -142,12 +143,13 @@ def study_population_forms(
 
 def _row(case: ScoredCase) -> dict[str, Any]:
     """Return a table row with both forms of the AURC and their difference."""
-    confidence, losses = case.confidence, case.losses
+    confidence = case.confidence
+    losses = case.losses
+    n = losses.size
     definition = population_aurc(confidence, losses, form="definition")
     log_form = aurc(confidence, losses, estimator="log")
     difference = log_form - definition
     error = metric_interval(confidence, losses, metric=POPULATION_AREA_METRIC).standard_error
-    n = losses.size
     return {
         "data": case.data,
         "loss": case.loss,
@@ -187,22 +189,19 @@ def _differences(rows: Sequence[Row]) -> list[Row]:
 
 
 def _finite_column(rows: Sequence[Row], column: str) -> FloatArray:
-    values: FloatArray = np.array([row[column] for row in rows], dtype=np.float64)
-    return np.asarray(values[np.isfinite(values)])
+    numbers: FloatArray = np.array([row[column] for row in rows], dtype=np.float64)
+    return np.asarray(numbers[np.isfinite(numbers)])
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """Plot AURC_a, and its relative difference from AURC_p, against AURC_p.
-
-    Colors distinguish scores if there is one data set, and data sets if there are a few. Otherwise,
-    colors distinguish sample sizes and cases with ties.
-    """
+    """Plot AURC_a, and its relative difference from AURC_p, against AURC_p."""
     positive = [row for row in rows if row["AURC_p"] > 0]
     if not positive:
         return {}
     n_data = len(unique_values(positive, "data"))
     pairs = []
     for row in positive:
+        # Each score or data set has a color, unless there are too many.
         if n_data == 1:
             color_group = row["score"]
         elif n_data <= _MAX_COLORS:
@@ -239,16 +238,16 @@ def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
         yield (
             f"Without ties ({counted(len(without_ties), 'case')}), the median relative difference "
             f"between AURC_a and AURC_p is {median:.2g} and the largest is "
-            f"{_largest_difference(without_ties)}). It is due to the weights of a finite sample "
+            f"{_largest_difference(without_ties)}. It is due to the weights of a finite sample "
             "and converges to 0 as n grows."
         )
     if with_ties:
-        tied_share = max(with_ties, key=_absolute_difference)["tied_share"]
+        largest_row = max(with_ties, key=_absolute_difference)
+        detail = f", with {largest_row['tied_share']:.1%} tied confidences"
         yield (
             f"With ties ({counted(len(with_ties), 'case')}), the relative difference is at most "
-            f"{_largest_difference(with_ties)}, with {tied_share:.1%} tied confidences). The "
-            "definition accepts all samples of a tie group together; the weights average over the "
-            "group."
+            f"{_largest_difference(with_ties, detail)}. The definition accepts all samples of a "
+            "tie group together; the weights average over the group."
         )
     if not with_loss:
         yield "No case has any loss, so both forms are 0."
@@ -264,21 +263,15 @@ def _absolute_difference(row: Row) -> float:
     return abs(float(row["relative_difference"]))
 
 
-def _largest_difference(rows: Sequence[Row]) -> str:
-    """Format the largest relative difference with its case in parentheses.
-
-    The caller adds the closing parenthesis.
-    """
+def _largest_difference(rows: Sequence[Row], detail: str = "") -> str:
+    """Format the largest relative difference, with its case and a detail in parentheses."""
     row = max(rows, key=_absolute_difference)
     case = row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
-    return f"{_absolute_difference(row):.2g} ({case}, n = {row['n']}"
+    return f"{_absolute_difference(row):.2g} ({case}, n = {row['n']}{detail})"
 
 
 def _note_on_pairing(rows: Sequence[Row]) -> str:
-    """Return a note that explains why the study does not use the unpaired test of the paper.
-
-    The note contains the p-value of this test for two forms that differ by 10%.
-    """
+    """Explain why the unpaired test of the paper is not used, with its p-value for 10% change."""
     from scipy.stats import ttest_ind
 
     note = (

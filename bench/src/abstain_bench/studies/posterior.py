@@ -15,7 +15,7 @@ from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
-from abstain.typing import Rng
+from abstain.typing import FloatArray, IntArray, Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL
 from abstain_bench.studies._display import (
     Row,
@@ -136,7 +136,8 @@ def study_posterior(
     >>> result.frame()["draws"].to_list()
     [1, 2, 4, 8]
     """
-    n_repeats, rng = check_repeats(repeats), as_generator(rng)
+    n_repeats = check_repeats(repeats)
+    rng = as_generator(rng)
     datasets = named_datasets(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=rng)}
     options: dict[str, Any] = {"score": score, "loss": loss}
     expectations = {}
@@ -224,11 +225,7 @@ def _rows(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Row]:
-    """Yield a row for each number of draws.
-
-    A row contains the mean and the standard deviation of two estimates over random subsets of the
-    draws. The estimates are the average metric and the metric of the mean predictor.
-    """
+    """Yield a row with both estimates over random subsets for each number of draws."""
     # Draws for which the metric is undefined are excluded.
     finite = np.flatnonzero(np.isfinite(expectation.values))
     if finite.size < _MIN_DRAWS:
@@ -236,24 +233,17 @@ def _rows(
             f"the metric has a value for {finite.size} draws of {name!r}; this study needs at "
             f"least {_MIN_DRAWS}"
         )
-    has_logits = predictions.logit_samples is not None
-    samples_name = "logit_samples" if has_logits else "probability_samples"
-    samples = getattr(predictions, samples_name)
-    powers = 2 ** np.arange(int(np.log2(finite.size)) + 1)
-    for n_draws in [*powers[powers < finite.size].tolist(), finite.size]:
-        subsets = finite[rng.random((repeats, finite.size)).argsort(axis=1)[:, :n_draws]]
+    powers_of_2 = 2 ** np.arange(int(np.log2(finite.size)) + 1)
+    for n_draws in [*powers_of_2[powers_of_2 < finite.size].tolist(), finite.size]:
+        random_order = rng.random((repeats, finite.size)).argsort(axis=1)
+        subsets = finite[random_order[:, :n_draws]]
         averages = expectation.values[subsets].mean(axis=1)
-        n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
         if n_draws == 1:
             # With one draw, the mean predictor equals the draw.
             mean_predictors = expectation.values[subsets[:, 0]]
         else:
-            mean_predictors = np.array([
-                posterior_expectation(
-                    replace(predictions, **{samples_name: samples[:, subset]}), **options
-                ).mean_predictor_value
-                for subset in subsets[:n_subsets]
-            ])  # fmt: skip
+            n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
+            mean_predictors = _mean_predictor_values(predictions, subsets[:n_subsets], options)
         has_sd = mean_predictors.size > 1
         yield {
             "data": name,
@@ -265,6 +255,21 @@ def _rows(
             "mean_predictor": float(mean_predictors.mean()),
             "mean_predictor_sd": float(mean_predictors.std(ddof=1)) if has_sd else 0.0,
         }
+
+
+def _mean_predictor_values(
+    predictions: Predictions, subsets: IntArray, options: dict[str, Any]
+) -> FloatArray:
+    """Compute the metric of the mean predictor for each subset of the draws."""
+    has_logits = predictions.logit_samples is not None
+    samples_name = "logit_samples" if has_logits else "probability_samples"
+    samples = getattr(predictions, samples_name)
+    metric_values = []
+    for subset in subsets:
+        predictions_of_subset = replace(predictions, **{samples_name: samples[:, subset]})
+        expectation = posterior_expectation(predictions_of_subset, **options)
+        metric_values.append(expectation.mean_predictor_value)
+    return np.array(metric_values)
 
 
 def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dict[str, Any]:
@@ -285,10 +290,7 @@ def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dic
 def _figures(
     rows: Sequence[Row], expectations: dict[tuple[str, str], PosteriorExpectation]
 ) -> dict[str, Any]:
-    """Plot both estimates, and the standard deviation of the average, by the number of draws.
-
-    `rows` contains the rows of each data set and metric in ascending order of the number of draws.
-    """
+    """Plot both estimates, and the standard deviation of the average, by the number of draws."""
     has_several_data = len({name for name, _ in expectations}) > 1
     metric_series: list[Series] = []
     sd_series: list[Series] = []
@@ -328,7 +330,8 @@ def _figures(
             level_name="all draws",
         ),
     }
-    if visible := panels_above_zero(sd_series):
+    visible = panels_above_zero(sd_series)
+    if visible:
         figures["spread"] = SeriesDisplay(
             visible,
             "Standard deviation of the average over the draws",
@@ -342,7 +345,8 @@ def _figures(
 def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
     """Report the expectation, the metric of the mean predictor, and a standard error."""
     n_draws = int(np.isfinite(expectation.values).sum())
-    mean, mean_predictor = expectation.mean, expectation.mean_predictor_value
+    mean = expectation.mean
+    mean_predictor = expectation.mean_predictor_value
     if np.isnan(mean_predictor):
         comparison = "The metric of the mean predictor is undefined."
     elif np.isclose(mean_predictor, mean, rtol=1e-12, atol=0.0):

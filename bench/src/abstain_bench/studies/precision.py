@@ -24,8 +24,10 @@ PRECISIONS: Final = {"16bit": np.float16, "32bit": np.float32, "64bit": np.float
 #: Name of the reference score, which has the same ranking and is not rounded to 1.
 LOG_ODDS: Final = "log-odds"
 
-#: Number of classes and class separation of the simulated classifier. Its accuracy is about 93%.
-_N_CLASSES, _SEPARATION = 10, 4.5
+#: Number of classes of the simulated classifier.
+_N_CLASSES = 10
+#: Class separation of the simulated classifier, for an accuracy of about 93%.
+_SEPARATION = 4.5
 _MAX_FLOAT16: Final = float(np.finfo(np.float16).max)
 
 #: A pair of logits and labels.
@@ -105,7 +107,8 @@ def study_precision(
     >>> result.frame().select("precision", "rounded_to_1").head(2).rows()
     [('16bit', 0.8245), ('32bit', 0.6265)]
     """
-    seed, n_samples = as_seed(rng), checks.positive_int(n, "n")
+    seed = as_seed(rng)
+    n_samples = checks.positive_int(n, "n")
     if data is None:
         cases = dict(_simulate(temperatures, n_samples, seed))
     else:
@@ -192,17 +195,22 @@ def _metrics(confidence: FloatArray, is_failure: Array) -> dict[str, float]:
 
 def _published_rows() -> list[dict[str, Any]]:
     """Return table 2 of the paper with the columns of the table "results"."""
-    columns = ("rounded_to_1", "AURC", "AUROC_f", "accuracy")
-    metrics: dict[tuple[str, str], dict[str, float]] = {}
+    number_by_column: dict[tuple[str, str], dict[str, float]] = {}
     for cell in table("fd_shifts_table_2"):
         name = f"{cell['classifier']}, {cell['dataset']}"
         # A cell without a precision contains the accuracy, which the paper prints only once.
         precisions = [cell["block"]] if cell["block"] in PRECISIONS else list(PRECISIONS)
         for precision in precisions:
-            metrics.setdefault((name, precision), {})[_column(cell["metric"])] = cell["number"]
+            numbers = number_by_column.setdefault((name, precision), {})
+            numbers[_column(cell["metric"])] = cell["number"]
+    columns = ("rounded_to_1", "AURC", "AUROC_f", "accuracy")
     return [
-        {"data": name, "precision": precision, **{c: numbers.get(c) for c in columns}}
-        for (name, precision), numbers in metrics.items()
+        {
+            "data": name,
+            "precision": precision,
+            **{column: numbers.get(column) for column in columns},
+        }
+        for (name, precision), numbers in number_by_column.items()
     ]
 
 
@@ -225,7 +233,9 @@ def _rows_by_precision(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
 def _aurc_ratio(row_by_precision: Mapping[str, Row], precision: str) -> float:
     """Divide the AURC in a precision by the AURC in 64 bits."""
     reference = row_by_precision["64bit"]["AURC"]
-    return float(row_by_precision[precision]["AURC"] / reference) if reference else float("nan")
+    if not reference:
+        return float("nan")
+    return float(row_by_precision[precision]["AURC"] / reference)
 
 
 def _figure(rows: Sequence[Row]) -> SeriesDisplay:
@@ -236,9 +246,10 @@ def _figure(rows: Sequence[Row]) -> SeriesDisplay:
         is_published = bool(dataset) and classifier in {"CNN", "ViT"}
         panel = f"{classifier} (table 2)" if is_published else "this study"
         precisions = list(reversed(PRECISIONS))
-        shares = tuple(100 * row_by_precision[p]["rounded_to_1"] for p in precisions)
-        ratios = tuple(_aurc_ratio(row_by_precision, p) for p in precisions)
-        series.append(Series(dataset if is_published else name, shares, ratios, panel=panel))
+        shares = [100 * row_by_precision[name]["rounded_to_1"] for name in precisions]
+        ratios = [_aurc_ratio(row_by_precision, name) for name in precisions]
+        title = dataset if is_published else name
+        series.append(Series(title, tuple(shares), tuple(ratios), panel=panel))
     return SeriesDisplay(
         tuple(series),
         "Confidences rounded to 1, and AURC: 64, 32 and 16 bits from left to right",

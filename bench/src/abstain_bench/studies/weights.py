@@ -124,7 +124,8 @@ def study_weights(
     >>> result.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
+    distinct_sizes = check_sizes(sizes, minimum=2)
+    seed = as_seed(rng)
     ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
     rows = [row for n in distinct_sizes for row in _rows(n, ranks)]
     given_rank = _errors_given_rank(distinct_sizes)
@@ -164,15 +165,13 @@ def _rows(n: int, ranks: FloatArray) -> list[Row]:
 
 def _columns_to_rows(columns: Mapping[str, Any]) -> list[Row]:
     """Convert columns to rows. A scalar is repeated in all rows."""
-    lists = [values.tolist() for values in np.broadcast_arrays(*columns.values())]
-    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+    arrays = np.broadcast_arrays(*columns.values())
+    rows = zip(*(array.tolist() for array in arrays), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _summarize(n: int, estimator: Any, rows: Sequence[Row]) -> Row:
-    """Summarize the errors of the weights of an estimator for one sample size.
-
-    Bias and mean squared error are reported at the population ranks nearest to 0.5 and 0.9.
-    """
+    """Summarize the errors of an estimator for one sample size, at ranks near 0.5 and 0.9."""
     group = [row for row in rows if row["n"] == n and row["estimator"] == estimator]
     in_range = [row for row in group if 1 / n <= row["rank"] <= 1 - 1 / n]
     ratios = [row["mse"] / row["scale"] for row in in_range] or [float("nan")]
@@ -230,7 +229,8 @@ def _weights_at_fixed_quantiles() -> list[Row]:
     rows: list[Row] = []
     for estimator in ESTIMATORS:
         for n in _CONSISTENCY_SIZES:
-            weights = rank_weights(n, estimator)[np.rint(quantiles * n).astype(int) - 1]
+            sample_ranks = np.rint(quantiles * n).astype(int)
+            weights = rank_weights(n, estimator)[sample_ranks - 1]
             rows += _columns_to_rows({
                 "rank": quantiles,
                 "estimator": estimator,
@@ -243,14 +243,13 @@ def _weights_at_fixed_quantiles() -> list[Row]:
 
 
 def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
-    """Compare the plug-in weights with averages of -ln(1 - u) over sampled population ranks.
-
-    The variance of -ln(1 - u) at rank r is psi'(n + 1 - r) - psi'(n + 1), where psi' is the
-    trigamma function. The mean of this variance over the ranks is H_n/n.
-    """
+    """Compare the plug-in weights with averages of -ln(1 - u) over sampled population ranks."""
     rows: list[Row] = []
-    for n in (n for n in sizes if n <= _MAX_SAMPLED_SIZE):
+    for n in sizes:
+        if n > _MAX_SAMPLED_SIZE:
+            continue
         plugin_weights = rank_weights(n)
+        # The mean variance of -ln(1 - u) over the ranks is H_n/n.
         variance = float(weight_mse_given_rank(np.arange(1, n + 1), n).mean())
         for n_draws in _DRAWS:
             rng = named_generator(seed, f"derivation {n} {n_draws}")
@@ -371,7 +370,7 @@ def _errors_given_rank_display(rows: Sequence[Row]) -> SeriesDisplay:
 
 # ------------------------------------------------------------------------------- conclusions
 def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iterator[str]:
-    """Yield conclusions about the errors of the weights, consistency and sampled weights."""
+    """Yield conclusions about the bias, the error, consistency and sampled weights."""
     rows_by_estimator = group_rows(tables["summary"], "estimator")
     log_rows = rows_by_estimator["log"]
     log_means = [
@@ -413,7 +412,8 @@ def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iter
         f"-ln(1 - u) is {', '.join(errors)}. An estimator is consistent if this distance converges "
         "to 0."
     )
-    if rows := tables["derivation"]:
+    rows = tables["derivation"]
+    if rows:
         ratios = [row["RMS_to_plugin"] / row["expected_RMS"] for row in rows]
         yield (
             "Weights sampled from the distribution of the ranks (eq. 15-17) converge to the "

@@ -86,11 +86,11 @@ class CalibratedScore:
         Returns
         -------
         ConfidenceScore
-            `probability` is the calibrated probability of a correct prediction. `values` rank
-            the samples. For Platt scaling and temperature, `values` are log-odds, which rounding
-            does not tie near 1. For a Platt slope of at most 0, `values` are the base score,
-            because the logistic curve would reverse the order of the samples. For isotonic and
-            histogram calibration, `values` are the probabilities, including ties.
+            `probability` is the calibrated probability of a correct prediction, and `values` rank
+            the samples. `values` are log-odds for Platt scaling and temperature, because
+            probabilities near 1 would be tied by rounding. They are the base score for a Platt
+            slope of at most 0, which would reverse the order. They are the probabilities for
+            isotonic and histogram calibration.
 
         Raises
         ------
@@ -112,22 +112,22 @@ class CalibratedScore:
         base_score = named_score(self.base, predictions)
         x = calibration_input(base_score, self.input_kind, self.base, predictions)
         probability = self.calibration.apply(clip_to_limits(x, self.limits))
-        values = probability
-        if isinstance(self.calibration, Platt):
-            is_increasing = self.calibration.slope > 0
-            values = _platt_log_odds(self.calibration, x) if is_increasing else base_score.values
+        if not isinstance(self.calibration, Platt):
+            values = probability
+        elif self.calibration.slope > 0:
+            values = _platt_log_odds(self.calibration, x)
+        else:
+            values = base_score.values
         return ConfidenceScore(self.name, values, probability)
 
     def to_json(self) -> str:
         """Return a JSON text from which `from_json` restores the score exactly."""
-        if not isinstance(self.base, str):
-            hint = (
-                "save it with `abstain.save` to a file that ends in '.npz'"
-                if isinstance(self.base, FittedScore)
-                else "save only its `.calibration`"
-            )
-            raise InputError(f"the base score {self.base.name!r} cannot be written as JSON; {hint}")
-        return json.dumps(self._json_fields(self.base), allow_nan=False)
+        if isinstance(self.base, str):
+            return json.dumps(self._json_fields(self.base), allow_nan=False)
+        hint = "save only its `.calibration`"
+        if isinstance(self.base, FittedScore):
+            hint = "save it with `abstain.save` to a file that ends in '.npz'"
+        raise InputError(f"the base score {self.base.name!r} cannot be written as JSON; {hint}")
 
     def _json_fields(self, base: Any) -> dict[str, Any]:
         """Return the fields of the JSON text for a given representation of the base score."""
@@ -149,8 +149,9 @@ class CalibratedScore:
         """
         if not isinstance(self.base, FittedScore):
             raise InputError("only a calibration of a fitted score has arrays; use `to_json`")
-        plain, arrays = self.base.to_arrays()
-        return self._json_fields(plain), {_BASE_PREFIX + name: x for name, x in arrays.items()}
+        base_fields, base_arrays = self.base.to_arrays()
+        arrays = {_BASE_PREFIX + name: array for name, array in base_arrays.items()}
+        return self._json_fields(base_fields), arrays
 
     @classmethod
     def from_arrays(
@@ -392,9 +393,8 @@ def calibrate(
     input_kind = _input_kind(base_score, method)
     x = calibration_input(base_score, input_kind, score, predictions)
     limits, limits_note = _finite_limits(x) if input_kind == "log_odds" else (None, "")
-    calibration = _FITS[method](
-        clip_to_limits(x, limits), losses, weight=predictions.weight, **options
-    )
+    fit = _FITS[method]
+    calibration = fit(clip_to_limits(x, limits), losses, weight=predictions.weight, **options)
     note = "; ".join(text for text in (limits_note, calibration.note) if text)
     return CalibratedScore(name, score, calibration, input_kind, limits, note)
 
@@ -412,7 +412,7 @@ def _check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def _input_kind(score: ConfidenceScore, method: str) -> InputKind:
-    """Return the input of the method, such as log-odds for Platt scaling of a probability."""
+    """Return the quantity of a score to which a calibration method is applied."""
     if score.probability is None or method == "isotonic":
         return "values"
     return "log_odds" if method == "platt" else "probability"
@@ -439,7 +439,7 @@ def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
 
 
 def _finite_limits(log_odds: FloatArray) -> tuple[tuple[float, float] | None, str]:
-    """Return the range of finite log-odds and a note; (None, "") if no log-odds are clipped."""
+    """Return the range of finite log-odds and a note, or None and "" if all are finite."""
     is_finite = np.abs(log_odds) < CERTAIN
     infinite_share = 1.0 - float(is_finite.mean())
     if infinite_share == 0 or not is_finite.any():

@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, FloatArray
 
 _BINS = 15
 #: Numbers of samples and of failures below which the check contains a warning.
-_FEW, _FEW_FAILURES = 1000, 20
+_MIN_SAMPLES, _MIN_FAILURES = 1000, 20
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class CalibrationCheck:
         Number of samples with a loss above zero.
     changes : tuple of MetricChange
         The changes of ECE, ECE with equal-mass bins, MCE, Brier score and NLL of a correct
-        prediction, and AUGRC. For a temperature, the changes of Brier score and NLL of the classes
-        are also included. Lower values are better for all metrics.
+        prediction, and AUGRC. A temperature also has the changes of Brier score and NLL of the
+        classes. Lower values are better for all metrics.
     expected_ece : float
-        Expected ECE of these samples if the calibrated probabilities were exactly correct. An ECE
-        below this value is not evidence of a better calibration.
+        Expected ECE of these samples if the calibrated probabilities were exactly correct. A lower
+        ECE than this is not evidence of a better calibration.
     reliability_before : ReliabilityCurve or None
         Reliability curve of the base score, or None if the base score is not a probability.
     reliability_after : ReliabilityCurve
@@ -116,14 +116,14 @@ class CalibrationCheck:
         rows = [
             {
                 "score": self.name,
-                "metric": x.metric,
-                "title": x.title,
-                "before": x.before,
-                "after": x.after,
-                "change": x.after - x.before,
-                "reason": x.reason,
+                "metric": change.metric,
+                "title": change.title,
+                "before": change.before,
+                "after": change.after,
+                "change": change.after - change.before,
+                "reason": change.reason,
             }
-            for x in self.changes
+            for change in self.changes
         ]
         table = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
         return convert_frame(table, backend)
@@ -178,12 +178,12 @@ def calibration_check(
 
     Notes
     -----
-    The names of the metrics of a correct prediction end in ``_correct``. The Brier score of a
-    correct prediction is the weighted mean of (p - (1 - loss))^2. The NLL of a correct prediction
-    is the weighted mean of -(1 - loss) ln p - loss ln(1 - p). On finite data, the ECE is larger
-    than 0 even if the probabilities are correct. The expected ECE of correct probabilities is the
-    sum over bins of sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. The check
-    requires four sorts of the samples.
+    Metrics whose names end in ``_correct`` are metrics of a correct prediction. The Brier score of
+    a correct prediction is the weighted mean of (p - (1 - loss))^2. The NLL of a correct prediction
+    is the weighted mean of -(1 - loss) ln p - loss ln(1 - p). The ECE of n samples is larger than 0
+    even if the probabilities are correct. Its expectation is then the sum over bins of
+    sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. The check requires four sorts of
+    the samples.
 
     References
     ----------
@@ -215,10 +215,11 @@ def calibration_check(
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     base_score, new_score = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view, w = predictions.class_view(), rescale_weights(predictions.weight)
-    new_view = _tempered(calibrated, predictions, view)
-    before = Scored(base_score.values, losses, w, base_score.probability, view)
-    after = Scored(new_score.values, losses, w, new_score.probability, new_view)
+    weight = rescale_weights(predictions.weight)
+    view = predictions.class_view()
+    new_view = _apply_temperature(calibrated, predictions, view)
+    before = Scored(base_score.values, losses, weight, base_score.probability, view)
+    after = Scored(new_score.values, losses, weight, new_score.probability, new_view)
     reliability_before = None
     if base_score.probability is not None:
         reliability_before = cached_reliability_curve(before, _BINS, binning)
@@ -242,8 +243,9 @@ def _expected_ece(groups: TieGroups) -> float:
     """Return the ECE that is expected if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
-    spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
-    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total_weight)
+    variance_of_bin = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
+    expected_gaps = np.sqrt(np.maximum(variance_of_bin, 0.0) * 2 / np.pi)
+    return float(expected_gaps.sum() / groups.total_weight)
 
 
 def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +264,7 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
     """Return a warning about small samples and the remark about the fit as one text."""
     sentences = []
     n, n_failures = after.groups.n_samples, after.n_failures
-    if n < _FEW or n_failures < _FEW_FAILURES:
+    if n < _MIN_SAMPLES or n_failures < _MIN_FAILURES:
         sentences.append(
             f"Only {n} samples and {n_failures} failures: these numbers are uncertain, and ECE is "
             "too high on average."
@@ -273,14 +275,14 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
 
 
 # ------------------------------------------------------------------------------------ numbers
-def _tempered(
+def _apply_temperature(
     calibrated: CalibratedScore, predictions: Predictions, view: ClassView | None
 ) -> ClassView | None:
-    """Return the samples with class probabilities after temperature scaling."""
-    state, scores = calibrated.calibration, predictions.class_scores
-    if view is None or scores is None or not isinstance(state, Temperature):
+    """Return the class probabilities after temperature scaling, or else `view` unchanged."""
+    calibration, scores = calibrated.calibration, predictions.class_scores
+    if view is None or scores is None or not isinstance(calibration, Temperature):
         return view
-    log_p = log_softmax(scores.log_scores() / state.temperature)
+    log_p = log_softmax(scores.log_scores() / calibration.temperature)
     return ClassView(view.labels, view.prediction, view.classes, np.exp(log_p), log_p)
 
 
@@ -288,34 +290,43 @@ def _metric_changes(
     before: Scored, after: Scored, calibrated: CalibratedScore
 ) -> tuple[MetricChange, ...]:
     """Return the values of each metric before and after calibration."""
+    has_new_classes = (
+        isinstance(calibrated.calibration, Temperature) and after.class_view is not None
+    )
+    no_probability = undefined("the score is no probability")
+    had_probability = before.probability is not None
+    changes = []
+    for metric in _metrics_to_compare(with_classes=has_new_classes):
+        is_defined = had_probability or not _needs_probability(metric)
+        value_before = metric.compute(before) if is_defined else no_probability
+        value_after = metric.compute(after)
+        changes.append(_metric_change(metric.name, metric.title, value_before, value_after))
+    brier_before = nll_before = no_probability
+    if had_probability:
+        brier_before, nll_before = _brier_score(before), _negative_log_likelihood(before)
+    brier_after, nll_after = _brier_score(after), _negative_log_likelihood(after)
+    brier_title, nll_title = "Brier score of being right", "NLL of being right"
+    changes.append(_metric_change("brier_correct", brier_title, brier_before, brier_after))
+    changes.append(_metric_change("nll_correct", nll_title, nll_before, nll_after))
+    return tuple(changes)
+
+
+def _metrics_to_compare(*, with_classes: bool) -> list[Metric]:
+    """Return the calibration metrics, the AUGRC, and the metrics of classes if requested."""
     metrics = [
         metric
         for metric in METRICS.values()
         if metric.identity.family == "calibration" and _needs_probability(metric)
     ]
     metrics.append(METRICS[DEFAULT_METRIC])
-    if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
+    if with_classes:
         metrics += [
             metric
             for metric in METRICS.values()
             if metric.identity.family == "classifier"
             and Need.PROBABILITIES in metric.measurement.needs
         ]
-    no_probability = undefined("the score is no probability")
-    had_probability = before.probability is not None
-    changes = []
-    for metric in metrics:
-        is_defined = had_probability or not _needs_probability(metric)
-        value_before = metric.compute(before) if is_defined else no_probability
-        values = value_before, metric.compute(after)
-        changes.append(_metric_change(metric.name, metric.title, *values))
-    for name, title, compute in (
-        ("brier_correct", "Brier score of being right", _brier_score),
-        ("nll_correct", "NLL of being right", _negative_log_likelihood),
-    ):
-        value_before = compute(before) if had_probability else no_probability
-        changes.append(_metric_change(name, title, value_before, compute(after)))
-    return tuple(changes)
+    return metrics
 
 
 def _needs_probability(metric: Metric) -> bool:
@@ -336,13 +347,15 @@ def _brier_score(s: Scored) -> MetricValue:
 def _negative_log_likelihood(s: Scored) -> MetricValue:
     """Return the mean negative log-likelihood of a correct prediction."""
     p, loss = s.probability_or_confidence.astype(np.float64), s.loss.astype(np.float64)
-    n_impossible = int((((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))).sum())
+    is_impossible = ((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))
+    n_impossible = int(is_impossible.sum())
     if n_impossible:
-        reason = f"it is infinite: the outcomes of {n_impossible} samples had probability 0"
-        return undefined(reason)
-    # The outcomes of the remaining samples with a probability of 0 or 1 are certain, so their
-    # negative log-likelihood is 0.
+        return undefined(
+            f"it is infinite: the outcomes of {n_impossible} samples had probability 0"
+        )
+    # An outcome with probability 1 has a negative log-likelihood of 0.
     is_certain = (p == 0) | (p == 1)
     safe_p = np.where(is_certain, 0.5, p)
-    terms = (1.0 - loss) * np.log(safe_p) + loss * np.log1p(-safe_p)
-    return MetricValue(float(np.average(np.where(is_certain, 0.0, -terms), weights=s.weight)))
+    log_likelihood = (1.0 - loss) * np.log(safe_p) + loss * np.log1p(-safe_p)
+    negative_log_likelihood = np.where(is_certain, 0.0, -log_likelihood)
+    return MetricValue(float(np.average(negative_log_likelihood, weights=s.weight)))

@@ -42,7 +42,7 @@ class PathStage:
     n_reached : float
         Number of samples that reach the stage.
     n_answered : float
-        Number of samples that the stage answers. The other samples go to the next stage.
+        Number of samples that the stage answers. The remaining samples go to the next stage.
     n_wrong : float
         Sum of the losses of the answers, or NaN if the losses are unknown. For 0/1 losses, the sum
         is the number of wrong answers.
@@ -137,8 +137,8 @@ class CascadeChecks(NotebookDisplay):
     def path(self, check: RuleCheck | None = None, *, n: int = 1000) -> tuple[PathStage, ...]:
         """Return the path of n samples through the stages, with costs.
 
-        The shares of answers are taken from the check. Without a check, they are taken from the
-        calibration data, and the losses of the stages are then unknown.
+        The shares and risks of the stages are those of the check. Without a check, the shares are
+        those of the calibration data, and the risks are unknown.
         """
         cascade, plan = self.cascade, self.cascade.plan
         shares, risks = cascade.answered, (_NAN,) * len(cascade.answered)
@@ -149,35 +149,38 @@ class CascadeChecks(NotebookDisplay):
         is_run = [*(stage.answers != "none" for stage in cascade.stages), True]
         n_remaining = float(n)
         path = []
-        for name, share, risk, cost, runs in zip(
-            cascade.names, shares, risks, costs, is_run, strict=True
-        ):
-            n_answered = n * share
-            n_reached = n_remaining if runs else 0.0
-            n_wrong = n_answered * risk if n_answered else 0.0
-            error_cost = n_wrong * plan.error_cost if plan.error_cost else 0.0
-            path.append(
-                PathStage(name, n_reached, n_answered, n_wrong, cost, n_reached * cost, error_cost)
+        for i, name in enumerate(cascade.names):
+            n_answered = n * shares[i]
+            n_reached = n_remaining if is_run[i] else 0.0
+            n_wrong = n_answered * risks[i] if n_answered else 0.0
+            stage = PathStage(
+                name=name,
+                n_reached=n_reached,
+                n_answered=n_answered,
+                n_wrong=n_wrong,
+                cost_per_sample=costs[i],
+                cost=n_reached * costs[i],
+                error_cost=n_wrong * plan.error_cost if plan.error_cost else 0.0,
             )
+            path.append(stage)
             n_remaining = max(n_remaining - n_answered, 0.0)
         return tuple(path)
 
     def _calibration_row(self) -> dict[str, Any]:
         """Return the row of the calibration data, which has no intervals."""
-        cascade = self.cascade
+        cascade, plan = self.cascade, self.cascade.plan
         reviews = cascade.answered[-1]
+        values = {"risk": cascade.risk, "reviews": reviews, "cost": cascade.cost}
         row: dict[str, Any] = {"name": CALIBRATION, "n": cascade.n}
-        for name, value in (("risk", cascade.risk), ("reviews", reviews), ("cost", cascade.cost)):
-            row |= {name: value, f"{name}_low": math.nan, f"{name}_high": math.nan}
-        row["excess"] = cascade.risk - cascade.plan.max_risk
-        row["load_excess"] = (
-            reviews - cascade.plan.capacity if cascade.plan.has_capacity_limit else math.nan
-        )
-        row["days_over"] = math.nan
+        for name, value in values.items():
+            row |= {name: value, f"{name}_low": _NAN, f"{name}_high": _NAN}
+        row["excess"] = cascade.risk - plan.max_risk
+        row["load_excess"] = reviews - plan.capacity if plan.has_capacity_limit else _NAN
+        row["days_over"] = _NAN
         verdict = CALIBRATION_VERDICT if cascade.attainable else "unattainable"
         row |= dict.fromkeys(("risk_verdict", "load_verdict", "verdict"), verdict)
         for name, share in zip(cascade.names, cascade.answered, strict=True):
-            row |= {f"answered_{name}": share, f"risk_{name}": math.nan}
+            row |= {f"answered_{name}": share, f"risk_{name}": _NAN}
         return row
 
 
@@ -204,20 +207,20 @@ def check_cascade(
     data : mapping
         A mapping from each stage to its predictions, to a pair (confidence, loss), or to
         confidences without labels. Arrays have shape (n,), and all stages have the same samples.
-        Several data sets are passed as a mapping from their names to mappings of stages. The key
-        "person" may contain the losses of the person. The default for the person is the error rate
-        with which the cascade was chosen.
+        For several data sets, pass a mapping from their names to such mappings. The key "person"
+        may contain the losses of the person, by default the error rate with which the cascade was
+        chosen.
     scores : mapping from str to fitted score, optional
         Mapping from stages to fitted scores.
     loss : str or CostMatrix, optional
         Loss of a prediction, as for `set_cascade`.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of arrays and confidence columns. It is required if the scale may differ from the
-        scale of the thresholds. With "score", the confidences are not converted.
+        Scale of arrays and confidence columns. It is required if it may differ from the scale of
+        the thresholds. With "score", the confidences are not converted.
     level : float, default=0.95
         Confidence level of all intervals.
     calibration : mapping, optional
-        The calibration data of the cascade. If they are passed, the result contains the frontier of
+        The calibration data of the cascade. With these data, the result contains the frontier of
         all choices of thresholds, and a warning if a data set contains the same samples.
     notes : sequence of str or Note
         Notes to add to those of the check, such as the notes of a file reader.
@@ -226,9 +229,8 @@ def check_cascade(
     -------
     CascadeChecks
         The cascade and a `RuleCheck` for each data set; see `rows` and `frame`. The verdict is
-        "holds" if the interval of the risk, and that of the share of reviews if it is limited, lies
-        at or below its target. It is "broken" if an interval lies above its target. An empty
-        mapping checks nothing.
+        "holds" if the interval of the risk, and the interval of a limited share of reviews, lie at
+        or below their targets. It is "broken" if an interval lies above its target.
 
     Raises
     ------
@@ -276,28 +278,26 @@ def check_cascade(
     calibration_data = None
     if calibration is not None:
         calibration_data = align_stages(calibration, request, where="calibration")
-    checks = tuple(
-        check_decisions(
-            cascade,
-            cascade.decide(*aligned.scores, scale=scale),
-            aligned.data,
-            name=name,
-            level=level,
-        )
-        for name, aligned in data_sets.items()
-    )
+    checks = []
+    for name, aligned in data_sets.items():
+        answered = cascade.decide(*aligned.scores, scale=scale)
+        checks.append(check_decisions(cascade, answered, aligned.data, name=name, level=level))
     all_notes = [
         *_cascade_notes(cascade),
         *_data_notes(data_sets, calibration_data),
         *_load_notes(cascade, checks),
         *(note if isinstance(note, Note) else Note("source", note) for note in notes),
     ]
-    all_data = [*data_sets.values(), *([calibration_data] if calibration_data else [])]
+    all_data = list(data_sets.values())
+    frontier = None
+    if calibration_data is not None:
+        all_data.append(calibration_data)
+        frontier = _frontier(cascade, calibration_data)
     return CascadeChecks(
         cascade=cascade,
-        checks=checks,
+        checks=tuple(checks),
         level=level,
-        frontier=None if calibration_data is None else _frontier(cascade, calibration_data),
+        frontier=frontier,
         notes=warnings_first(all_notes),
         is_binary=all(a.data.losses is None or a.data.is_binary for a in all_data),
     )
@@ -316,7 +316,7 @@ def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier | None:
-    """Return the frontier on the calibration data, or None if the samples are not the same."""
+    """Return all choices of thresholds on the calibration data, or None for different samples."""
     if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
     return compute_frontier(calibration.data, cascade.stages, cascade.plan)
@@ -359,6 +359,7 @@ def _data_notes(
 
 
 def _has_same_confidences(first: AlignedStages, second: AlignedStages) -> bool:
+    """Return whether two data sets have the same confidences in every stage."""
     pairs = zip(first.data.confidences, second.data.confidences, strict=True)
     return all(have_same_values(a, b) for a, b in pairs)
 
@@ -374,7 +375,7 @@ def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
             yield Note.warning("direction", f"{name}, {stage.name}: {warning}")
 
 
-def _load_notes(cascade: Cascade, checks: tuple[RuleCheck, ...]) -> Iterator[Note]:
+def _load_notes(cascade: Cascade, checks: Sequence[RuleCheck]) -> Iterator[Note]:
     """Yield a warning for each check in which the person receives too many samples."""
     for check in checks:
         load = check.load

@@ -71,17 +71,17 @@ def set_cascade(
     overflow : float, default=0.05
         The share of days on which there may be more reviews than `capacity`. It requires `per_day`.
     costs : mapping from str to float, optional
-        Cost of each stage per sample and of a review ("person"), in any unit; "error" is the cost
-        of a loss of 1, by default 0. By default a review costs 1 and everything else 0, so the
-        number of reviews is minimized.
+        Cost of each stage for one sample, and of a review ("person"), in any unit. The key "error"
+        is the cost of a loss of 1, by default 0. Without `costs`, a review costs 1 and everything
+        else 0, so the number of reviews is minimized.
     scores : mapping from str to str or fitted score, optional
-        Score of a stage, if its predictions allow several. By default the only confidence column,
-        or "msr" if there are only class scores.
+        Score of each stage. The default is the only confidence column, or "msr" if there are only
+        class scores.
     loss : str or CostMatrix, optional
-        Loss in [0, 1]; by default the loss of the predictions, or the 0/1 loss.
+        Loss in [0, 1]. The default is the loss of the predictions, or else the 0/1 loss.
     scale : {"log-odds", "probability", "score"}, optional
-        Scale of arrays and confidence columns. By default "probability" if all values of a stage
-        are in [0, 1], else "score". The scale of a computed score is known.
+        Scale of arrays and confidence columns. The default is "probability" if all values of a
+        stage are in [0, 1], and "score" otherwise. The scale of a computed score is known.
     ordered_by : float, default=0.5
         The share of the samples that determines the order of the tests. The other samples are used
         for the tests.
@@ -91,8 +91,9 @@ def set_cascade(
     Returns
     -------
     Cascade
-        The thresholds and their guarantee; or the reason why no choice has a guarantee, and the
-        closest choice. A stage that does not reduce the cost is not used.
+        The thresholds and their guarantee. If no choice of thresholds has a guarantee, the cascade
+        sends all samples to the person and states the reason. A stage that does not reduce the cost
+        is not used.
 
     Raises
     ------
@@ -115,23 +116,23 @@ def set_cascade(
     are within the capacity.
 
     The method is Pareto testing [2]_, a form of learn then test [1]_. The first part of the samples
-    determines the choices of thresholds that no other choice dominates in evidence and cost. These
-    choices are ordered from the safest to the cheapest. The second part of the samples tests the
-    choices in this order at level `delta`, and the tests stop at the first choice that fails. The
-    p-value of a choice is the maximum of the p-value of the risk and the p-value of the load. The
-    test of the risk is exact binomial for 0/1 losses. For other losses and for a person with an
-    assumed error rate, the test of the risk is Hoeffding-Bentkus. The test of the load is exact
-    binomial. The function selects the choice with the lowest cost on all samples among the choices
-    that pass. Candidate thresholds are confidences of the first part, or evenly spaced quantiles of
-    these confidences if there are many. About 2^14 choices are evaluated for any number of stages.
-    Tied samples are answered by the same stage.
+    determines the choices of thresholds on the Pareto front of p-value and cost, and orders them
+    from the safest to the cheapest. The second part tests the choices in this order at level
+    `delta`, until the first failure. Among the choices that pass, the function selects the one with
+    the lowest cost on all samples.
+
+    The p-value of a choice is the maximum of the p-value of the risk and the p-value of the load.
+    The test of the load is exact binomial, and so is the test of the risk for 0/1 losses. For other
+    losses and for a person with an assumed error rate, the test of the risk is Hoeffding-Bentkus.
+    Candidate thresholds are confidences of the first part, or evenly spaced quantiles of these
+    confidences if there are many. About 2^14 choices are evaluated for any number of stages. Tied
+    samples are answered by the same stage.
 
     The guarantee is valid for independent samples from any single distribution and for a fixed
-    seed. A selection of the best of several seeds invalidates the guarantee. The code of [2]_ also
-    splits the samples into halves, but it orders the choices by the risk. If no choice passes, the
-    code of [2]_ returns the full model. In this function, the cascade then has no guarantee.
+    seed. A selection of the best of several seeds invalidates the guarantee. The code of [2]_
+    orders the choices by the risk, and returns the full model if no choice passes.
 
-    The function requires one pass over the samples, and one test for each choice on the frontier.
+    The cost is one pass over the samples, and one test for each choice on the Pareto front.
 
     References
     ----------
@@ -180,7 +181,7 @@ def set_cascade(
 def _capacity_options(
     capacity: float | None, per_day: int | None, overflow: float
 ) -> dict[str, Any]:
-    """Return the options that describe the capacity of the person, after a check."""
+    """Return the validated capacity of the person as options of the plan."""
     capacity_option, per_day_option = format_option("capacity"), format_option("per_day")
     if per_day is None:
         share = 1.0 if capacity is None else capacity
@@ -214,6 +215,7 @@ def _capacity_options(
 
 
 def _cost_options(costs: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the cost of a review and the cost of an error as options of the plan."""
     if costs is None:
         return {}
     if PERSON not in costs:

@@ -26,15 +26,13 @@ _MAX_IDS: Final = 3
 
 @dataclass(frozen=True, eq=False)
 class StageScores:
-    """Confidences and losses of one stage.
-
-    `score` has an empty name if the confidences were passed without one. `ids` and `labels`
-    identify the samples.
-    """
+    """Confidences and losses of one stage."""
 
     name: str
+    #: The confidences. The name of the score is empty if the confidences are an array.
     score: ConfidenceScore
     loss: Array | None
+    #: Names of the samples.
     ids: Array | None = None
     labels: Array | None = None
 
@@ -45,11 +43,13 @@ class StageScores:
 
     def select(self, rows: IntArray) -> "StageScores":
         """Return the samples of these rows, in this order."""
-        values, probability = self.score.values[rows], self.score.probability
-        if probability is not None:
-            # If both attributes are the same array, the values of the score are probabilities.
-            is_same_array = probability is self.score.values
-            probability = values if is_same_array else probability[rows]
+        values = self.score.values[rows]
+        probability = self.score.probability
+        # If both attributes are the same array, they must remain the same array.
+        if probability is self.score.values:
+            probability = values
+        elif probability is not None:
+            probability = probability[rows]
         score = replace(self.score, values=values, probability=probability)
         loss = None if self.loss is None else self.loss[rows]
         return StageScores(self.name, score, loss)
@@ -88,12 +88,13 @@ class StageRequest:
 
     def score(self, name: str) -> Any:
         """Return the requested score of a stage, or else the score of the cascade, or else None."""
+        score_by_stage = {stage.name: stage.score for stage in self.stages}
+        score_of_cascade = score_by_stage.get(name, "")
         requested = (self.scores or {}).get(name)
-        expected = next((stage.score for stage in self.stages if stage.name == name), "")
         if requested is None:
-            return expected or None
+            return score_of_cascade or None
         requested_name = requested if isinstance(requested, str) else getattr(requested, "name", "")
-        scales.check_score_name(expected, requested_name)
+        scales.check_score_name(score_of_cascade, requested_name)
         return requested
 
 
@@ -114,27 +115,25 @@ def _align(sources: Mapping[str, Any], request: StageRequest) -> AlignedStages:
     names = [stage.name for stage in request.stages] or [n for n in sources if n != PERSON]
     for name in request.scores or {}:
         checks.one_of(name, "scores", tuple(names))
-    check_stage_names(
-        sources, names, f"the data must contain each stage of the cascade ({', '.join(names)})"
-    )
+    rule = f"the data must contain each stage of the cascade ({', '.join(names)})"
+    check_stage_names(sources, names, rule)
     stages = [_score_stage(name, sources[name], request) for name in names]
     stages, matched_by_id = _match_samples(stages)
-    person = sources.get(PERSON, request.person_error)
+    confidences = [stage.score.values for stage in stages]
     losses = [stage.loss for stage in stages if stage.loss is not None]
-    has_losses = len(losses) == len(stages)
-    if has_losses and person is None:
+    person = sources.get(PERSON, request.person_error)
+    person_error = float(person) if isinstance(person, int | float) else None
+    if len(losses) < len(stages):
+        # Without labels, the losses of the person are not used.
+        data = CascadeData.from_arrays(names, confidences, None)
+        return AlignedStages(tuple(stages), data, person_error, matched_by_id)
+    if person is None:
         raise MissingInputError(
             "the cascade was chosen with measured losses of the person; pass their losses on "
             f"these data as {PERSON!r} (--person), or their error rate"
         )
-    person_error = float(person) if isinstance(person, int | float) else None
-    if has_losses and person_error is None:
-        person_loss: Any = _person_losses(person, stages[0])
-    else:
-        # Without labels, the losses of the person are not used.
-        person_loss = person_error or 0.0
-    confidences = [stage.score.values for stage in stages]
-    data = CascadeData.from_arrays(names, confidences, losses if has_losses else None, person_loss)
+    person_loss = _person_losses(person, stages[0]) if person_error is None else person_error
+    data = CascadeData.from_arrays(names, confidences, losses, person_loss)
     return AlignedStages(tuple(stages), data, person_error, matched_by_id)
 
 
@@ -160,19 +159,9 @@ def _person_losses(person: Any, reference: StageScores) -> Array:
 
 
 def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
-    """Return the confidences and losses of one stage."""
+    """Return the confidences and losses of one stage from predictions or arrays."""
     if isinstance(source, Predictions):
-        for field in ("weight", "group"):
-            if getattr(source, field) is not None:
-                raise InputError(
-                    f"stage {name!r}: a cascade requires independent samples of equal weight, so "
-                    f"its predictions must have no `{field}`; drop it"
-                )
-        score = compute_confidence(source, request.score(name), where=name)
-        score = set_scale(score, request.scale) if score.is_user_column else score
-        labels = None if source.labels is None else to_numpy(source.labels, "labels")
-        losses = per_sample_loss(source, request.loss)
-        return StageScores(name, score, losses, _sample_ids(source), labels)
+        return _score_predictions(name, source, request)
     if isinstance(source, tuple):
         if len(source) != 2:
             raise InputError(
@@ -187,6 +176,22 @@ def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
     score = ConfidenceScore("", values, values if is_probability else None, is_user_column=True)
     bare_loss: Array | None = None if loss is None else to_numpy(loss, "loss")
     return StageScores(name, set_scale(score, request.scale), bare_loss)
+
+
+def _score_predictions(name: str, predictions: Predictions, request: StageRequest) -> StageScores:
+    """Return the confidences and losses of one stage from its predictions."""
+    for field in ("weight", "group"):
+        if getattr(predictions, field) is not None:
+            raise InputError(
+                f"stage {name!r}: a cascade requires independent samples of equal weight, so "
+                f"its predictions must have no `{field}`; drop it"
+            )
+    score = compute_confidence(predictions, request.score(name), where=name)
+    if score.is_user_column:
+        score = set_scale(score, request.scale)
+    labels = None if predictions.labels is None else to_numpy(predictions.labels, "labels")
+    losses = per_sample_loss(predictions, request.loss)
+    return StageScores(name, score, losses, _sample_ids(predictions), labels)
 
 
 def _sample_ids(predictions: Predictions) -> Array | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import chain, product
+from itertools import chain
 from typing import Any
 
 from abstain._foundation import checks
@@ -23,7 +23,13 @@ from abstain.evaluation.comparison.rankings import (
 from abstain.evaluation.comparison.record import Comparison, ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.runs import ScoredRun, score_runs
 from abstain.evaluation.comparison.summary import summarize
-from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
+from abstain.evaluation.comparison.tables import Estimate, PairedDifference, SummaryRow
+from abstain.evaluation.comparison.values import (
+    MethodValues,
+    RowWeights,
+    compute_values,
+    resample_values,
+)
 from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
 from abstain.evaluation.notes import reading_notes
 from abstain.evaluation.records import warnings_first
@@ -141,12 +147,12 @@ def compare(
 
     Notes
     -----
-    All methods are evaluated on the same samples, so differences in difficulty that are common to
-    all methods cancel. If several runs have the same samples, the influences are averaged over the
-    runs for each sample. The intervals then refer to the same runs on new samples, not to new runs.
-    With `per_method_weights`, the influence of a sample on a method is proportional to the share of
-    the sample in the total weight of the method. The comparison requires one sort for each method
-    and run, and one product of the (n, methods) matrix of influences.
+    All methods are evaluated on the same samples, so effects that are common to all methods cancel
+    in the differences. If several runs use the same samples, the influence of a sample is averaged
+    over the runs. The intervals describe the variation over new samples, not over new training
+    runs. With `per_method_weights`, the influence of a sample on a method is proportional to the
+    weight of the sample divided by the total weight of the method. The cost is one sort for each
+    method and run, and the product of the (n, methods) matrix of influences with its transpose.
 
     References
     ----------
@@ -196,12 +202,13 @@ def compare(
 def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
     """Return the comparison of the methods on each data set and over all data sets."""
     _check_comparable(runs, metrics, plan)
-    comparisons = [
-        compare_data([run for run in runs if run.data == data], metrics, plan)
-        for data in dict.fromkeys(run.data for run in runs)
-    ]
+    comparisons = []
+    for data in dict.fromkeys(run.data for run in runs):
+        runs_of_data = [run for run in runs if run.data == data]
+        comparisons.append(compare_data(runs_of_data, metrics, plan))
     values_by_metric = zip(*(comparison.sampled for comparison in comparisons), strict=True)
-    across = compare_across_data_sets([Blocks(values) for values in values_by_metric], plan)
+    blocks_by_metric = [Blocks(values) for values in values_by_metric]
+    across = compare_across_data_sets(blocks_by_metric, plan)
     notes = comparison_notes(runs, comparisons, across, plan)
     return join_tables(
         comparisons, across, plan, metrics=metrics, methods=runs[0].scored, notes=notes
@@ -214,29 +221,48 @@ def compare_data(
     """Return the comparison of the methods on the runs of one data set."""
     rows = RowWeights.from_runs(runs)
     values = [compute_values(metric, runs, rows) for metric in metrics]
+    has_metric_without_influence = any(m.measurement.influence is None for m in metrics)
     n_resamples = plan.n_resamples(
-        len(runs[0].scored),
-        has_metric_without_influence=any(m.measurement.influence is None for m in metrics),
+        len(runs[0].scored), has_metric_without_influence=has_metric_without_influence
     )
     if n_resamples:
-        tables = resample_values(metrics, runs, n_resamples, plan.seed)
-        values = [replace(v, replicates=table) for v, table in zip(values, tables, strict=True)]
-    estimates_by_metric = [tuple(estimates(v, plan)) for v in values]
-    pairs_by_metric = [tuple(pairs(v, plan)) for v in values]
-    tables_by_metric = zip(values, estimates_by_metric, pairs_by_metric, strict=True)
+        replicates_by_metric = resample_values(metrics, runs, n_resamples, plan.seed)
+        values = [
+            replace(v, replicates=replicates)
+            for v, replicates in zip(values, replicates_by_metric, strict=True)
+        ]
+    has_bands = plan.bands and not plan.skip_slow
     return DataSetComparison(
         data=runs[0].data,
         sampled=tuple(values),
-        estimates=tuple(chain.from_iterable(estimates_by_metric)),
-        pairs=tuple(chain.from_iterable(pairs_by_metric)),
-        summary=tuple(row for tables in tables_by_metric for row in summarize(*tables, plan)),
-        standings=tuple(row for v in values for row in standings(v, plan)),
+        **_tables_of_metrics(values, plan),
         agreements=tuple(agreements(values, plan)),
         stability=tuple(stabilities(values, plan)),
-        bands=tuple(method_bands(runs[0], plan)) if plan.bands and not plan.skip_slow else (),
-        non_inferiority=tuple(row for v in values for row in non_inferiorities(v, plan)),
+        bands=tuple(method_bands(runs[0], plan)) if has_bands else (),
         resamples=n_resamples,
     )
+
+
+def _tables_of_metrics(values: Sequence[MethodValues], plan: Plan) -> dict[str, Any]:
+    """Return the rows of the tables that are computed for each metric separately."""
+    all_estimates: list[Estimate] = []
+    all_pairs: list[PairedDifference] = []
+    summary: list[SummaryRow] = []
+    for values_of_metric in values:
+        estimates_of_metric = list(estimates(values_of_metric, plan))
+        pairs_of_metric = list(pairs(values_of_metric, plan))
+        all_estimates += estimates_of_metric
+        all_pairs += pairs_of_metric
+        summary += summarize(values_of_metric, estimates_of_metric, pairs_of_metric, plan)
+    all_standings = chain.from_iterable(standings(v, plan) for v in values)
+    all_non_inferiorities = chain.from_iterable(non_inferiorities(v, plan) for v in values)
+    return {
+        "estimates": tuple(all_estimates),
+        "pairs": tuple(all_pairs),
+        "summary": tuple(summary),
+        "standings": tuple(all_standings),
+        "non_inferiority": tuple(all_non_inferiorities),
+    }
 
 
 def join_tables(
@@ -249,16 +275,17 @@ def join_tables(
     notes: Iterable[Note],
 ) -> Comparison:
     """Return one record with the tables of each data set and the tables over all data sets."""
-    runs = (run.run for comparison in comparisons for run in comparison.sampled[0].runs)
+    run_names = (run.run for comparison in comparisons for run in comparison.sampled[0].runs)
+    sources = (*comparisons, across)
     tables: dict[str, Any] = {}
-    for table in fields(ComparisonTables):
-        sources = (*comparisons, across)
-        tables[table.name] = tuple(row for s in sources for row in getattr(s, table.name))
+    for field in fields(ComparisonTables):
+        tables_of_sources = [getattr(source, field.name) for source in sources]
+        tables[field.name] = tuple(chain.from_iterable(tables_of_sources))
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
         methods=tuple(methods),
         data=tuple(comparison.data for comparison in comparisons),
-        runs=tuple(dict.fromkeys(runs)),
+        runs=tuple(dict.fromkeys(run_names)),
         level=plan.level,
         notes=warnings_first(notes),
         test=TEST_NAMES[plan.test],
@@ -278,10 +305,18 @@ def _check_comparable(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan
             f"at most {_MAX_METHODS} methods can be compared; got {len(methods):,}, which make "
             f"{n_pairs:,} pairs to test. Select methods with `scores`"
         )
-    named_samples = [item for run in runs for item in run.scored.items()]
-    for metric, (name, s) in product(metrics, named_samples):
-        reason = metric.reason_not_applicable(s)
-        if reason:
-            raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {reason}")
+    for metric in metrics:
+        for run in runs:
+            _check_metric_applies(metric, run)
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)
+
+
+def _check_metric_applies(metric: Metric, run: ScoredRun) -> None:
+    """Raise InputError if the metric does not apply to a method of the run."""
+    for method, s in run.scored.items():
+        reason = metric.reason_not_applicable(s)
+        if reason:
+            raise InputError(
+                f"the metric {metric.name!r} does not apply to {method!r}: it {reason}"
+            )

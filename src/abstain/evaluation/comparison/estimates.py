@@ -35,14 +35,15 @@ from abstain.metrics.small_samples import expected_variance, max_degrees_of_free
 
 def estimates(method_values: MethodValues, plan: Plan) -> Iterator[Estimate]:
     """Yield the estimate of every run and method, and of the mean over several runs."""
+    n_runs, n_methods = method_values.values.shape
     skip_intervals = plan.skip_slow and method_values.has_values_only
-    for r, i in product(range(len(method_values.runs)), range(len(method_values.methods))):
+    for r, i in product(range(n_runs), range(n_methods)):
         if skip_intervals:
             interval = _missing_interval(method_values, plan)
         else:
             interval = _interval_of_run(method_values, r, i, plan)
         yield _build_estimate(method_values, i, interval, r)
-    if len(method_values.runs) > 1 and (skip_intervals or method_values.is_defined):
+    if n_runs > 1 and (skip_intervals or method_values.is_defined):
         for i in method_values.evaluated_indices:
             yield mean_estimate(method_values, i, plan)
 
@@ -93,7 +94,7 @@ def _build_estimate(
 
 
 def _interval_of_run(method_values: MethodValues, r: int, i: int, plan: Plan) -> Interval:
-    """Return the interval of one method in one run."""
+    """Return the interval of the method with index i in the run with index r."""
     run = method_values.runs[r]
     s = run.scored[method_values.methods[i]]
     if not _use_bootstrap(method_values, plan):
@@ -121,14 +122,21 @@ def _interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interv
         return no_interval(plan.level, reason)
     if _use_bootstrap(method_values, plan):
         return _bootstrap_interval_of_mean(method_values, i, plan)
-    metric, runs = method_values.metric, method_values.runs
-    samples = [run.scored[method_values.methods[i]] for run in runs]
-    if metric.measurement.interval is not None:
-        intervals = [
-            interval_of_metric(metric, s, level=plan.level, cluster=run.cluster)
-            for s, run in zip(samples, runs, strict=True)
-        ]
-        return _mean_interval(intervals)
+    if method_values.metric.measurement.interval is None:
+        return _influence_interval_of_mean(method_values, i, plan)
+    intervals = []
+    for run in method_values.runs:
+        s = run.scored[method_values.methods[i]]
+        intervals.append(
+            interval_of_metric(method_values.metric, s, level=plan.level, cluster=run.cluster)
+        )
+    return _mean_interval(intervals)
+
+
+def _influence_interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interval:
+    """Return the interval of the mean over the runs of one method by influence functions."""
+    metric = method_values.metric
+    samples = [run.scored[method_values.methods[i]] for run in method_values.runs]
     influences, jump_effects = method_values.influences_at_fixed_threshold(i)
     interval_around = partial(
         interval_from_influence,
@@ -148,11 +156,11 @@ def _interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interv
 
 
 def _mean_interval(intervals: Sequence[Interval]) -> Interval:
-    """Return the mean of the intervals of the runs, which assumes perfectly correlated errors."""
-    bounds = np.mean([(interval.low, interval.high) for interval in intervals], axis=0)
+    """Average the bounds of the runs, which is conservative unless errors correlate perfectly."""
+    low, high = np.mean([(interval.low, interval.high) for interval in intervals], axis=0)
     method = f"mean over {len(intervals)} runs of the bounds of: {intervals[0].method}"
     notes = "; ".join(dict.fromkeys(interval.note for interval in intervals if interval.note))
-    return Interval(float(bounds[0]), float(bounds[1]), intervals[0].level, method, note=notes)
+    return Interval(float(low), float(high), intervals[0].level, method, note=notes)
 
 
 def _model_variance(
@@ -160,20 +168,22 @@ def _model_variance(
 ) -> ModelVariance | None:
     """Return the model-based variance of the mean over the runs of one method.
 
-    If the runs share their samples, the variance is that of one run. Otherwise, it is smaller.
+    If the runs share their samples, the variance is that of one run. The variance is smaller if the
+    number `n_independent` of independent samples or clusters of all runs is larger.
     """
     models = []
+    n_units_per_run = 0
     for r, run in enumerate(method_values.runs):
         s, value = run.scored[method_values.methods[i]], float(method_values.values[r, i])
         model = expected_variance(method_values.metric, s, value, run.cluster)
         if model is None:
             return None
         models.append(model)
-    n_units_per_run = max(
-        run.n if run.cluster is None else np.unique(run.cluster).size for run in method_values.runs
-    )
-    variance = float(np.mean([model.variance for model in models]))
-    return ModelVariance(variance * min(n_units_per_run / n_independent, 1.0), models[0].degrees)
+        n_units = run.n if run.cluster is None else np.unique(run.cluster).size
+        n_units_per_run = max(n_units_per_run, n_units)
+    variance_of_run = float(np.mean([model.variance for model in models]))
+    shrinkage = min(n_units_per_run / n_independent, 1.0)
+    return ModelVariance(variance_of_run * shrinkage, models[0].degrees)
 
 
 def _bootstrap_interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interval:
@@ -236,38 +246,46 @@ def _test_non_inferiority(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
     """Return the test that method i is worse than method j by at most the margin."""
-    metric, margin = method_values.metric, plan.margin or 0.0
+    margin = plan.margin or 0.0
     reason = method_values.unreliable_reason(i, j)
     if reason:
         nan = float("nan")
         return NonInferiority(nan, nan, margin, non_inferior=False, level=plan.level, note=reason)
-    values = float(method_values.mean[i]), float(method_values.mean[j])
-    if method_values.shares is not None:
-        influences = method_values.influences_of(i, j)
-        n_units = influences.shape[0]
-        return non_inferiority_from_influences(
-            values,
-            influences,
-            margin=margin,
-            lower_is_better=metric.lower_is_better,
-            level=plan.level,
-            failures=method_values.fewest_failures(i, j),
-            heavy_tailed=metric.measurement.heavy_tailed,
-            model_variances=(
-                _model_variance(method_values, i, n_units),
-                _model_variance(method_values, j, n_units),
-            ),
-            bounds=method_values.bounds,
-            cluster=method_values.cluster_codes(influences),
-        )
+    if method_values.shares is None:
+        return _non_inferiority_from_replicates(method_values, i, j, plan)
+    influences = method_values.influences_of(i, j)
+    n_units = influences.shape[0]
+    return non_inferiority_from_influences(
+        (float(method_values.mean[i]), float(method_values.mean[j])),
+        influences,
+        margin=margin,
+        lower_is_better=method_values.metric.lower_is_better,
+        level=plan.level,
+        failures=method_values.fewest_failures(i, j),
+        heavy_tailed=method_values.metric.measurement.heavy_tailed,
+        model_variances=(
+            _model_variance(method_values, i, n_units),
+            _model_variance(method_values, j, n_units),
+        ),
+        bounds=method_values.bounds,
+        cluster=method_values.cluster_codes(influences),
+    )
+
+
+def _non_inferiority_from_replicates(
+    method_values: MethodValues, i: int, j: int, plan: Plan
+) -> NonInferiority:
+    """Return the non-inferiority test of method i with the standard error of the resamples."""
     differences = method_values.mean_replicates[i] - method_values.mean_replicates[j]
     differences = differences[np.isfinite(differences)]
+    standard_error = float(differences.std(ddof=1)) if differences.size > 1 else float("nan")
     n_failures = method_values.n_failures(i, j)
+    degrees = float("inf") if n_failures is None else max(1.0, (n_failures - 1) / 2)
     return non_inferiority(
-        values[0] - values[1],
-        float(differences.std(ddof=1)) if differences.size > 1 else float("nan"),
-        margin=margin,
-        lower_is_better=metric.lower_is_better,
-        degrees=float("inf") if n_failures is None else max(1.0, (n_failures - 1) / 2),
+        float(method_values.mean[i]) - float(method_values.mean[j]),
+        standard_error,
+        margin=plan.margin or 0.0,
+        lower_is_better=method_values.metric.lower_is_better,
+        degrees=degrees,
         level=plan.level,
     )

@@ -152,6 +152,7 @@ def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator
 
 
 def _deciding_tests(values: Sequence[MethodValues], plan: Plan) -> Iterator[Note]:
+    """Yield a note if another test than the requested one decides, or if a test decides nothing."""
     for v in values:
         if v.deciding_test(plan.test) != plan.test:
             message = f"{v.metric.reason_without_interval}; so the paired bootstrap decides."
@@ -178,27 +179,27 @@ def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
     """Yield a note for each data set on which methods have different weights."""
     for data in dict.fromkeys(run.data for run in runs):
         runs_of_data = [run for run in runs if run.data == data]
-        if any(run.has_weights_by_method for run in runs_of_data):
-            counts = [
-                run.count_samples_and_failures(method)[0]
-                for run in runs_of_data
-                for method in run.scored
-            ]
-            message = (
-                f"Each method is judged by its own samples, {min(counts):,} to {max(counts):,} of "
-                f"{max(run.n for run in runs_of_data):,}: what it is better at may be another set "
-                "of samples."
-            )
-            yield Note("per_method_weights", message, data)
+        if not any(run.has_weights_by_method for run in runs_of_data):
+            continue
+        counts = []
+        for run in runs_of_data:
+            counts += [run.count_samples_and_failures(method)[0] for method in run.scored]
+        n_samples = max(run.n for run in runs_of_data)
+        message = (
+            f"Each method is judged by its own samples, {min(counts):,} to {max(counts):,} of "
+            f"{n_samples:,}: what it is better at may be another set of samples."
+        )
+        yield Note("per_method_weights", message, data)
 
 
 def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
     """Yield a note with the number of clusters, or a warning if clusters are few."""
-    counts = [n for run in runs if (n := run.min_clusters) is not None]
-    if not counts:
+    counts = [run.min_clusters for run in runs]
+    n_clusters = min((count for count in counts if count is not None), default=None)
+    if n_clusters is None:
         return
-    message = f"Independent of each other are the {min(counts):,} groups, not the samples."
-    if min(counts) >= MIN_CLUSTERS:
+    message = f"Independent of each other are the {n_clusters:,} groups, not the samples."
+    if n_clusters >= MIN_CLUSTERS:
         yield Note("clusters", message)
         return
     few = f"Below {MIN_CLUSTERS} groups intervals are too short and tests too sure."

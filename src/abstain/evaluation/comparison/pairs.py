@@ -53,7 +53,7 @@ _PairTest: TypeAlias = dict[str, Any]
 
 
 def pairs(method_values: MethodValues, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield all pairs by every available test; the deciding test comes first."""
+    """Yield the difference of each pair of methods by every available test, the deciding first."""
     if not method_values.is_defined:
         return
     tests: dict[str, Callable[[MethodValues, Plan], list[_PairTest]]] = {}
@@ -77,23 +77,27 @@ def _build_pairs(
     name: str,
     test: Callable[[MethodValues, Plan], list[_PairTest]],
 ) -> Iterator[PairedDifference]:
-    """Yield the tests of all pairs, with p-values that are adjusted for the number of pairs."""
+    """Yield the difference of each pair with its adjusted p-value by one test."""
     results = test(method_values, plan)
-    adjusted = adjust([result["p_value"] for result in results], method=plan.adjustment).tolist()
-    methods, mean = method_values.methods, method_values.mean.tolist()
-    for (i, j), result, p in zip(_index_pairs(method_values), results, adjusted, strict=True):
+    p_values = [result["p_value"] for result in results]
+    adjusted = adjust(p_values, method=plan.adjustment).tolist()
+    metric, methods, mean = method_values.metric, method_values.methods, method_values.mean.tolist()
+    index_pairs = _index_pairs(method_values)
+    for (i, j), result, adjusted_p in zip(index_pairs, results, adjusted, strict=True):
         difference = mean[i] - mean[j]
-        leader = i if (difference < 0) == method_values.metric.lower_is_better else j
+        better = ""
+        if adjusted_p < plan.alpha and difference != 0:
+            better = methods[i] if (difference < 0) == metric.lower_is_better else methods[j]
         yield PairedDifference(
-            metric=method_values.metric.name,
+            metric=metric.name,
             data=method_values.data,
             first=methods[i],
             second=methods[j],
             difference=difference,
-            adjusted=p,
+            adjusted=adjusted_p,
             adjustment=plan.adjustment,
             test=name,
-            better=methods[leader] if p < plan.alpha and difference != 0 else "",
+            better=better,
             **result,
         )
 
@@ -112,8 +116,7 @@ def differences_of(
 ) -> Differences:
     """Return the differences between the means of all pairs, tested by influence functions.
 
-    `paired_numbers` is `method_values.paired_numbers` by default. A caller that selected methods
-    passes the corresponding pairs, which saves their computation.
+    `paired_numbers` are the precomputed numbers of the pairs, by default those of all pairs.
     """
     measurement = method_values.metric.measurement
     failures = [method_values.fewest_failures(i) for i in range(len(method_values.methods))]
@@ -154,12 +157,12 @@ def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTes
     """Return the tests of all pairs by influence functions."""
     has_ratios = not plan.skip_slow or method_values.replicates is not None
     differences = differences_of(method_values, plan.level, ratios=has_ratios)
-    columns = zip(*(getattr(differences, name).tolist() for name in _COLUMNS), strict=True)
-    results = [dict(zip(_COLUMNS, values, strict=True)) for values in columns]
-    for result, note, pair in zip(
-        results, differences.notes, _index_pairs(method_values), strict=True
-    ):
-        result["note"] = method_values.unreliable_reason(*pair) or note
+    columns = {name: getattr(differences, name).tolist() for name in _COLUMNS}
+    results: list[_PairTest] = []
+    for row, pair in enumerate(_index_pairs(method_values)):
+        result: _PairTest = {name: column[row] for name, column in columns.items()}
+        result["note"] = method_values.unreliable_reason(*pair) or differences.notes[row]
+        results.append(result)
     return results
 
 
@@ -176,16 +179,17 @@ def _test_by_bootstrap(method_values: MethodValues, plan: Plan) -> list[_PairTes
     )
     results: list[_PairTest] = []
     for difference, pair in zip(differences, _index_pairs(method_values), strict=True):
-        # A non-zero difference may be the same in all resamples up to rounding errors.
         tolerance = 1e-12 * float(np.abs(method_values.mean[list(pair)]).max())
-        if difference.standard_error <= tolerance < abs(difference.difference):
+        is_constant = difference.standard_error <= tolerance
+        if is_constant and abs(difference.difference) > tolerance:
             result: _PairTest = dict.fromkeys(_COLUMNS, float("nan"))
             note = "the difference is the same in all resamples, so it has no standard error"
         else:
             result = {name: getattr(difference, name) for name in _COLUMNS}
             warnings = (difference.note, few_clusters_warning(method_values.n_clusters(*pair)))
             note = "; ".join(filter(None, warnings))
-        results.append({**result, "note": method_values.unreliable_reason(*pair) or note})
+        result["note"] = method_values.unreliable_reason(*pair) or note
+        results.append(result)
     return results
 
 
@@ -220,21 +224,13 @@ def _test_on_replicates(method_values: MethodValues, plan: Plan) -> Iterator[Pai
 # ------------------------------------------------------------------------------------ permutation
 def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
     """Return the tests of all pairs by random permutations of the two scores."""
-    metric, runs = method_values.metric, method_values.runs
-    samples = list(runs[0].scored.values())
-    needs_only_losses = all(need.name.endswith("LOSS") for need in metric.measurement.needs)
-    has_weights = any(s.weight is not None for s in samples)
-    is_supported = metric.measurement.rank_based and needs_only_losses and not has_weights
-    if len(runs) > 1 or not is_supported:
-        raise InputError(
-            "test='permutation' swaps the ranks of two scores: it requires one run, no weights, "
-            f"and a metric of ranks and losses; got {metric.name!r} over {len(runs)} run(s). "
-            "Use 'influence' or 'bootstrap'."
-        )
+    _check_permutation_is_supported(method_values)
+    metric, run = method_values.metric, method_values.runs[0]
+    samples = list(run.scored.values())
     options: dict[str, Any] = {
         "n_permutations": plan.n_draws("permutation", len(samples)),
         "rng": plan.seed,
-        "cluster": runs[0].cluster,
+        "cluster": run.cluster,
     }
 
     def compute_metric(confidence: Array, loss: Array) -> float:
@@ -250,3 +246,17 @@ def _test_by_permutation(method_values: MethodValues, plan: Plan) -> list[_PairT
             result = permutation_test(compute_metric, first, second, **options)
         results.append({"p_value": result.p_value, "note": _NO_INTERVAL_NOTE})
     return results
+
+
+def _check_permutation_is_supported(method_values: MethodValues) -> None:
+    """Raise InputError if a permutation test of the metric is not possible."""
+    metric, runs = method_values.metric, method_values.runs
+    needs_only_losses = all(need.name.endswith("LOSS") for need in metric.measurement.needs)
+    has_weights = any(s.weight is not None for s in runs[0].scored.values())
+    is_supported = metric.measurement.rank_based and needs_only_losses and not has_weights
+    if len(runs) > 1 or not is_supported:
+        raise InputError(
+            "test='permutation' swaps the ranks of two scores: it requires one run, no weights, "
+            f"and a metric of ranks and losses; got {metric.name!r} over {len(runs)} run(s). "
+            "Use 'influence' or 'bootstrap'."
+        )

@@ -113,7 +113,7 @@ class Plan:
     def n_draws(self, test: str, n_methods: int) -> int:
         """Return the number of draws with which the smallest adjusted p-value can be significant.
 
-        The maximum is 50,000. If a comparison requires more draws, the note `few_draws` says so.
+        The maximum is 50,000. A comparison that requires more draws has the note `few_draws`.
         """
         # A permutation test counts both tails together. The bootstrap counts each tail separately.
         minimum, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)

@@ -57,8 +57,8 @@ _ROUNDING = 1e-12
 
 
 def standings(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
-    """Yield the rank of each method on one data set, from influences and from resamples."""
-    lower = method_values.metric.lower_is_better
+    """Yield the standing of each method on one data set, from influences and from resamples."""
+    lower_is_better = method_values.metric.lower_is_better
     mean = method_values.mean
     if (plan.skip_slow and method_values.has_values_only) or any(method_values.unreliable_reasons):
         yield from _standings_without_variation(method_values, plan)
@@ -68,13 +68,13 @@ def standings(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
         covariance = covariance_from_contributions(method_values.shares)
         if np.isfinite(covariance).all():
             probabilities = rank_probabilities(
-                mean, covariance, lower_is_better=lower, rng=plan.seed
+                mean, covariance, lower_is_better=lower_is_better, rng=plan.seed
             )
-            mean_ranks = expected_ranks(mean, covariance, lower_is_better=lower)
+            mean_ranks = expected_ranks(mean, covariance, lower_is_better=lower_is_better)
             yield from _standings(method_values, plan, probabilities, mean_ranks, _INFLUENCE)
     if method_values.has_varying_replicates:
         probabilities = rank_probabilities_of_replicates(
-            method_values.mean_replicates, lower_is_better=lower
+            method_values.mean_replicates, lower_is_better=lower_is_better
         )
         mean_ranks = rank_summary(probabilities, level=plan.level).mean
         source = f"{_BOOTSTRAP}, rank then aggregate"
@@ -124,11 +124,10 @@ def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Ite
 
 
 def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] | None:
-    """Return draws from the sampling distribution of each metric, shape (k, draws).
+    """Return draws from the joint sampling distribution, one array (k, draws) for each metric.
 
-    The draws are the bootstrap resamples if these exist. Otherwise, they are draws from the joint
-    normal distribution of all metrics. The function returns None if neither is available. Draws
-    with the same index belong together.
+    The draws are bootstrap replicates if all metrics have replicates. Otherwise, they are draws
+    from a normal distribution. The result is None if a metric also has no influence function.
     """
     if all(v.has_varying_replicates for v in values):
         return [v.mean_replicates for v in values]
@@ -143,16 +142,21 @@ def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] 
     rng = np.random.default_rng(plan.seed)
     draws = rng.multivariate_normal(mean, covariance, _DRAWS, method="eigh", check_valid="ignore")
     # A method that is listed twice must tie in every draw, in spite of rounding errors.
-    return list(draws[:, _first_equal_indices(mean, covariance)].T.reshape(len(values), -1, _DRAWS))
+    draws = draws[:, _first_equal_indices(mean, covariance)]
+    draws_by_metric = draws.T.reshape(len(values), -1, _DRAWS)
+    return list(draws_by_metric)
 
 
 def _first_equal_indices(mean: FloatArray, covariance: FloatArray) -> IntArray:
-    """Return, for each method, the index of the first method with equal values in every draw."""
-    variance, size = np.diag(covariance), np.abs(mean)
+    """Return, for each variable, the index of the first variable with equal values in all draws."""
+    variance = np.diag(covariance)
     variance_sum = variance[:, None] + variance
-    is_equal = variance_sum - 2 * covariance <= _ROUNDING * variance_sum
-    is_equal &= np.abs(mean[:, None] - mean) <= _ROUNDING * np.maximum(size[:, None], size)
-    return np.asarray(np.argmax(is_equal, axis=1))
+    variance_of_difference = variance_sum - 2 * covariance
+    has_no_variance = variance_of_difference <= _ROUNDING * variance_sum
+    magnitude = np.abs(mean)
+    tolerance = _ROUNDING * np.maximum(magnitude[:, None], magnitude)
+    has_equal_mean = np.abs(mean[:, None] - mean) <= tolerance
+    return np.asarray(np.argmax(has_no_variance & has_equal_mean, axis=1))
 
 
 def agreements(values: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement]:
@@ -160,19 +164,31 @@ def agreements(values: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement
     defined = [v for v in values if v.is_defined]
     if len(defined) < 2:
         return
-    reliable = [v for v in defined if not any(v.unreliable_reasons)]
-    draws = draw_values(reliable, plan) if reliable else None
-    draws_by_metric = dict(zip((v.metric.name for v in reliable), draws or (), strict=False))
+    draws_by_metric = _draws_by_metric(defined, plan)
     for first, second in combinations(defined, 2):
-        same = first.metric.lower_is_better == second.metric.lower_is_better
-        names = first.metric.name, second.metric.name
-        tau = kendall(first.mean, second.mean if same else -second.mean)
+        first_name, second_name = first.metric.name, second.metric.name
+        same_direction = first.metric.lower_is_better == second.metric.lower_is_better
+        tau = kendall(first.mean, second.mean if same_direction else -second.mean)
         low = high = _NAN
-        if all(name in draws_by_metric for name in names):
-            pair = (draws_by_metric[name] for name in names)
-            interval = agreement(*pair, same_direction=same, level=plan.level)
+        if first_name in draws_by_metric and second_name in draws_by_metric:
+            interval = agreement(
+                draws_by_metric[first_name],
+                draws_by_metric[second_name],
+                same_direction=same_direction,
+                level=plan.level,
+            )
             low, high = interval.low, interval.high
-        yield Agreement(first.data, *names, tau, low, high)
+        yield Agreement(first.data, first_name, second_name, tau, low, high)
+
+
+def _draws_by_metric(values: Sequence[MethodValues], plan: Plan) -> dict[str, FloatArray]:
+    """Return the draws of each metric by its name, without metrics that have no intervals."""
+    reliable = [v for v in values if not any(v.unreliable_reasons)]
+    draws = draw_values(reliable, plan) if reliable else None
+    if draws is None:
+        return {}
+    names = [v.metric.name for v in reliable]
+    return dict(zip(names, draws, strict=True))
 
 
 def stabilities(values: Sequence[MethodValues], plan: Plan) -> Iterator[Stability]:
@@ -245,20 +261,25 @@ def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> 
 
 
 def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
-    """Yield the pairs by Wilcoxon's test over the blocks, which are assumed independent."""
+    """Yield the difference of each pair of methods, tested by Wilcoxon's test over the blocks."""
     table = blocks.table
     index_pairs = list(combinations(range(len(blocks.methods)), 2))
     tests = [wilcoxon(table[:, i], table[:, j]) for i, j in index_pairs]
-    adjusted = adjust([w.p_value for w in tests], method=plan.adjustment)
+    adjusted = adjust([test.p_value for test in tests], method=plan.adjustment)
     sign = 1 if blocks.metric.lower_is_better else -1
     low_power_note = _note_low_power(blocks, plan, len(index_pairs))
-    for (i, j), test, p in zip(index_pairs, tests, adjusted, strict=True):
-        differences = table[:, i] - table[:, j]
+    for (i, j), test, adjusted_p in zip(index_pairs, tests, adjusted, strict=True):
         first, second = blocks.methods[i], blocks.methods[j]
-        wins = float(np.mean(sign * differences < 0) + np.mean(differences == 0) / 2)
-        # The test compares ranks, so the sign of the mean may differ after one large difference.
+        differences = table[:, i] - table[:, j]
+        win_rate = np.mean(sign * differences < 0)
+        tie_rate = np.mean(differences == 0)
         rank_difference = _rank_difference(test)
-        is_opposite = p < plan.alpha and rank_difference * differences.mean() < 0
+        better, note = "", low_power_note
+        if adjusted_p < plan.alpha:
+            better = first if sign * rank_difference < 0 else second
+            # The test compares ranks. A large difference in one block may reverse the mean.
+            if rank_difference * differences.mean() < 0:
+                note = _OPPOSITE_SIGNS
         yield PairedDifference(
             metric=blocks.metric.name,
             data=None,
@@ -267,12 +288,12 @@ def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
             difference=float(differences.mean()),
             standard_error=float(differences.std(ddof=1) / np.sqrt(differences.size)),
             p_value=test.p_value,
-            adjusted=float(p),
+            adjusted=float(adjusted_p),
             adjustment=plan.adjustment,
             test=f"Wilcoxon across {blocks.kind}",
-            superiority=wins,
-            better=(first if sign * rank_difference < 0 else second) if p < plan.alpha else "",
-            note=_OPPOSITE_SIGNS if is_opposite else low_power_note,
+            superiority=float(win_rate + tie_rate / 2),
+            better=better,
+            note=note,
         )
 
 
@@ -283,10 +304,24 @@ def _rank_difference(test: WilcoxonResult) -> float:
 
 def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> Iterator[SummaryRow]:
     """Yield the summary of each method over all blocks; the method with the best mean is first."""
-    methods, lower = blocks.methods, blocks.metric.lower_is_better
+    ranked = sort_best_first(_mean_estimates(blocks, plan))
+    reference = plan.reference or (best_methods(ranked) or [ranked[0].method])[0]
+    values = dict(zip(blocks.methods, blocks.table.T, strict=True))
+
+    def test_reference(pair: PairedDifference, method: str) -> ReferenceTest:
+        is_lower = _rank_difference(wilcoxon(values[method], values[reference])) < 0
+        is_better = is_lower == blocks.metric.lower_is_better
+        return ReferenceTest(pair.p_value, bool(is_better), note=pair.note)
+
+    for row in summary_rows(ranked, reference, pairs, test_reference, plan):
+        yield replace(row, data=None)
+
+
+def _mean_estimates(blocks: Blocks, plan: Plan) -> Iterator[Estimate]:
+    """Yield the mean of each method over the blocks as an estimate without an interval."""
     table = blocks.table
-    estimates = [
-        Estimate(
+    for method, value in zip(blocks.methods, table.mean(axis=0), strict=True):
+        yield Estimate(
             metric=blocks.metric.name,
             data=(),
             run=MEAN,
@@ -299,22 +334,8 @@ def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> I
             interval="",
             n=table.shape[0],
             failures=0,
-            lower_is_better=lower,
+            lower_is_better=blocks.metric.lower_is_better,
         )
-        for method, value in zip(methods, table.mean(axis=0), strict=True)
-    ]
-    ranked = sort_best_first(estimates)
-    reference = plan.reference or (best_methods(ranked) or [ranked[0].method])[0]
-    column = table[:, methods.index(reference)]
-
-    def test_reference(pair: PairedDifference, method: str) -> ReferenceTest:
-        test = wilcoxon(table[:, methods.index(method)], column)
-        return ReferenceTest(
-            pair.p_value, bool((_rank_difference(test) < 0) == lower), note=pair.note
-        )
-
-    for row in summary_rows(ranked, reference, pairs, test_reference, plan):
-        yield replace(row, data=None)
 
 
 #: Note on a pair whose mean difference and rank difference have opposite signs.
@@ -326,11 +347,14 @@ _OPPOSITE_SIGNS = (
 def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
     """Return a note if even the smallest possible p-value, 2 / 2^n_blocks, is not significant."""
     n_blocks = blocks.table.shape[0]
-    is_adjusted = n_tests > 1 and plan.adjustment != "none"
-    min_p_value = min(1.0, 2.0 ** (1 - n_blocks) * (n_tests if is_adjusted else 1))
+    min_p_value = 2.0 ** (1 - n_blocks)
+    label = "p-value"
+    if n_tests > 1 and plan.adjustment != "none":
+        min_p_value *= n_tests
+        label = f"p-value, adjusted for {n_tests} pairs,"
+    min_p_value = min(1.0, min_p_value)
     if min_p_value < plan.alpha:
         return ""
-    label = f"p-value, adjusted for {n_tests} pairs," if is_adjusted else "p-value"
     return (
         f"with {n_blocks} {blocks.kind} this test finds nothing: its {label} is at least "
         f"{min_p_value:g}"
@@ -338,24 +362,27 @@ def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
 
 
 def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
-    """Yield the ranks over all data sets, with ranking before and after the aggregation."""
+    """Yield the ranks over several data sets, with ranking before and after the aggregation."""
     if len(blocks.sampled) == 1:
-        # The standings of one data set are already averages over the runs of the data set.
-        return
-    draws = [draw_values([values], plan) for values in blocks.sampled]
-    if any(values is None for values in draws):
         return
     # All data sets use the same seed, so the draws are shuffled to make data sets independent.
     rng = np.random.default_rng(plan.seed)
-    shuffled = np.stack([v[0][:, rng.permutation(v[0].shape[1])] for v in draws if v is not None])
+    draws_by_data: list[FloatArray] = []
+    for values in blocks.sampled:
+        draws = draw_values([values], plan)
+        if draws is None:
+            return
+        order = rng.permutation(draws[0].shape[1])
+        draws_by_data.append(draws[0][:, order])
     are_resamples = all(values.has_varying_replicates for values in blocks.sampled)
     source = _BOOTSTRAP if are_resamples else _INFLUENCE
-    for order, aggregate in (
-        ("rank then aggregate", rank_then_aggregate),
-        ("aggregate then rank", aggregate_then_rank),
-    ):
+    aggregations = {
+        "rank then aggregate": rank_then_aggregate,
+        "aggregate then rank": aggregate_then_rank,
+    }
+    for name, aggregate in aggregations.items():
         ranking = aggregate(
-            shuffled,
+            np.stack(draws_by_data),
             lower_is_better=blocks.metric.lower_is_better,
             level=plan.level,
             ties=plan.ties,
@@ -371,15 +398,14 @@ def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
                 rank_low=float(ranking.low[i]),
                 rank_high=float(ranking.high[i]),
                 rank_probabilities=tuple(map(float, ranking.rank_probabilities[i])),
-                source=f"{source}, {order}",
+                source=f"{source}, {name}",
             )
 
 
 def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
     """Return the mean ranks with Friedman's test and Nemenyi's critical difference."""
     result = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
-    k = len(blocks.methods)
-    distance = critical_difference(k, result.n_blocks, alpha=plan.alpha)
+    distance = critical_difference(len(blocks.methods), result.n_blocks, alpha=plan.alpha)
     order = np.argsort(result.mean_ranks, kind="stable")
     groups = cliques(result.mean_ranks, distance)
     return MeanRanks(
@@ -398,12 +424,13 @@ def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
 
 def _agreements(rankable: Sequence[Blocks]) -> Iterator[Agreement]:
     """Yield the agreement of each pair of metrics on the mean ranks."""
-    for first, second in combinations(rankable, 2):
-        ranks = [
-            friedman(b.table, lower_is_better=b.metric.lower_is_better).mean_ranks
-            for b in (first, second)
-        ]
-        yield Agreement(None, first.metric.name, second.metric.name, kendall(*ranks), _NAN, _NAN)
+    mean_ranks = {}
+    for blocks in rankable:
+        test = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
+        mean_ranks[blocks.metric.name] = test.mean_ranks
+    for first, second in combinations(mean_ranks, 2):
+        tau = kendall(mean_ranks[first], mean_ranks[second])
+        yield Agreement(None, first, second, tau, _NAN, _NAN)
 
 
 def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
@@ -445,5 +472,11 @@ def _profiles(blocks: Blocks, plan: Plan) -> Iterator[Profile]:
         rng=plan.seed,
     )
     for method, profile in zip(blocks.methods, profiles, strict=True):
-        columns = (profile.threshold, profile.share, profile.low, profile.high)
-        yield Profile(blocks.metric.name, method, *(tuple(map(float, c)) for c in columns))
+        yield Profile(
+            metric=blocks.metric.name,
+            method=method,
+            threshold=tuple(map(float, profile.threshold)),
+            share=tuple(map(float, profile.share)),
+            low=tuple(map(float, profile.low)),
+            high=tuple(map(float, profile.high)),
+        )

@@ -207,14 +207,14 @@ class Comparison(ComparisonTables, NotebookDisplay):
     def joint_level(self) -> float:
         """Joint level of the conclusions and all ranks with a specified reference.
 
-        The tests against the reference contain an error with a probability of at most 1 - level.
-        The same holds for the tests of all pairs.
+        Two families of tests, those against the reference and those of all pairs, each have an
+        error with a probability of at most 1 - level.
         """
         return round(max(2 * self.level - 1, 0.0), 10)
 
     @property
     def block_kind(self) -> str:
-        """The kind of blocks that rank the methods, which are data sets or runs."""
+        """What the methods are ranked in for tests across blocks: "data sets" or "runs"."""
         return "data sets" if len(self.data) > 1 else "runs"
 
     @property
@@ -228,8 +228,9 @@ class Comparison(ComparisonTables, NotebookDisplay):
     def methods_with_curves(self) -> tuple[str, ...]:
         """The best methods, whose curves are displayed, in the order of `methods`."""
         standings = self.standings_of(self.metrics[0], self.data[0])
-        selected = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
-        return tuple(m for m in self.methods if m in selected)
+        ranked_methods = [standing.method for standing in standings]
+        selected = list(dict.fromkeys([*ranked_methods, *self.methods]))[:_CURVES]
+        return tuple(method for method in self.methods if method in selected)
 
     # ------------------------------------------------------------------------ selection of rows
     def estimates_of(self, metric: str, data: Split) -> list[Estimate]:
@@ -248,7 +249,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return grouped
 
     def deciding_test(self, metric: str, data: Split | None) -> str:
-        """Return the test of the comparison, or else the first valid test.
+        """Return the name of the test of the comparison, or else of the first valid test.
 
         The result is an empty string if there is no valid test.
         """
@@ -307,9 +308,13 @@ class Comparison(ComparisonTables, NotebookDisplay):
 
     def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
         """Return a text with the tests and adjustments of the pairs on each data set."""
-        names = self.metrics if metrics is None else metrics
-        pair_lists = (self.pairs_of(metric, data) for metric in names for data in self.data)
-        return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in pair_lists if pairs))
+        descriptions: dict[str, None] = {}
+        for metric in self.metrics if metrics is None else metrics:
+            for data in self.data:
+                pairs = self.pairs_of(metric, data)
+                if pairs:
+                    descriptions[pairs[0].test_description] = None
+        return "; ".join(descriptions)
 
 
 def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
@@ -318,11 +323,14 @@ def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
     if "data" in record.__dataclass_fields__:
         # A row about all data sets has the value `_ALL` in every split column.
         row |= dict.fromkeys(columns, _ALL) if record.data is None else dict(record.data)
-    values = ((f.name, getattr(record, f.name)) for f in fields(record) if f.name != "data")
-    return row | {name: _flat(value) for name, value in values}
+    for field in fields(record):
+        if field.name != "data":
+            row[field.name] = _flatten(getattr(record, field.name))
+    return row
 
 
-def _flat(value: Any) -> Any:
+def _flatten(value: Any) -> Any:
+    """Return a tuple, which may contain tuples, as text, and any other value unchanged."""
     if not isinstance(value, tuple):
         return value
     return "; ".join(", ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)

@@ -64,7 +64,7 @@ class ScoredRun:
 
     @property
     def min_clusters(self) -> int | None:
-        """Smallest number of clusters with positive weight of any method; None without clusters."""
+        """Minimum over the methods of the number of clusters with positive weight, if any."""
         if self.cluster is None:
             return None
         if self.weight is None or not self.has_weights_by_method:
@@ -72,7 +72,7 @@ class ScoredRun:
         return min(np.unique(self.cluster[weight > 0]).size for weight in self.weight.T)
 
     def count_samples_and_failures(self, method: str) -> tuple[int, int]:
-        """Return the numbers of samples and failures with positive weight of a method."""
+        """Return the number of samples with positive weight, and the number of failures in them."""
         s = self.scored[method]
         if s.weight is None:
             return s.n_rows, s.n_failures
@@ -82,39 +82,39 @@ class ScoredRun:
     def has_same_samples(self, other: "ScoredRun") -> bool:
         """Return whether another run has the same samples in the same order.
 
-        The result is also True if neither names nor labels show a difference. To treat different
-        samples as the same is harmless. To treat the same samples as different would make the
-        standard errors of the means too small.
+        The result is also True if neither names nor labels show a difference. The assumption that
+        samples are the same is conservative, because independent runs have smaller standard errors.
         """
         if self.n != other.n or _have_different_names(self.sample_names, other.sample_names):
             return False
         return not _are_different(self.labels, other.labels)
 
 
-def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
-    """Return the code of the independent unit of each row, over all runs of one data set.
+def independence_codes(runs: Sequence[ScoredRun]) -> IntArray | None:
+    """Return codes that identify the cluster or the sample of each row, over all runs.
 
     A cluster or a sample has the same code in every run. The result is None if all rows are
     independent.
     """
-    first = units[0]
-    if len(units) == 1:
+    first = runs[0]
+    if len(runs) == 1:
         return first.cluster
     if first.group is not None:
-        return _encode_names([unit.group for unit in units])
-    if have_same_samples(units):
-        return np.tile(np.arange(first.n), len(units))
-    names = [unit.sample_names for unit in units]
+        return _encode_names([run.group for run in runs])
+    if have_same_samples(runs):
+        return np.tile(np.arange(first.n), len(runs))
+    names = [run.sample_names for run in runs]
     are_unique = all(n is not None and np.unique(n).size == n.size for n in names)
     return _encode_names(names) if are_unique else None
 
 
-def have_same_samples(units: Sequence[ScoredRun]) -> bool:
+def have_same_samples(runs: Sequence[ScoredRun]) -> bool:
     """Return whether all runs have the same samples."""
-    return all(units[0].has_same_samples(unit) for unit in units[1:])
+    return all(runs[0].has_same_samples(run) for run in runs[1:])
 
 
 def _encode_names(names: Sequence[Array | None]) -> IntArray:
+    """Return integer codes of the names of all runs, concatenated over the runs."""
     first = np.asarray(names[0])
     if all(np.array_equal(first, np.asarray(run_names)) for run_names in names[1:]):
         codes = np.unique(first, return_inverse=True)[1].astype(np.int64)
@@ -135,11 +135,35 @@ def score_runs(
 ) -> tuple[ScoredRun, ...]:
     """Return the scored methods of each data set and run, all on the same samples.
 
-    `runs` and `methods` are the columns whose values are runs and methods (classifiers). The other
-    arguments are those of `compare`.
+    The arguments are those of `compare`.
     """
-    models_by_run: dict[tuple[Split, str], dict[str, Predictions]] = {}
     splits = check_splits(predictions)
+    models_by_run = _group_models_by_run(splits, runs, methods)
+    if len(splits) > 1 and loss is not None and not isinstance(loss, str | CostMatrix):
+        raise InputError(
+            "`loss` is one array, but there are several runs, methods or data sets; give each "
+            "`Predictions` its own `loss`"
+        )
+    reference_by_data: dict[Split, Predictions] = {}
+    for (data, run), models in models_by_run.items():
+        reference = reference_by_data.setdefault(data, next(iter(models.values())))
+        sorted_models = {model: _sort_like(reference, p) for model, p in models.items()}
+        models_by_run[data, run] = _align(
+            sorted_models, data, run, per_method_weights=per_method_weights
+        )
+    weighted, loss = positive_weight_runs(models_by_run, loss)
+    scored_runs = [
+        _score_run(data, run, models, scores, loss, clustered=clustered)
+        for (data, run), models in weighted.items()
+    ]
+    return _check_complete(scored_runs)
+
+
+def _group_models_by_run(
+    splits: Mapping[Split, Predictions], runs: str | None, methods: str | None
+) -> dict[tuple[Split, str], dict[str, Predictions]]:
+    """Return the predictions of each model, grouped by data set and run."""
+    models_by_run: dict[tuple[Split, str], dict[str, Predictions]] = {}
     for split, split_predictions in splits.items():
         data, run, model = _parse_split(split, runs, methods)
         models = models_by_run.setdefault((data, run), {})
@@ -148,26 +172,7 @@ def score_runs(
                 f"two parts of the data are {_describe_run(data, run, model)}; split them further"
             )
         models[model] = split_predictions
-    if len(splits) > 1 and loss is not None and not isinstance(loss, str | CostMatrix):
-        raise InputError(
-            "`loss` is one array, but there are several runs, methods or data sets; give each "
-            "`Predictions` its own `loss`"
-        )
-    first_of_data: dict[Split, Predictions] = {}
-    for (data, run), models in models_by_run.items():
-        first = first_of_data.setdefault(data, next(iter(models.values())))
-        models_by_run[data, run] = _align(
-            {model: _sort_like(first, p) for model, p in models.items()},
-            data,
-            run,
-            per_method_weights=per_method_weights,
-        )
-    weighted, loss = positive_weight_runs(models_by_run, loss)
-    scored_runs = [
-        _score_run(data, run, models, scores, loss, clustered=clustered)
-        for (data, run), models in weighted.items()
-    ]
-    return _check_complete(scored_runs)
+    return models_by_run
 
 
 def _parse_split(split: Split, runs: str | None, methods: str | None) -> tuple[Split, str, str]:
@@ -215,41 +220,57 @@ def _score_run(
             scored[name] = join(p, score, losses)
             if score.name in (p.confidence or {}):
                 column_methods.add(name)
-    names = _sample_names(first)
-    have_same_names = names is not None and not any(
-        _sample_names(p) is None or _are_different(names, _sample_names(p)) for p in models.values()
-    )
     cluster = cluster_codes(first) if clustered else None
-    for model, p in models.items():
-        if clustered and p is not first and not np.array_equal(p.group, first.group):
-            raise InputError(
-                f"method {model!r} must put the samples into the same groups as the others do"
-            )
+    if clustered:
+        _check_equal_groups(models)
     return ScoredRun(
         data=data,
         run=run,
         scored=scored,
-        sample_names=names,
+        sample_names=_sample_names(first),
         labels=None if first.labels is None else np.asarray(first.labels),
         cluster=cluster,
         group=np.asarray(first.group).astype(str) if clustered else None,
-        matched_by="" if len(models) == 1 else "name" if have_same_names else "order",
+        matched_by=_matching_criterion(models),
         column_methods=frozenset(column_methods),
     )
 
 
-def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
-    """Return the runs after a check that methods and runs are the same on all data sets."""
-    methods = list(units[0].scored)
-    for unit in units:
-        if unmatched := sorted(set(methods) ^ set(unit.scored)):
+def _check_equal_groups(models: Mapping[str, Predictions]) -> None:
+    """Raise InputError if the models assign the samples to different groups."""
+    first = next(iter(models.values()))
+    for model, p in models.items():
+        if p is not first and not np.array_equal(p.group, first.group):
+            raise InputError(
+                f"method {model!r} must put the samples into the same groups as the others do"
+            )
+
+
+def _matching_criterion(models: Mapping[str, Predictions]) -> str:
+    """Return "name" or "order" for the match of the samples of several models, else ""."""
+    if len(models) == 1:
+        return ""
+    names = [_sample_names(p) for p in models.values()]
+    for names_of_model in names:
+        if names_of_model is None or _are_different(names[0], names_of_model):
+            return "order"
+    return "name"
+
+
+def _check_complete(scored_runs: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
+    """Check that methods and runs are the same on all data sets, and sort the methods alike."""
+    first = scored_runs[0]
+    methods = list(first.scored)
+    for run in scored_runs:
+        unmatched = sorted(set(methods) ^ set(run.scored))
+        if unmatched:
             raise InputError(
                 "every data set and run must have the same methods; "
-                f"{_describe_run(unit.data, unit.run)} differs in {', '.join(unmatched)}. "
+                f"{_describe_run(run.data, run.run)} differs in {', '.join(unmatched)}. "
                 "Name the scores to compare."
             )
     if len(methods) < 2:
-        columns = [column for column, _ in units[0].data]
+        columns = [column for column, _ in first.data]
         hint = ""
         if columns:
             hint = (
@@ -257,14 +278,15 @@ def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
                 "line: --methods-from)."
             )
         raise InputError(f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}")
-    runs: dict[Split, set[str]] = {}
-    for unit in units:
-        runs.setdefault(unit.data, set()).add(unit.run)
-    if len({frozenset(names) for names in runs.values()}) > 1:
+    runs_by_data: dict[Split, set[str]] = {}
+    for run in scored_runs:
+        runs_by_data.setdefault(run.data, set()).add(run.run)
+    runs_of_first_data = runs_by_data[first.data]
+    if any(runs != runs_of_first_data for runs in runs_by_data.values()):
         raise InputError(
             "every data set must have the same runs; some runs are missing for some data sets"
         )
-    return tuple(replace(unit, scored={m: unit.scored[m] for m in methods}) for unit in units)
+    return tuple(replace(run, scored={m: run.scored[m] for m in methods}) for run in scored_runs)
 
 
 # ------------------------------------------------------------------ alignment of the samples
@@ -276,7 +298,8 @@ def _are_different(a: Array | None, b: Array | None) -> bool:
 def _have_different_names(a: Array | None, b: Array | None) -> bool:
     """Return whether the names show that the samples differ.
 
-    Disjoint sets of integers do not show a difference, because they may be row numbers of one file.
+    Names that are all integers may be row numbers of one file. If none of these integers is shared,
+    the samples may be the same.
     """
     if a is None or b is None or np.array_equal(a, b):
         return False
@@ -296,7 +319,10 @@ def _sort_like(reference: Predictions, predictions: Predictions) -> Predictions:
 
 
 def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntArray | None:
-    """Return the rows in the order of a reference, or None if no sort is necessary."""
+    """Return the indices that sort the samples like a reference by their names.
+
+    The result is None if the order is the same, or if the names do not determine an order.
+    """
     reference_names, names = _sample_names(reference), _sample_names(predictions)
     if predictions is reference or reference_names is None or names is None:
         return None
@@ -305,13 +331,14 @@ def _rows_in_order_of(reference: Predictions, predictions: Predictions) -> IntAr
         return None
     if np.unique(names).size < names.size:
         return None
-    rows = np.empty(names.size, np.int64)
-    rows[np.argsort(reference_names)] = np.argsort(names)
+    indices = np.empty(names.size, np.int64)
+    indices[np.argsort(reference_names)] = np.argsort(names)
     # Row numbers of two files may be equal although the files contain different samples.
     if reference.labels is not None and predictions.labels is not None:
-        labels = np.asarray(predictions.labels)[rows]
-        return rows if np.array_equal(np.asarray(reference.labels), labels) else None
-    return rows
+        labels = np.asarray(predictions.labels)[indices]
+        if not np.array_equal(np.asarray(reference.labels), labels):
+            return None
+    return indices
 
 
 def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> IntArray | None:

@@ -26,14 +26,12 @@ _NO_INTERVAL = (_NAN, _NAN)
 
 @dataclass(frozen=True)
 class ReferenceTest:
-    """A test of one method against the reference before the adjustment for several tests.
-
-    `is_better` states whether the method is better than the reference. `interval` returns the
-    interval of the difference for the level and the result of the test.
-    """
+    """A test of one method against the reference before the adjustment for several tests."""
 
     p_value: float
+    #: Whether the value of the method is better than the value of the reference.
     is_better: bool
+    #: Function of the significance level and of the result of the test that returns the interval.
     interval: Callable[[float, bool], tuple[float, float]] | None = None
     note: str = ""
 
@@ -59,14 +57,16 @@ def summarize(
 def _test_of_pair(
     method_values: MethodValues, pair: PairedDifference, method: str, *, plan: Plan
 ) -> ReferenceTest:
-    """Return the test of a pair as a test of one method against the other method."""
-    reference = pair.second if method == pair.first else pair.first
-    difference = pair.difference if method == pair.first else -pair.difference
+    """Return the test of a pair of methods as a test of `method` against the second method."""
+    if method == pair.first:
+        reference, difference = pair.second, pair.difference
+    else:
+        reference, difference = pair.first, -pair.difference
     return ReferenceTest(
-        pair.p_value,
-        (difference < 0) == method_values.metric.lower_is_better,
-        partial(_interval_of_difference, method_values, plan, (method, reference)),
-        pair.note,
+        p_value=pair.p_value,
+        is_better=(difference < 0) == method_values.metric.lower_is_better,
+        interval=partial(_interval_of_difference, method_values, plan, (method, reference)),
+        note=pair.note,
     )
 
 
@@ -77,7 +77,7 @@ def _interval_of_difference(
     alpha: float,
     is_rejected: bool,
 ) -> tuple[float, float]:
-    """Return the interval of the difference of a pair by the deciding test at a level."""
+    """Return the interval of the difference of two methods at level 1 - alpha."""
     test = method_values.deciding_test(plan.test)
     if test == "influence":
         return interval_of_difference(method_values, *methods, level=1 - alpha)
@@ -100,11 +100,12 @@ def summary_rows(
     reference. Otherwise, the reference is the best method, and the p-values are adjusted for all
     pairs.
     """
-    pair_by_method = {
-        pair.second if pair.first == reference else pair.first: pair
-        for pair in pairs
-        if reference in {pair.first, pair.second}
-    }
+    pair_by_method = {}
+    for pair in pairs:
+        if pair.first == reference:
+            pair_by_method[pair.second] = pair
+        elif pair.second == reference:
+            pair_by_method[pair.first] = pair
     # The adjustment uses all p-values of the family of tests.
     family = list(pair_by_method.values()) if plan.reference else list(pairs)
     p_values = [pair.p_value for pair in family]
@@ -165,27 +166,17 @@ def _with_test(
 def _with_rank_bounds(
     rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
 ) -> Iterator[SummaryRow]:
-    """Return the rows with the ranks that are consistent with the significant differences.
+    """Yield the rows with bounds of the ranks, which follow from the significant differences.
 
-    A method with b significantly better and w significantly worse competitors has a rank between
-    1 + b and k - w.
+    If b of k methods are significantly better than a method and w are significantly worse, then its
+    rank is between 1 + b and k - w.
     """
     if not pairs:
         yield from rows
         return
     beaten_by: Mapping[str, set[str]] = {row.method: set() for row in rows}
     better_than: Mapping[str, set[str]] = {row.method: set() for row in rows}
-    reference = rows[0].reference
-    is_specified = rows[0].n_tests < len(pairs)
-    significant = [
-        (pair.better, pair.second if pair.better == pair.first else pair.first)
-        for pair in pairs
-        # The tests against a specified reference replace the tests of all pairs.
-        if pair.better and not (is_specified and reference in {pair.first, pair.second})
-    ]
-    significant += [(r.method, reference) for r in rows if r.conclusion == "significantly better"]
-    significant += [(reference, r.method) for r in rows if r.conclusion == "significantly worse"]
-    for winner, loser in significant:
+    for winner, loser in _significant_pairs(rows, pairs):
         better_than[winner].add(loser)
         beaten_by[loser].add(winner)
     for row in rows:
@@ -197,3 +188,21 @@ def _with_rank_bounds(
             rank_low=1 + len(beaten_by[row.method]),
             rank_high=len(rows) - len(better_than[row.method]),
         )
+
+
+def _significant_pairs(
+    rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
+) -> Iterator[tuple[str, str]]:
+    """Yield the better and the worse method of each pair with a significant difference."""
+    reference = rows[0].reference
+    is_specified = rows[0].n_tests < len(pairs)
+    for pair in pairs:
+        # The tests against a specified reference replace the tests of these pairs.
+        is_replaced = is_specified and reference in {pair.first, pair.second}
+        if pair.better and not is_replaced:
+            yield pair.better, pair.second if pair.better == pair.first else pair.first
+    for row in rows:
+        if row.conclusion == "significantly better":
+            yield row.method, reference
+        elif row.conclusion == "significantly worse":
+            yield reference, row.method

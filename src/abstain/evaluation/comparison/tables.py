@@ -152,7 +152,10 @@ class PairedDifference:
 
 
 def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
-    """Return, for each method, its pair with the best method, which comes first if possible."""
+    """Return the difference of each method from the best method.
+
+    If a pair is tested in both directions, the result contains the test with the best method first.
+    """
     pairs_by_method: dict[str, PairedDifference] = {}
     for pair in pairs:
         if pair.first == best:
@@ -165,22 +168,24 @@ def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, P
 def compute_relations_to_best(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
 ) -> dict[str, RelationToBest]:
-    """Return the relation of each method to the best method, including ties."""
+    """Return whether each method is the best, tied with the best, or significantly worse."""
     all_estimates = list(estimates)
     best = best_methods(all_estimates)
     pairs_by_method = pairs_with_best(pairs, best[0]) if best else {}
     relations: dict[str, RelationToBest] = {}
     for estimate in all_estimates:
-        pair = pairs_by_method.get(estimate.method)
+        method = estimate.method
+        pair = pairs_by_method.get(method)
         if math.isnan(estimate.value):
-            relation: RelationToBest = "undefined"
-        elif estimate.method in best:
-            relation = "best"
+            relations[method] = "undefined"
+        elif method in best:
+            relations[method] = "best"
         elif pair is None or math.isnan(pair.adjusted):
-            relation = "untested"
+            relations[method] = "untested"
+        elif pair.better == best[0]:
+            relations[method] = "worse"
         else:
-            relation = "worse" if pair.better == best[0] else "not told apart"
-        relations[estimate.method] = relation
+            relations[method] = "not told apart"
     return relations
 
 
@@ -196,7 +201,7 @@ Conclusion = Literal[
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """The value, the difference from the reference, the rank and the conclusion of one method.
+    """The summary of one method by one metric: its difference from the reference and its rank.
 
     Attributes
     ----------
@@ -211,19 +216,18 @@ class SummaryRow:
     difference : float
         Value of the method minus value of the reference.
     difference_low, difference_high, difference_level : float
-        Interval of the difference at the level that corresponds to the adjusted test, such as
-        1 - 0.05/64 for the smallest of 64 p-values. The interval excludes 0 if and only if the
-        difference is significant. The bounds are NaN if the test has no interval. The intervals of
-        several rows do not hold jointly.
+        Interval of the difference and its level. The level corresponds to the adjusted test, such
+        as 1 - 0.05/64 for the smallest of 64 p-values, so the interval excludes 0 if and only if
+        the difference is significant. The bounds are NaN if the test has no interval. The joint
+        coverage of several intervals is lower than their level.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for `n_tests`.
     n_tests : int
-        Number of comparisons for which the p-value is adjusted. The number is k - 1 with a
+        Number of comparisons for which the p-value is adjusted. For k methods, it is k - 1 with a
         specified reference, and k(k - 1)/2 otherwise.
     rank_low, rank_high : float
-        Bounds of the ranks that are consistent with the significant differences. The lower bound is
-        1 + the number of significantly better methods. The upper bound is k minus the number of
-        significantly worse methods.
+        Bounds of the rank. The lower bound is 1 plus the number of significantly better methods.
+        The upper bound is the number of methods minus the number of significantly worse methods.
     conclusion : str
         "significantly better", "not significantly different" or "significantly worse" than the
         reference, "reference", or "not tested".
@@ -260,7 +264,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Standing:
-    """The rank of one method, in which unknown numbers are NaN.
+    """The rank of one method by one metric; undefined numbers are NaN.
 
     Attributes
     ----------
@@ -274,8 +278,8 @@ class Standing:
         Rank of the method, where 1 is the best rank. Tied methods have the mean of their ranks, or
         the lowest of their ranks with ``ties="min"``.
     mean_rank, rank_low, rank_high : float
-        Mean and central range of the rank over new data of this size, at the level of the
-        comparison. The numbers assume that the estimated values are the true values.
+        Mean of the rank over new data sets of this size, and bounds of its central range at the
+        level of the comparison. The estimated values are treated as the true values.
     rank_probabilities : tuple of float
         Probability of each rank, starting with rank 1.
     source : str
@@ -297,14 +301,14 @@ class Standing:
 # ------------------------------------------------------------------------- several data sets
 @dataclass(frozen=True)
 class MeanRanks:
-    """Mean ranks over several data sets or runs, with Friedman's and Nemenyi's tests.
+    """Mean ranks of the methods over data sets or runs, with Friedman's and Nemenyi's tests.
 
     Attributes
     ----------
     metric : str
         Name of the metric.
     blocks : int
-        Number of data sets or runs. The methods are ranked once in each data set or run.
+        Number of data sets or runs in which the methods are ranked.
     methods : tuple of str
         The methods sorted by mean rank, starting with the best.
     mean_ranks : tuple of float
@@ -448,7 +452,8 @@ class Profile:
     metric, method : str
         Names of the metric and the method.
     threshold, share, low, high : tuple of float
-        Tuples with one entry for each point of the profile. The confidence band is pointwise.
+        Thresholds of the metric, share of runs at least as good as each threshold, and bounds of
+        the pointwise confidence band.
     """
 
     metric: str
@@ -463,7 +468,7 @@ class Profile:
 class MethodBand:
     """Risk-coverage curves of one method on one data set, with confidence bands.
 
-    Bands are computed on first access, because the computation is slow.
+    The bands are computed on first access, because the computation is slow.
     """
 
     data: Split
@@ -473,7 +478,7 @@ class MethodBand:
 
     @cached_property
     def selective(self) -> RiskCoverageBand:
-        """The band of the selective risk, computed on first access."""
+        """The band of the selective risk."""
         return self.compute()
 
     @cached_property

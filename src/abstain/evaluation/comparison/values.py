@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -40,10 +39,10 @@ class RowWeights:
         """Return the concatenated weights of the runs, scaled to the same total for each run."""
         if len(runs) == 1:
             return cls(runs[0].weight, runs[0].cluster)
-        weights = [
-            np.full(run.n, 1 / run.n) if run.weight is None else run.weight / run.weight.sum(axis=0)
-            for run in runs
-        ]
+        weights = []
+        for run in runs:
+            weight = np.ones(run.n) if run.weight is None else run.weight
+            weights.append(weight / weight.sum(axis=0))
         if any(weight.ndim > 1 for weight in weights):
             n_methods = len(runs[0].scored)
             weights = [
@@ -60,7 +59,10 @@ class RowWeights:
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
-        """Mask of units with weight, shape (units, k); None if it is the same for all methods."""
+        """Mask of the clusters or samples with weight for each method, shape (units, k).
+
+        The mask is None if the weights are the same for all methods.
+        """
         if self.weight is None or self.weight.ndim == 1:
             return None
         return unit_has_weight(self.weight, self.cluster)
@@ -70,7 +72,7 @@ class RowWeights:
 class MethodValues:
     """The values of one metric for k methods on one data set.
 
-    A *unit* is an independent part of the data: a sample, or a cluster of samples.
+    In this class, a unit is a cluster, or a single sample if there are no clusters.
     """
 
     metric: Metric
@@ -114,13 +116,14 @@ class MethodValues:
         def select_columns(table: FloatArray | None) -> FloatArray | None:
             return None if table is None else np.ascontiguousarray(table[:, columns])
 
+        runs = []
+        for run in self.runs:
+            scored = {name: run.scored[name] for name in methods}
+            runs.append(replace(run, scored=scored))
         effects, reasons = self.jump_effects, self.unreliable_reasons
         return replace(
             self,
-            runs=tuple(
-                replace(run, scored={name: run.scored[name] for name in methods})
-                for run in self.runs
-            ),
+            runs=tuple(runs),
             values=self.values[:, columns],
             rows=self.rows.select(columns),
             shares=select_columns(self.shares),
@@ -146,7 +149,7 @@ class MethodValues:
         return np.array([bool(self.unreliable_reason(i)) for i in range(len(self.methods))])
 
     def unreliable_reason(self, *methods: int) -> str:
-        """Return why one of the given methods has no interval and no test, or ""."""
+        """Return why one of the given methods has no interval and no test, or an empty string."""
         if not self.unreliable_reasons:
             return ""
         return next(filter(None, (self.unreliable_reasons[i] for i in methods)), "")
@@ -162,7 +165,7 @@ class MethodValues:
         return self.shares is None and self.replicates is None
 
     def deciding_test(self, test: str) -> str:
-        """Return the deciding test, which is the bootstrap if there is no influence function."""
+        """Return the requested test, or "bootstrap" if it needs a missing influence function."""
         has_no_influence = self.is_defined and self.shares is None
         return "bootstrap" if test == "influence" and has_no_influence else test
 
@@ -176,13 +179,13 @@ class MethodValues:
         return min(n for n, _ in counts), min(n_failures for _, n_failures in counts)
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the smallest number of failures on which the metric depends.
+        """Return the minimum number of failures of the given methods (default: all) in any run.
 
-        The minimum is over the runs and the given methods, by default all methods. The result is
-        None if the metric does not depend on failures.
+        The result is None if the metric does not depend on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        return min_failures(self.metric, [run.scored[name] for run in self.runs for name in names])
+        samples = [run.scored[name] for run in self.runs for name in names]
+        return min_failures(self.metric, samples)
 
     def n_failures(self, *methods: int) -> int | None:
         """Return the number of failures in `fewest_failures`."""
@@ -196,7 +199,10 @@ class MethodValues:
 
     @cached_property
     def covariance(self) -> FloatArray | None:
-        """The covariance of the means from influences or else from replicates, shape (k, k)."""
+        """Covariance matrix of the means over the runs, shape (k, k).
+
+        The matrix is computed from influences if these exist, and otherwise from replicates.
+        """
         if self.shares is not None:
             return covariance_from_contributions(self.shares)
         if self.replicates is None:
@@ -204,13 +210,13 @@ class MethodValues:
         return np.atleast_2d(np.cov(self.mean_replicates))
 
     def cluster_codes(self, influences: FloatArray) -> IntArray | None:
-        """Return a code for each row of influences if rows are clusters, and None otherwise."""
+        """Return a code for each row of the influences if rows are clusters, and None otherwise."""
         if self.runs[0].cluster is None:
             return None
         return np.arange(influences.shape[0])
 
     def n_clusters(self, *methods: int) -> int | None:
-        """Return the number of clusters with weight for any given method; None without clusters."""
+        """Return the number of clusters in which a given method has weight, or None if unused."""
         if self._n_clusters is None or self.rows.unit_has_weight is None:
             return self._n_clusters
         return int(np.count_nonzero(self.rows.unit_has_weight[:, methods].any(axis=1)))
@@ -258,10 +264,9 @@ class MethodValues:
         )
 
     def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influence of each unit on the means of the given methods.
+        """Return the influence of each cluster or sample on the mean of each given method.
 
-        The influence is the share of the unit times the number of units. The result excludes units
-        in which none of these methods has weight.
+        Clusters and samples without weight for all given methods are excluded.
         """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
@@ -272,7 +277,10 @@ class MethodValues:
         return np.asarray(shares * shares.shape[0])
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return the influences for fixed thresholds, and the effects of threshold jumps."""
+        """Return the influences at fixed thresholds, and the effects of jumps of the thresholds.
+
+        If no threshold jumps, return the influences and None.
+        """
         if self.shares_at_fixed_threshold is None or self.jump_effects is None:
             return self.influences_of(*methods), None
         at_fixed_threshold = replace(self, shares=self.shares_at_fixed_threshold)
@@ -280,7 +288,10 @@ class MethodValues:
 
     @cached_property
     def mean_replicates(self) -> FloatArray:
-        """Replicates of the means, shape (k, resamples), which are NaN for unreliable methods."""
+        """Replicates of the means over the runs, shape (k, resamples).
+
+        The replicates of methods without an interval are NaN.
+        """
         return np.where(self.is_unreliable[:, None], np.nan, self.existing_replicates.mean(axis=0))
 
     @cached_property
@@ -289,13 +300,13 @@ class MethodValues:
         if self.replicates is None:
             return False
         is_finite = np.isfinite(self.mean_replicates).all(axis=0)
-        replicates = self.mean_replicates[:, is_finite]
-        if not replicates.size:
+        finite_replicates = self.mean_replicates[:, is_finite]
+        if not finite_replicates.size:
             return False
-        tolerance = 1e-12 * float(np.abs(replicates).max(initial=0.0))
-        varies = (np.ptp(replicates, axis=1) > tolerance).any()
-        all_equal = np.ptp(replicates) <= tolerance
-        return bool(varies or all_equal)
+        tolerance = 1e-12 * float(np.abs(finite_replicates).max(initial=0.0))
+        range_by_method = np.ptp(finite_replicates, axis=1)
+        total_range = np.ptp(finite_replicates)
+        return bool(range_by_method.max() > tolerance or total_range <= tolerance)
 
     @property
     def existing_replicates(self) -> FloatArray:
@@ -307,12 +318,10 @@ class MethodValues:
 
 def compute_values(metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights) -> MethodValues:
     """Return a metric for every run and method, with its influences if these exist."""
-    results = [[metric.compute(s) for s in run.scored.values()] for run in runs]
-    values = np.array([[float(result.value) for result in row] for row in results])
-    reasons = dict.fromkeys(result.reason for row in results for result in row if result.reason)
-    method_values = MethodValues(metric, tuple(runs), values, rows, tuple(reasons))
+    method_values = _values_without_influences(metric, runs, rows)
     if not method_values.is_defined:
         return method_values
+    values = method_values.values
     size = magnitude(tuple(values.ravel()), method_values.bounds)
     influence = metric.measurement.influence
     if influence is None:
@@ -324,14 +333,31 @@ def compute_values(metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights) 
         columns = [
             unbiased_influence(metric, s, influence(s), run.cluster) for s in run.scored.values()
         ]
-        tables.append(_remove_rounding(np.column_stack(columns), values_of_run, run, size))
+        influences = np.column_stack(columns)
+        tables.append(_remove_rounding(influences, values_of_run, run, size))
     shares = unit_contributions(_concatenate(tables), rows.weight, rows.cluster)
     method_values = replace(method_values, shares=shares)
-    return _mark_unreliable(_add_fixed_threshold_shares(method_values, tables, size))
+    method_values = _add_fixed_threshold_shares(method_values, tables, size)
+    return _mark_unreliable(method_values)
+
+
+def _values_without_influences(
+    metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights
+) -> MethodValues:
+    """Return a metric for every run and method, with the reasons why values are undefined."""
+    values = np.empty((len(runs), len(runs[0].scored)))
+    reasons = []
+    for r, run in enumerate(runs):
+        for i, s in enumerate(run.scored.values()):
+            result = metric.compute(s)
+            values[r, i] = float(result.value)
+            if result.reason and result.reason not in reasons:
+                reasons.append(result.reason)
+    return MethodValues(metric, tuple(runs), values, rows, tuple(reasons))
 
 
 def _mark_unreliable(method_values: MethodValues) -> MethodValues:
-    """Return the values with NaN as the shares of methods that have no interval."""
+    """Return the values with the methods that have no interval, whose shares become NaN."""
     find_reason = method_values.metric.measurement.unreliable_reason
     reasons = []
     for name in method_values.methods:
@@ -340,12 +366,16 @@ def _mark_unreliable(method_values: MethodValues) -> MethodValues:
     if not any(reasons):
         return method_values
     is_unreliable = np.array([bool(reason) for reason in reasons])
-    masked: dict[str, Any] = {
-        name: np.where(is_unreliable, np.nan, shares)
-        for name in ("shares", "shares_at_fixed_threshold")
-        if (shares := getattr(method_values, name)) is not None
-    }
-    return replace(method_values, unreliable_reasons=tuple(reasons), **masked)
+
+    def mask_unreliable(shares: FloatArray | None) -> FloatArray | None:
+        return None if shares is None else np.where(is_unreliable, np.nan, shares)
+
+    return replace(
+        method_values,
+        unreliable_reasons=tuple(reasons),
+        shares=mask_unreliable(method_values.shares),
+        shares_at_fixed_threshold=mask_unreliable(method_values.shares_at_fixed_threshold),
+    )
 
 
 def _remove_rounding(
@@ -366,21 +396,21 @@ def _concatenate(tables: Sequence[FloatArray]) -> FloatArray:
 def _add_fixed_threshold_shares(
     method_values: MethodValues, tables: Sequence[FloatArray], size: float
 ) -> MethodValues:
-    """Return the values with shares for fixed thresholds and the effects of threshold jumps."""
-    metric, runs = method_values.metric, method_values.runs
-    results = [
-        fixed_threshold_influences(metric, list(run.scored.values()), run.cluster) for run in runs
-    ]
-    if not any(results):
-        return method_values
+    """Add the shares at fixed thresholds and the effects of threshold jumps, if thresholds jump."""
+    runs = method_values.runs
     tables_at_fixed_threshold = list(tables)
     effects = []
-    for r, result in enumerate(results):
-        if result is not None:
-            influences, effects_of_run = result
-            values = method_values.values[r].copy()
-            tables_at_fixed_threshold[r] = _remove_rounding(influences, values, runs[r], size)
-            effects.append(effects_of_run)
+    for r, run in enumerate(runs):
+        samples = list(run.scored.values())
+        result = fixed_threshold_influences(method_values.metric, samples, run.cluster)
+        if result is None:
+            continue
+        influences, effects_of_run = result
+        values = method_values.values[r].copy()
+        tables_at_fixed_threshold[r] = _remove_rounding(influences, values, run, size)
+        effects.append(effects_of_run)
+    if not effects:
+        return method_values
     rows = method_values.rows
     shares = unit_contributions(_concatenate(tables_at_fixed_threshold), rows.weight, rows.cluster)
     # The effects are means over all runs. A run whose thresholds do not jump has no effect.
@@ -396,8 +426,8 @@ def equalize_rounding(
 ) -> None:
     """Make values of methods equal in place if they only differ by rounding.
 
-    The influences, scaled by the weights (n, k) of the methods, must agree as well. Without this
-    function, tests and ranks would treat a systematic rounding error as a difference.
+    With `influences`, the weighted influences of the methods must also agree. Otherwise, tests and
+    ranks would treat rounding errors as differences.
     """
     scale: FloatArray | None = None
     if weight is not None and weight.ndim > 1:
@@ -433,34 +463,44 @@ def resample_values(
             f"`bootstrap` must be at least 2 for intervals and tests; got {n_resamples}. "
             "The default is sufficient"
         )
-    n_methods = len(runs[0].scored)
+    all_samples = [s for run in runs for s in run.scored.values()]
     if have_same_samples(runs):
         draws = Draws(runs[0].n, n_resamples, rng=seed, cluster=runs[0].cluster)
-        samples = [s for run in runs for s in run.scored.values()]
-        shape = (len(metrics), len(runs), n_methods, n_resamples)
-        replicates_by_metric = _replicates(samples, metrics, draws).reshape(shape)
+        shape = (len(metrics), len(runs), len(runs[0].scored), n_resamples)
+        replicates_by_metric = _replicates(all_samples, metrics, draws).reshape(shape)
     else:
-        seeds = np.random.SeedSequence(seed).generate_state(len(runs), np.uint64)
-        replicates_by_run = []
-        for run, seed_of_run in zip(runs, seeds, strict=True):
-            draws = Draws(run.n, n_resamples, rng=int(seed_of_run) >> 1, cluster=run.cluster)
-            replicates_by_run.append(_replicates(list(run.scored.values()), metrics, draws))
-        replicates_by_metric = np.stack(replicates_by_run, axis=1)
-    all_samples = [s for run in runs for s in run.scored.values()]
+        replicates_by_metric = _resample_independently(metrics, runs, n_resamples, seed)
     for metric, table in zip(metrics, replicates_by_metric, strict=True):
         largest = float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
-        tolerance = rounding_error(0, magnitude((largest,), difference_range(metric, all_samples)))
+        size = magnitude((largest,), difference_range(metric, all_samples))
         for table_of_run in table:
-            equalize_rounding(tolerance, table_of_run)
+            equalize_rounding(rounding_error(0, size), table_of_run)
     return replicates_by_metric
+
+
+def _resample_independently(
+    metrics: Sequence[Metric], runs: Sequence[ScoredRun], n_resamples: int, seed: int
+) -> FloatArray:
+    """Return resampled values, shape (metrics, runs, k, resamples), with a seed for each run."""
+    seeds = np.random.SeedSequence(seed).generate_state(len(runs), np.uint64)
+    replicates_by_run = []
+    for run, seed_of_run in zip(runs, seeds, strict=True):
+        draws = Draws(run.n, n_resamples, rng=int(seed_of_run) >> 1, cluster=run.cluster)
+        samples = list(run.scored.values())
+        replicates_by_run.append(_replicates(samples, metrics, draws))
+    return np.stack(replicates_by_run, axis=1)
 
 
 def _replicates(samples: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
     """Return resampled metrics of several scores, shape (metrics, scores, resamples)."""
-    general_metrics = [metric for metric in metrics if metric.measurement.replicates is None]
-    general_tables = iter(replicates(samples, general_metrics, draws) if general_metrics else ())
-    tables = []
+    tables: dict[str, FloatArray] = {}
     for metric in metrics:
-        compute_fast = metric.measurement.replicates
-        tables.append(compute_fast(samples, draws) if compute_fast else next(general_tables))
-    return np.stack(tables)
+        compute_replicates = metric.measurement.replicates
+        if compute_replicates is not None:
+            tables[metric.name] = compute_replicates(samples, draws)
+    # All other metrics share one computation of the resamples.
+    remaining = [metric for metric in metrics if metric.name not in tables]
+    if remaining:
+        for metric, table in zip(remaining, replicates(samples, remaining, draws), strict=True):
+            tables[metric.name] = table
+    return np.stack([tables[metric.name] for metric in metrics])

@@ -88,11 +88,11 @@ def check_rule(
     Returns
     -------
     RuleChecks
-        The rule with a `RuleCheck` for each data set. If the predictions have a `group`, there is
-        also a `RuleCheck` for each group. The verdict of a data set is "holds" only if the verdict
-        of every group is "holds". If the rule has one threshold per group, each group is compared
-        with the threshold and the target of this group. If the rule has several limits, each limit
-        is checked separately. The method `disparities` compares the groups.
+        The rule with a `RuleCheck` for each data set, and for each group if the predictions have
+        a `group`. The verdict of a data set is "holds" only if the verdict of every group is
+        "holds". A rule with one threshold per group is checked with the threshold and the target of
+        each group. If the rule has several limits, each limit is checked separately, in each group
+        that has its own threshold. The method `disparities` compares the groups.
 
     Raises
     ------
@@ -107,11 +107,10 @@ def check_rule(
 
     Notes
     -----
-    Each data set is checked separately. Even if the risk is exactly equal to the target on all data
-    sets, one in forty intervals of level 95% lies above the target by chance. The verdicts of a
-    data set and its groups hold jointly at the level (see `abstain.thresholds.check_groups`). If
-    the data sets are ordered by the severity of a shift, the excess shows at which severity the
-    target is exceeded. Shifts of increasing severity are used to evaluate scores in [1]_.
+    Each data set is checked separately. If the risk equals the target, one in forty intervals of
+    level 95% lies above the target by chance. The verdicts of a data set and its groups hold
+    jointly at the level (see `abstain.thresholds.check_groups`). For data sets that are ordered by
+    the severity of a shift, as in [1]_, the excess shows at which severity the target is exceeded.
 
     References
     ----------
@@ -134,33 +133,40 @@ def check_rule(
     level = check_level(level)
     requested_score = _resolve_score(rule, score)
     named_sources = read_data_sets(predictions)
-    (calibration,) = positive_weight_rows(
-        None if calibration is None else read_calibration_set(calibration)
-    )
-    sources = [calibration, *(source for *_, source in named_sources)]
-    positive_class = resolve_positive_class(sources, positive)
-    options = (requested_score, loss, positive_class)
-    data_sets = [_score_data_set(rule, entry, *options) for entry in named_sources]
+    if calibration is not None:
+        (calibration,) = positive_weight_rows(read_calibration_set(calibration))
+    sources = [calibration, *(source for _, _, source in named_sources)]
+    all_predictions = [source for source in sources if isinstance(source, Predictions)]
+    n_classes = max((p.n_classes for p in all_predictions), default=0)
+    positive_class = resolve_positive_class(all_predictions, positive)
+    data_sets = [
+        _score_data_set(rule, named_source, requested_score, loss, positive_class)
+        for named_source in named_sources
+    ]
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
-    calibration_data = (
-        None if calibration is None else score_data(calibration, requested_score, loss)
-    )
-    all_data = [*data_sets, *([calibration_data] if calibration_data else [])]
+    all_data = list(data_sets)
+    calibration_data = None
+    if calibration is not None:
+        calibration_data = score_data(calibration, requested_score, loss)
+        all_data.append(calibration_data)
     _check_same_origin(all_data, rule)
     checks = [_check_data_set(rule, data, level, scale) for data in data_sets]
-    notes_of_readers = reading_notes(notes, [s for s in sources if isinstance(s, Predictions)])
+    notes_of_readers = reading_notes(notes, all_predictions)
     data_sets = [convert_to_rule_scale(rule, data, scale) for data in data_sets]
-    n_classes = max((s.n_classes for s in sources if isinstance(s, Predictions)), default=0)
+    converted = list(data_sets)
     if calibration_data is not None:
         calibration_data = _prepare_calibration(rule, calibration_data, calibration, scale)
+        converted.insert(0, calibration_data)
     curve, group_curves = _calibration_curves(rule, calibration_data)
     remedies = find_remedies(rule, calibration_data, n_classes=n_classes)
-    converted = [*([calibration_data] if calibration_data else []), *data_sets]
     estimates = _estimate_risks(rule, data_sets, calibration_data)
     explained_groups = [remedy.group for remedy in remedies]
     all_notes = rule_notes(rule, data_sets, checks, calibration_data, explained_groups)
     all_notes += [*_estimate_notes(data_sets, estimates), *notes_of_readers]
-    outcomes = (answer_outcomes(rule, *pair, level) for pair in zip(data_sets, checks, strict=True))
+    outcomes = [
+        answer_outcomes(rule, data, checks_of_data, level)
+        for data, checks_of_data in zip(data_sets, checks, strict=True)
+    ]
     return RuleChecks(
         rule=rule,
         checks=tuple(overall for overall, *_ in checks),
@@ -199,17 +205,14 @@ def _prepare_calibration(
 ) -> RuleData:
     """Return the calibration data with their groups, and with confidences on the rule's scale."""
     data = convert_to_rule_scale(rule, data, scale)
-    has_groups = bool(rule.per) and isinstance(source, Predictions)
-    return add_rule_groups(rule, data, source) if has_groups else data
+    has_parts = bool(rule.parts) and isinstance(source, Predictions)
+    return add_rule_groups(rule, data, source) if has_parts else data
 
 
 def _calibration_curves(
     rule: DecisionRule, calibration: RuleData | None
 ) -> tuple[RiskCoverageCurve | None, tuple[tuple[str, RiskCoverageCurve], ...]]:
-    """Return the curve of the calibration data, or one curve for each group of the rule.
-
-    A rule with several thresholds does not correspond to a point on a single curve.
-    """
+    """Return the curve of the calibration data, or the curve of each group of the rule."""
     if calibration is None or calibration.s is None:
         return None, ()
     samples, groups = calibration.s, calibration.threshold_group
@@ -220,10 +223,10 @@ def _calibration_curves(
         return None, ()
     curves = []
     for name in rule.names:
-        rows = groups == name
-        if rows.any():
-            weight = None if samples.weight is None else samples.weight[rows]
-            subset = Scored(samples.confidence[rows], samples.loss[rows], weight)
+        is_in_group = groups == name
+        if is_in_group.any():
+            weight = None if samples.weight is None else samples.weight[is_in_group]
+            subset = Scored(samples.confidence[is_in_group], samples.loss[is_in_group], weight)
             curves.append((name, curve_from_groups(subset.groups, kind)))
     return None, tuple(curves)
 
@@ -265,14 +268,20 @@ def _check_data_set(
         "scale": scale,
     }
     try:
-        if data.limit_masks is not None:
+        if data.limit_masks is not None and not rule.per:
             return check_limits(rule, confidence, data.loss, data.limit_masks, **options)
         if data.group is None:
             return (check(rule, confidence, data.loss, **options),)
         # If the rule has a threshold for each of these groups, each group uses its own threshold.
         threshold_group = None if data.threshold_group is data.group else data.threshold_group
         return check_groups(
-            rule, confidence, data.loss, data.group, rule_group=threshold_group, **options
+            rule,
+            confidence,
+            data.loss,
+            data.group,
+            rule_group=threshold_group,
+            masks=data.limit_masks,
+            **options,
         )
     except InputError as error:
         raise type(error)(f"{data.name}: {error}") from error
@@ -291,37 +300,38 @@ def _threshold_probability(rule: DecisionRule, data_sets: list[RuleData]) -> flo
 def _estimate_risks(
     rule: DecisionRule, data_sets: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
-    """Return the estimated selective risk of each unlabeled data set, and None for the others.
+    """Return the estimated selective risk of each unlabeled data set, and None for other data sets.
 
-    The estimate requires one threshold on the scale of the confidences, and calibration data with
-    0/1 losses. The weights of the calibration data may be density ratios if the guarantee of the
-    rule is for another population.
+    The estimate requires a rule with one threshold, and calibration data with 0/1 losses and
+    without frequency weights.
     """
     no_estimates = (None,) * len(data_sets)
     samples = None if calibration is None else calibration.s
     if rule.parts or samples is None or rule.threshold is None:
         return no_estimates
+    # For a guarantee about another population, the weights are density ratios.
     has_frequency_weights = samples.weight is not None and not rule.population
     if not samples.is_binary or has_frequency_weights:
         return no_estimates
-    return tuple(
-        unlabeled_risk(
-            samples.confidence,
-            samples.loss,
-            data.values,
-            threshold=rule.threshold,
-            ratio=samples.weight,
-        )
-        if data.loss is None
-        else None
-        for data in data_sets
-    )
+    estimates: list[UnlabeledRisk | None] = []
+    for data in data_sets:
+        estimate = None
+        if data.loss is None:
+            estimate = unlabeled_risk(
+                samples.confidence,
+                samples.loss,
+                data.values,
+                threshold=rule.threshold,
+                ratio=samples.weight,
+            )
+        estimates.append(estimate)
+    return tuple(estimates)
 
 
 def _estimate_notes(
     data_sets: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
 ) -> Iterator[Note]:
-    """Return a note with the estimated risk of each unlabeled data set."""
+    """Yield a note with the estimated risk of each unlabeled data set."""
     for data, estimate in zip(data_sets, estimates, strict=True):
         if estimate is None or estimate.accepted == 0:
             continue

@@ -22,8 +22,8 @@ _MIN_DECIMALS: Final = 3
 class AnswerCondition:
     """The condition under which a rule answers a sample of a group.
 
-    The displayed threshold has as few digits as possible. On the calibration data and the checked
-    data sets, it accepts exactly the same samples as the exact threshold.
+    The displayed threshold has as few digits as possible. It accepts the same samples of the
+    calibration data and the checked data as the exact threshold.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class AnswerCondition:
     threshold : str
         The threshold as text, or "" if there is no threshold.
     opposite : str
-        The largest probability of the positive class at which the rule answers the other class. It
-        is "" unless there are two classes.
+        For two classes, the largest probability of the positive class at which the rule answers the
+        negative class. It is "" for another number of classes.
     """
 
     group: str
@@ -60,24 +60,24 @@ class AnswerCondition:
 def answer_conditions(
     rule: DecisionRule, data_sets: Sequence[RuleData], *, n_classes: int = 0
 ) -> tuple[AnswerCondition, ...]:
-    """Return the answer condition of each threshold of a rule.
+    """Return the condition under which a rule answers, for each of its thresholds.
 
     `data_sets` contains the calibration data and the checked data on the scale of the rule.
     """
+    is_computed_in_log_odds = any(data.is_in_log_odds for data in data_sets)
     is_probability = rule.scale == "log-odds" or (
-        rule.scale == "unknown" and any(data.is_in_log_odds for data in data_sets)
+        rule.scale == "unknown" and is_computed_in_log_odds
     )
     decisions = [apply_rule(rule, data.values, "score", data.threshold_group) for data in data_sets]
-    thresholds = (
-        [(part.name, part.rule.threshold) for part in rule.parts]
-        if rule.per
-        else [("", rule.threshold)]
-    )
+    thresholds = {"": rule.threshold}
+    if rule.per:
+        thresholds = {part.name: part.rule.threshold for part in rule.parts}
     # With two classes, the confidence is the larger of p and 1 - p.
     has_opposite = is_probability and n_classes == 2 and rule.score == BASELINE
+    score_name = rule.score or "confidence"
     conditions = []
-    for group, threshold in thresholds:
-        symbol = "p" if is_probability else rule.score or "confidence"
+    for group, threshold in thresholds.items():
+        symbol = "p" if is_probability else score_name
         if threshold is None:
             conditions.append(AnswerCondition(group, symbol, ""))
             continue
@@ -88,10 +88,13 @@ def answer_conditions(
                 in_group = data.threshold_group == group
             rejected = data.values[in_group & ~is_accepted].max(initial=rejected)
             accepted = data.values[in_group & is_accepted].min(initial=accepted)
-        text = _threshold_text(threshold, rejected, accepted, is_probability=is_probability)
+        if is_probability:
+            text = _probability_text(threshold, rejected, accepted)
+        else:
+            text = _score_text(threshold, rejected, accepted)
         if not text:
             # The probability is too close to 1 to be displayed as a decimal number.
-            symbol = f"log-odds of {rule.score or 'confidence'}" if is_probability else symbol
+            symbol = f"log-odds of {score_name}" if is_probability else symbol
             conditions.append(AnswerCondition(group, symbol, f"{threshold:.17g}"))
             continue
         opposite = f"{1 - Decimal(text):f}" if has_opposite else ""
@@ -99,20 +102,21 @@ def answer_conditions(
     return tuple(conditions)
 
 
-def _threshold_text(
-    threshold: float, rejected: float, accepted: float, *, is_probability: bool
-) -> str:
-    """Return the shortest text of a threshold that separates the same samples."""
-    if not is_probability:
-        if np.isinf(rejected) and np.isinf(accepted):
-            return f"{threshold:.9g}"
-        return shortest_decimal(
-            threshold,
-            rejected=rejected,
-            accepted=max(accepted, threshold),
-            min_decimals=_MIN_DECIMALS if 0 < threshold < 1 else 0,
-        )
-    probability = float(special.expit(threshold))
+def _score_text(threshold: float, rejected: float, accepted: float) -> str:
+    """Return the shortest text of a threshold that separates the same confidences."""
+    if np.isinf(rejected) and np.isinf(accepted):
+        return f"{threshold:.9g}"
+    return shortest_decimal(
+        threshold,
+        rejected=rejected,
+        accepted=max(accepted, threshold),
+        min_decimals=_MIN_DECIMALS if 0 < threshold < 1 else 0,
+    )
+
+
+def _probability_text(log_odds: float, rejected: float, accepted: float) -> str:
+    """Return the shortest probability that separates the same samples as a log-odds threshold."""
+    probability = float(special.expit(log_odds))
     if np.isinf(rejected) and np.isinf(accepted):
         return round_probability_up(probability)
     return shortest_decimal(

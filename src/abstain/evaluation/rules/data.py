@@ -16,7 +16,7 @@ from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.evaluation.inputs import read_source
-from abstain.evaluation.rules.subsets import limit_masks
+from abstain.evaluation.rules.subsets import GROUP, limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import PREDICTION
@@ -114,10 +114,14 @@ def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleD
         threshold_group = rule.groups_of(source)
     except MissingInputError as error:
         raise MissingInputError(f"{data.name}: {error}") from error
-    # A rule with one threshold per predicted class can still be checked by group.
+    limit_names = [part.name for part in rule.limits]
+    # A rule with one threshold per predicted class can still be checked by group, unless its limits
+    # refer to the groups.
     has_other_groups = rule.per == PREDICTION and data.group is not None
-    group = data.group if has_other_groups else threshold_group
-    return replace(data, threshold_group=threshold_group, group=group)
+    has_group_limits = any(name.startswith(f"{GROUP}:") for name in limit_names)
+    group = data.group if has_other_groups and not has_group_limits else threshold_group
+    limits = limit_masks(limit_names, source)
+    return replace(data, threshold_group=threshold_group, group=group, limit_masks=limits or None)
 
 
 def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:
@@ -125,8 +129,9 @@ def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | Non
 
     `scale` is the scale of confidence columns and arrays. The scale of a computed score is known.
     """
-    is_computed = data.score is not None and not data.is_column
-    data_scale = data.score.scale if is_computed and data.score is not None else scale
+    data_scale: str | None = scale
+    if data.score is not None and not data.score.is_user_column:
+        data_scale = data.score.scale
     if {data_scale, rule.scale} != {"log-odds", "probability"}:
         return data
     with np.errstate(divide="ignore"):
@@ -154,11 +159,7 @@ def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
 def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
-    """Return the requested confidence score, by default the only score that can be computed.
-
-    If several scores are possible and no score was requested, an error message lists the possible
-    scores. The same message appears if the predictions lack the inputs of the requested score.
-    """
+    """Return the requested confidence score, or else the only score that can be computed."""
     if score is None:
         score = _only_score(predictions)
     if not isinstance(score, str):
@@ -191,6 +192,7 @@ def _only_score(predictions: Predictions) -> str:
 
 
 def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore:
+    """Return the confidences of a fitted score; raise InputError for another object."""
     scored = state.score(predictions) if callable(getattr(state, "score", None)) else None
     if not isinstance(scored, ConfidenceScore):
         raise InputError(f"`score` must be a name or a fitted score; got {type(state).__name__}")
@@ -200,8 +202,8 @@ def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore
 def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
     """Return the split, the name and the data of each data set.
 
-    A single data set has the name "data". Otherwise, the name consists of the values of the split
-    columns. If the same values belong to several data sets, the name also contains the columns.
+    A data set that is not in a mapping has the name "data". The name of a split consists of its
+    values, and also of its columns if several splits have the same values.
     """
     if not isinstance(source, Mapping):
         return [((), "data", source)]
@@ -262,8 +264,11 @@ def _check_key(key: object) -> str | Split:
 
 
 def _data_set_name(key: str | Split, *, with_columns: bool) -> str:
+    """Return the name of a data set from its name or split, with or without split columns."""
     if isinstance(key, str):
         return key
     if not key:
         return "data"
-    return split_name(key) if with_columns else ", ".join(value for _, value in key) or "data"
+    if with_columns:
+        return split_name(key)
+    return ", ".join(value for _, value in key) or "data"

@@ -1,6 +1,7 @@
 """Write notes about a decision rule and the data sets on which the rule is checked."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -33,8 +34,8 @@ def rule_notes(
 ) -> list[Note]:
     """Return the notes about a rule and about each data set on which the rule was checked.
 
-    For each data set, `checks` contains the check of the data set and then the checks of its
-    groups. The notes omit the reasons of `explained_groups`, which the caller explains.
+    `checks` contains the check of each data set, followed by the checks of its groups. The notes do
+    not state why `explained_groups` have no threshold.
     """
     notes = [
         *_guarantee_notes(rule),
@@ -46,7 +47,7 @@ def rule_notes(
     for data, (check, *groups) in zip(data_sets, checks, strict=True):
         notes_of_data = [
             *_group_verdicts(check, groups),
-            *_unseen_groups(rule, data),
+            *_unseen_groups(rule, data, groups),
             *_direction(data),
             *_same_data(rule, data, check, calibration),
             *_constant_decision(rule, data, check),
@@ -64,6 +65,7 @@ def _within(name: str, notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def _direction(data: RuleData) -> Iterator[Note]:
+    """Yield a warning if failures have higher confidences than successes."""
     if data.s is None:
         return
     warning = direction_warning(data.s, is_column=bool(data.is_column))
@@ -72,7 +74,7 @@ def _direction(data: RuleData) -> Iterator[Note]:
 
 
 def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
-    """Yield notes that state the guarantee of a rule, or that there is none."""
+    """Yield notes that state the guarantee of a rule, or a warning if it has no guarantee."""
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
@@ -135,7 +137,22 @@ def _groups_without_threshold(
     )
 
 
-def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
+def _unchecked_limits(rule: DecisionRule, checks: Sequence[RuleCheck]) -> list[str]:
+    """Return the names of the limits that are not checked, in each group with a threshold."""
+    names = [part.name for part in rule.limits if ":" in part.name]
+    checked = {check.subgroup for check in checks}
+    if not rule.per:
+        return [name for name in names if name not in checked]
+    # If the data are checked in other groups, the rule of a check is not that of a group.
+    rules = [check for check in checks if not check.limit and not check.rule.per]
+    groups = [check for check in rules if check.rule.attainable]
+    subgroups = [replace(check, limit=name).subgroup for check in groups for name in names]
+    return [name for name in subgroups if name not in checked]
+
+
+def _unseen_groups(
+    rule: DecisionRule, data: RuleData, checks: Sequence[RuleCheck]
+) -> Iterator[Note]:
     """Yield notes about groups without calibration data and limits without samples."""
     unseen = {} if data.threshold_group is None else rule.count_unknown_groups(data.threshold_group)
     if unseen:
@@ -145,10 +162,7 @@ def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
             f"{sum(unseen.values())} samples belong to {len(unseen)} group{plural} without "
             f"calibration data ({_list_names(list(unseen))}): none of them is answered.",
         )
-    limit_names = [] if rule.per else [name for name in rule.names if ":" in name]
-    masks = data.limit_masks or {}
-    unchecked = [name for name in limit_names if name not in masks or not masks[name].any()]
-    if unchecked:
+    if unchecked := _unchecked_limits(rule, checks):
         yield Note(
             "limit_unchecked",
             "No sample of these data is known to belong to the subset of these limits, so they "
@@ -197,9 +211,9 @@ def have_same_values(first: Array, second: Array) -> bool:
 
 def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
     """Yield notes about groups with a broken target or too few answers to decide."""
-    broken = [group.group for group in groups if group.verdict == "broken"]
-    undecided = [group.group for group in groups if group.verdict == "cannot tell"]
-    undecided += [group.group for group in groups if group.verdict == "nothing accepted"]
+    broken = [group.subgroup for group in groups if group.verdict == "broken"]
+    undecided = [group.subgroup for group in groups if group.verdict == "cannot tell"]
+    undecided += [group.subgroup for group in groups if group.verdict == "nothing accepted"]
     holds_overall = check.excess_verdict == "holds"
     if broken:
         contrast = ", although it holds overall" if holds_overall else ""
@@ -218,8 +232,10 @@ def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[N
 
 
 def _count_groups(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
-    plural = "s" if len(groups) > 1 else ""
-    return f"{len(names)} of {len(groups)} group{plural} ({_list_names(names)})"
+    n_checks = sum(group.verdict != "no target" for group in groups)
+    noun = "limit" if any(group.limit for group in groups) else "group"
+    plural = "s" if n_checks > 1 else ""
+    return f"{len(names)} of {n_checks} {noun}{plural} ({_list_names(names)})"
 
 
 def _list_names(names: Sequence[str]) -> str:

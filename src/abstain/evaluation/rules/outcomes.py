@@ -1,7 +1,9 @@
 """Count the errors of a decision rule among its answers and all samples (`AnswerOutcomes`)."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +26,12 @@ from abstain.typing import Array, BoolArray
 
 @dataclass(frozen=True)
 class Share:
-    """A share of samples as numerator, denominator, and value with an exact interval.
+    """A share of samples with an exact interval."""
 
-    If the samples have weights, the value is a weighted share. If the denominator is 0, the value
-    is NaN.
-    """
-
+    #: Numerator and denominator of the share.
     count: int
     total: int
+    #: The share, which is weighted if samples have weights. It is NaN if the denominator is 0.
     value: float
     interval: Interval
 
@@ -87,29 +87,33 @@ class AnswerOutcomes:
     classes: ClassOutcomes | None = None
 
 
-def resolve_positive_class(sources: Sequence[object], positive: object) -> str:
+def resolve_positive_class(predictions: Sequence[Predictions], positive: object) -> str:
     """Return the name of the positive class, or "" if there is no positive class.
 
     The default is the second of two classes.
     """
-    labeled = [p for p in sources if isinstance(p, Predictions) and _has_classes(p)]
+    labeled = [p for p in predictions if _has_classes(p)]
     if positive is None:
-        classes = sort_names({name for p in labeled for name in p.class_names})
-        return _name_texts(classes)[1] if len(classes) == 2 else ""
-    name = _name_texts([positive])[0]
-    texts = dict.fromkeys(text for p in labeled for text in class_name_texts(p).tolist())
-    if name not in texts:
-        listed = ", ".join(map(repr, list(texts)[:8])) or "none, because there are no labels"
+        all_classes: set[Any] = set()
+        for p in labeled:
+            all_classes.update(p.class_names)
+        classes = sort_names(all_classes)
+        return _as_class_name(classes[1]) if len(classes) == 2 else ""
+    name = _as_class_name(positive)
+    texts = itertools.chain.from_iterable(class_name_texts(p).tolist() for p in labeled)
+    class_names = list(dict.fromkeys(texts))
+    if name not in class_names:
+        listed = ", ".join(map(repr, class_names[:8])) or "none, because there are no labels"
         raise UnknownNameError(
             f"`positive` (--positive) must be a class; got {name!r}. Classes: {listed}."
-            f"{suggest(name, list(texts))}"
+            f"{suggest(name, class_names)}"
         )
     return name
 
 
-def _name_texts(names: Sequence[object]) -> list[str]:
-    texts: list[str] = group_texts(np.array(names, dtype=object), "positive").tolist()
-    return texts
+def _as_class_name(value: object) -> str:
+    """Return a class as text, as `class_name_texts` does."""
+    return str(group_texts(np.array([value], dtype=object), "positive")[0])
 
 
 def _has_classes(predictions: Predictions) -> bool:
@@ -143,54 +147,58 @@ def answer_outcomes(
     accepted = apply_rule(rule, data.values, "score", data.threshold_group)
     losses = check_losses(accepted, data.loss, data.weight, level=level)
     is_wrong = data.loss > 0
-    return tuple(_outcomes(data, losses, is_wrong, _rows_of(data, c.group)) for c in checks)
+    return tuple(_outcomes(data, losses, is_wrong, _rows_of(rule, data, c)) for c in checks)
 
 
-def _rows_of(data: RuleData, group: str) -> BoolArray:
+def _rows_of(rule: DecisionRule, data: RuleData, check: RuleCheck) -> BoolArray:
     """Return a mask of the samples of a group or a limit, or of all samples for the total."""
-    if not group:
+    if not check.group:
         return np.ones(data.values.size, dtype=np.bool_)
-    if data.limit_masks is not None:
-        return data.limit_masks[group]
-    is_in_group: BoolArray = group_texts(data.group) == group
-    return is_in_group
+    masks = data.limit_masks or {}
+    if masks and not rule.per:
+        return masks[check.group]
+    is_in_group: BoolArray = group_texts(data.group) == check.group
+    return is_in_group & masks[check.limit] if check.limit else is_in_group
 
 
 def _outcomes(
     data: RuleData, losses: AcceptedLosses, is_wrong: Array, rows: BoolArray
 ) -> AnswerOutcomes:
     """Return the errors of a rule on the samples of a data set or a group."""
-    accepted = losses.accepted
-
-    def share(subset: BoolArray, x: Array) -> Share:
-        return _share(losses, rows & subset, x)
-
-    everything: BoolArray = np.ones(rows.size, dtype=np.bool_)
-    classes = None
-    positive, negative = data.is_positive, data.is_negative
-    predicted = data.is_predicted_positive
-    if positive is not None and negative is not None and predicted is not None:
-        predicted_other: BoolArray = np.logical_not(predicted)
-        classes = ClassOutcomes(
-            sensitivity=share(accepted & positive, predicted),
-            specificity=share(accepted & negative, predicted_other),
-            false_negatives=share(positive, accepted & predicted_other),
-            false_positives=share(negative, accepted & predicted),
-        )
+    answered = rows & losses.accepted
+    is_answered_wrong = losses.accepted & is_wrong
     return AnswerOutcomes(
-        answered=share(everything, accepted),
-        wrong=share(accepted, is_wrong),
-        wrong_of_all=share(everything, accepted & is_wrong),
-        wrong_without_abstention=share(everything, is_wrong),
-        classes=classes,
+        answered=_share(losses, rows, losses.accepted),
+        wrong=_share(losses, answered, is_wrong),
+        wrong_of_all=_share(losses, rows, is_answered_wrong),
+        wrong_without_abstention=_share(losses, rows, is_wrong),
+        classes=_class_outcomes(data, losses, rows),
     )
 
 
-def _share(losses: AcceptedLosses, rows: BoolArray, x: Array) -> Share:
-    """Return the share of the samples in `rows` for which `x` is True."""
-    total = int(np.count_nonzero(rows))
+def _class_outcomes(
+    data: RuleData, losses: AcceptedLosses, rows: BoolArray
+) -> ClassOutcomes | None:
+    """Return the errors with respect to the positive class, or None without a positive class."""
+    is_predicted_positive = data.is_predicted_positive
+    if data.is_positive is None or data.is_negative is None or is_predicted_positive is None:
+        return None
+    positive, negative = rows & data.is_positive, rows & data.is_negative
+    is_predicted_negative = ~is_predicted_positive
+    is_answered = losses.accepted
+    return ClassOutcomes(
+        sensitivity=_share(losses, positive & is_answered, is_predicted_positive),
+        specificity=_share(losses, negative & is_answered, is_predicted_negative),
+        false_negatives=_share(losses, positive, is_answered & is_predicted_negative),
+        false_positives=_share(losses, negative, is_answered & is_predicted_positive),
+    )
+
+
+def _share(losses: AcceptedLosses, subset: BoolArray, mask: Array) -> Share:
+    """Return the share of the samples of a subset that are in a mask."""
+    total = int(np.count_nonzero(subset))
     if total == 0:
         return Share(0, 0, float("nan"), no_interval(losses.level, "there are no such samples"))
-    is_true = x[rows]
-    value, interval = share_with_interval(losses.subset(rows), is_true)
-    return Share(int(np.count_nonzero(is_true)), total, value, interval)
+    is_in_mask = mask[subset]
+    value, interval = share_with_interval(losses.subset(subset), is_in_mask)
+    return Share(int(np.count_nonzero(is_in_mask)), total, value, interval)

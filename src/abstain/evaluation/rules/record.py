@@ -182,9 +182,8 @@ class RuleChecks(NotebookDisplay):
 
     def _disparities_of(self, index: int) -> list[Disparity]:
         """Return the disparities of the rejection rate and the risk between groups."""
-        groups = self._checks_of(index)[1:]
-        has_limits = bool(self.rule.parts) and not self.rule.per
-        if has_limits:
+        groups = tuple(check for check in self._checks_of(index)[1:] if not check.limit)
+        if self.rule.limits and not self.rule.per:
             # Limits of classes are not compared, because classes differ in difficulty.
             groups = tuple(check for check in groups if check.group.startswith("group:"))
         is_generalized = self.rule.quantity == "generalized risk"
@@ -195,10 +194,10 @@ class RuleChecks(NotebookDisplay):
         """Return flat rows of the calibration data, the data sets and their groups.
 
         In the row of a group, `name` is the name of the data set, `subgroup` is the group, and
-        `role` is "group". The column `together` is the number of rows for which the intervals hold
-        jointly. The row of the calibration data has no intervals. The threshold was chosen on these
-        data, so their risks are optimistic. If the risks of unlabeled data were estimated, the rows
-        also contain the estimates (see `abstain.shift.unlabeled_risk`).
+        `role` is "group". In the row of a limit of a group, `role` is "limit". The column
+        `together` is the number of rows whose intervals hold jointly. The row of the calibration
+        data has no intervals, and its risks are optimistic. If the risk of unlabeled data was
+        estimated, rows also contain the estimates (see `abstain.shift.unlabeled_risk`).
         """
         split_columns = dict.fromkeys(column for split in self.splits for column, _ in split)
         empty_split = dict.fromkeys(split_columns, "")
@@ -241,7 +240,7 @@ class RuleChecks(NotebookDisplay):
         """Return the row of a check, with the columns of the rule and of the disparities."""
         columns = {
             **check.row(),
-            "role": "group" if check.group else "check",
+            "role": "limit" if check.limit else "group" if check.group else "check",
             "together": check.n_joint_verdicts,
             "note": check.note,
             **self._rule_columns(check.rule),
@@ -250,10 +249,10 @@ class RuleChecks(NotebookDisplay):
         return {name: columns[name] for name in CHECK_COLUMNS}
 
     def calibration_values(self) -> dict[str, Any] | None:
-        """Return the columns of the rule on its calibration data, or None if they are unknown.
+        """Return n, accepted, coverage, risks and excess of the rule on its calibration data.
 
-        The columns are n, accepted, coverage, the risks and the excess. If the rule does not
-        contain its risk, the method takes the risk from the curve of the calibration data.
+        If the rule does not contain its risk, the risk is taken from the curve of the calibration
+        data. The result is None if these numbers are not available.
         """
         rule, point = self.rule, self._point_on_curve()
         if rule.n == 0 and point is None:
@@ -278,14 +277,14 @@ class RuleChecks(NotebookDisplay):
         if curve is None:
             return None
         n_samples = int(curve.accepted[-1])
-        n_vertices = 0 if threshold is None else int((curve.thresholds >= threshold).sum())
-        if n_vertices == 0:
+        n_points = 0 if threshold is None else int((curve.thresholds >= threshold).sum())
+        if n_points == 0:
             return {"n": n_samples, "accepted": 0, "coverage": 0.0, "selective_risk": _NAN}
-        vertex = n_vertices - 1
-        coverage, risk = float(curve.coverage[vertex]), float(curve.risk[vertex])
+        point = n_points - 1
+        coverage, risk = float(curve.coverage[point]), float(curve.risk[point])
         return {
             "n": n_samples,
-            "accepted": int(curve.accepted[vertex]),
+            "accepted": int(curve.accepted[point]),
             "coverage": coverage,
             "selective_risk": risk if curve.kind == "selective" else risk / coverage,
         }

@@ -1,15 +1,22 @@
 """Find sample sizes and other rules with which a group without a threshold would have one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.evaluation.rules.conditions import AnswerCondition, answer_conditions
 from abstain.evaluation.rules.data import RuleData
-from abstain.thresholds import DecisionRule, fit
+from abstain.evaluation.rules.subsets import OVERALL
+from abstain.thresholds import DecisionRule, Limit, fit
+from abstain.thresholds.limits import (
+    CERTIFIABLE_ALONE,
+    DEFAULT_STARTS,
+    find_n_required_for_limits,
+    fit_limits,
+)
 from abstain.thresholds.start_tests import (
     FIXED_SEQUENCE_RULES,
     StartTest,
@@ -22,14 +29,22 @@ from abstain.typing import BoolArray
 _MAX_GROUPS: Final = 8
 #: Step between the limits that are tried, and largest tried multiple of the requested limit.
 _LIMIT_STEP, _MAX_LIMIT_MULTIPLE = 0.01, 2.0
+#: Largest limit that is tried.
+_MAX_RISK: Final = 0.99
+#: Starts of walks that are tried for several limits, in this order.
+_OTHER_STARTS: Final = ((0.95,), (0.5,), (0.25,))
 
 
 @dataclass(frozen=True)
 class AlternativeRule:
-    """Another rule that has a threshold on the same calibration data, with its own delta."""
+    """Another rule that has a threshold on the same calibration data, with its own delta.
+
+    A rule with several limits may start at other coverages, `starts`.
+    """
 
     rule: DecisionRule
     condition: AnswerCondition
+    starts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,12 +58,14 @@ class Remedies:
     rule : DecisionRule
         The rule of the group, which has no threshold.
     tests : tuple of StartTest
-        The tests of the rule on these data.
+        The tests of the rule on these data. Empty for a rule with several limits.
     n_required : int or None
-        Number of samples with which the rule includes the test `next_test`. It is None if this
-        number is larger than ten times the number of samples.
+        Number of samples with which the rule includes the test `next_test`. For a rule with several
+        limits, it is the number with which the rule has a threshold if further samples are like the
+        available samples. None if it is larger than ten times the number of samples.
     next_test : StartTest or None
         A test that the available data would pass. If no test would be passed, it is the first test.
+        None for a rule with several limits.
     alternatives : tuple of AlternativeRule
         Other rules that have a threshold on these data.
     """
@@ -75,20 +92,16 @@ def find_remedies(
     The losses must be 0 or 1, and the samples must not have weights.
     """
     s = None if calibration is None else calibration.s
-    if (
-        calibration is None
-        or s is None
-        or not s.is_binary
-        or s.weight is not None
-        or (rule.parts and not rule.per)
-    ):
+    if calibration is None or s is None or not s.is_binary or s.weight is not None:
         return ()
     groups = [(part.name, part.rule) for part in rule.parts] if rule.per else [("", rule)]
     out = []
     for name, group_rule in groups:
-        is_fixed_sequence = (
-            group_rule.method in FIXED_SEQUENCE_RULES and group_rule.guarantee == "selective risk"
-        )
+        guarantees = {part.rule.guarantee for part in group_rule.parts} or {group_rule.guarantee}
+        is_fixed_sequence = group_rule.method in FIXED_SEQUENCE_RULES and guarantees <= {
+            "selective risk",
+            "none",
+        }
         if (
             group_rule.attainable
             or not is_fixed_sequence
@@ -99,7 +112,13 @@ def find_remedies(
         rows = np.ones(s.confidence.size, dtype=np.bool_)
         if rule.per and calibration.threshold_group is not None:
             rows = calibration.threshold_group == name
-        if remedies := _remedies_of_group(name, group_rule, s, rows, n_classes):
+        samples = Scored(s.confidence[rows], s.loss[rows])
+        masks = {key: mask[rows] for key, mask in (calibration.limit_masks or {}).items()}
+        if group_rule.parts:
+            remedies = _remedies_of_limits(name, group_rule, samples, masks, n_classes)
+        else:
+            remedies = _remedies_of_group(name, group_rule, samples, n_classes)
+        if remedies is not None:
             out.append(remedies)
         if len(out) == _MAX_GROUPS:
             break
@@ -107,10 +126,9 @@ def find_remedies(
 
 
 def _remedies_of_group(
-    name: str, rule: DecisionRule, s: Scored, rows: BoolArray, n_classes: int
+    name: str, rule: DecisionRule, samples: Scored, n_classes: int
 ) -> Remedies | None:
     """Return the remedies for one group, or None if the rule has other than default options."""
-    samples = Scored(s.confidence[rows], s.loss[rows])
     target, delta = rule.target or 0.0, rule.delta or 0.0
     if _refit(rule, samples, target, delta).reason != rule.reason:
         # The options of the rule, such as its starts, are not the default options.
@@ -161,8 +179,73 @@ def _alternative_rules(
         if larger.attainable:
             candidates.append(larger)
             break
-    data = RuleData((), "", samples.confidence, samples.loss, None)
     for candidate in candidates:
         if candidate.attainable:
-            (condition,) = answer_conditions(candidate, [data], n_classes=n_classes)
-            yield AlternativeRule(candidate, replace(condition, group=name))
+            condition = _condition(name, candidate, samples, n_classes)
+            yield AlternativeRule(candidate, condition)
+
+
+def _condition(name: str, rule: DecisionRule, samples: Scored, n_classes: int) -> AnswerCondition:
+    data = RuleData((), "", samples.confidence, samples.loss, None)
+    (condition,) = answer_conditions(rule, [data], n_classes=n_classes)
+    return replace(condition, group=name)
+
+
+# -------------------------------------------------------------------------------- several limits
+def _remedies_of_limits(
+    name: str,
+    rule: DecisionRule,
+    samples: Scored,
+    masks: Mapping[str, BoolArray],
+    n_classes: int,
+) -> Remedies | None:
+    """Return the remedies for several limits, or None if the starts are not the default."""
+    limits = [
+        Limit(part.name, part.rule.target or 0.0, masks.get(part.name))
+        for part in rule.parts
+        if part.rule.guarantee != "none"
+    ]
+    if any(limit.mask is None and limit.name != OVERALL for limit in limits):
+        return None
+    delta = rule.delta or 0.0
+    if _refit_limits(rule, samples, limits, delta=delta).reason != rule.reason:
+        return None
+    alternatives = [
+        AlternativeRule(candidate, _condition(name, candidate, samples, n_classes), starts)
+        for candidate, starts in _other_limit_rules(rule, samples, limits, delta / 2)
+    ]
+    n_required = find_n_required_for_limits(samples, limits, delta=delta, starts=DEFAULT_STARTS)
+    return Remedies(name, rule, (), n_required, None, tuple(alternatives))
+
+
+def _refit_limits(
+    rule: DecisionRule, samples: Scored, limits: Sequence[Limit], **options: Any
+) -> DecisionRule:
+    refitted = fit_limits(samples.confidence, samples.loss, limits, **options)
+    return refitted.for_score(rule.score, scale=rule.scale)
+
+
+def _other_limit_rules(
+    rule: DecisionRule, samples: Scored, limits: Sequence[Limit], delta: float
+) -> Iterator[tuple[DecisionRule, tuple[float, ...]]]:
+    """Yield a rule with another start and a rule with larger limits, if they have a threshold."""
+    for starts in _OTHER_STARTS:
+        candidate = _refit_limits(rule, samples, limits, delta=delta, starts=starts)
+        if candidate.attainable:
+            yield candidate, starts
+            break
+    failing = [p.name for p in rule.parts if not p.rule.reason.startswith(CERTIFIABLE_ALONE)]
+    increased = [limit for limit in limits if limit.name in failing] or limits
+    n_steps = round((_MAX_LIMIT_MULTIPLE - 1) * max(x.max_risk for x in increased) / _LIMIT_STEP)
+    for step in range(1, n_steps + 1):
+        larger = [_increase(x, step) if x in increased else x for x in limits]
+        candidate = _refit_limits(rule, samples, larger, delta=delta)
+        if candidate.attainable:
+            yield candidate, ()
+            return
+
+
+def _increase(limit: Limit, step: int) -> Limit:
+    """Return a limit that is larger by some steps, up to a multiple of the limit."""
+    max_risk = min(limit.max_risk + step * _LIMIT_STEP, _MAX_LIMIT_MULTIPLE * limit.max_risk)
+    return replace(limit, max_risk=round(min(max_risk, _MAX_RISK), 10))

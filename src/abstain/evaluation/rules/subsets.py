@@ -14,6 +14,7 @@ from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
 GROUP: Final = "group"
+LABEL: Final = "label"
 OVERALL: Final = "overall"
 _TRUE_CLASS_RULE: Final = (
     "the true class is unknown when a sample is answered, so no threshold can depend on it. "
@@ -74,7 +75,7 @@ def _group_names(predictions: Predictions) -> Array:
 _SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
     GROUP: _group_names,
     PREDICTION: predicted_class_names,
-    "label": _true_class_names,
+    LABEL: _true_class_names,
 }
 
 

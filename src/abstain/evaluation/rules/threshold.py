@@ -13,17 +13,23 @@ from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.inputs import positive_weight_rows
 from abstain.evaluation.rules.data import (
     MAX_LOG_ODDS,
-    RuleData,
     read_calibration_set,
     score_data,
     set_scale,
 )
-from abstain.evaluation.rules.subsets import OVERALL, resolve_groups, resolve_limits
+from abstain.evaluation.rules.subsets import (
+    GROUP,
+    LABEL,
+    OVERALL,
+    resolve_groups,
+    resolve_limits,
+)
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
+from abstain.thresholds import RULES, DecisionRule, Limit, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
 from abstain.thresholds.catalogue import DEFAULT_DELTA, SEVERAL_RISKS_RULE, default_rule
 from abstain.thresholds.limits import check_no_weights
+from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Scale, Split
 
 
@@ -72,12 +78,13 @@ def set_threshold(
         Whether the guarantees of all groups hold jointly with probability 1 - delta. If False, each
         guarantee holds separately. The argument requires `per`.
     limits : mapping from str to float, optional
-        Several limits on the risk for a rule with one threshold. The limits hold jointly with
-        probability 1 - delta. The key "overall" limits the risk of all samples. The keys "group",
-        "prediction" and "label" limit the risk of each group, predicted class or true class. A key
-        such as "label:cat" limits the risk of a single class. The risk of a true class counts its
-        false negatives. `max_risk` is the limit "overall", and ``risk="generalized"`` selects the
-        generalized risk. See `abstain.thresholds.several_risks`.
+        Several limits on the risk that the threshold must respect. The limits hold jointly with
+        probability 1 - delta. With `per`, they hold jointly in each group. The key "overall" limits
+        the risk of all samples. The keys "group", "prediction" and "label" limit the risk of each
+        group, predicted class or true class. A key such as "label:cat" limits the risk of a single
+        class. The risk of a true class counts its false negatives. `max_risk` is the limit
+        "overall", and ``risk="generalized"`` selects the generalized risk. If a group has no
+        calibration samples of a limit, it has no threshold. See `abstain.thresholds.several_risks`.
     **options
         Options of the rule, such as ``max_risk=0.05``. The default of ``delta`` is 0.05.
 
@@ -85,8 +92,9 @@ def set_threshold(
     -------
     DecisionRule
         The threshold and its guarantee, with the name and the scale of the score. If the target is
-        unattainable, the rule contains the reason. With `per` or `limits`, the rule has parts. If a
-        group is too small for a guarantee, it has no threshold and its samples are rejected.
+        unattainable, the rule contains the reason. With `per` or `limits`, the rule has parts. With
+        both, the rule of each group has parts. If a group is too small for a guarantee, it has no
+        threshold and its samples are rejected.
 
     Raises
     ------
@@ -139,13 +147,15 @@ def set_threshold(
     if "delta" in RULES[method].options:
         rule_options.setdefault("delta", DEFAULT_DELTA)
     if limits is not None:
-        all_limits = merge_overall_limit(limits, rule_options)
-        rule = _fit_limits(data, all_limits, calibration_set, rule_options)
-    elif per is not None:
+        limits = merge_overall_limit(limits, rule_options)
+        rule_options["limits"] = _resolve_limits(limits, calibration_set, rule_options, per)
+    if per is not None:
         name, groups = resolve_groups(calibration_set, per)
         rule = fit_groups(
             method, data.values, data.loss, groups, per=name, joint=joint, **rule_options
         )
+    elif limits is not None:
+        rule = several_risks(data.values, data.loss, **rule_options)
     else:
         rule = fit_rule(method, data.values, data.loss, **rule_options)
     # The thresholds of other rules are confidences, so they are already on the scale of the score.
@@ -159,21 +169,16 @@ def _resolve_method(
 ) -> str:
     """Return the name of the requested rule, or of the default rule for the target."""
     joint_option, per_option = format_option("joint"), format_option("per")
-    limits_option = format_option("limits")
     if joint and per is None:
         raise InputError(
             f"{joint_option} requires groups: add {per_option}, or drop {joint_option}"
         )
     if limits is None:
         return method or default_rule(options)
-    if per is not None:
-        raise InputError(
-            f"{per_option} chooses one threshold per group and {limits_option} one threshold for "
-            f"all samples; drop {per_option} or {limits_option}"
-        )
     if method not in {None, SEVERAL_RISKS_RULE}:
         raise InputError(
-            f"{limits_option} supports only the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
+            f"{format_option('limits')} supports only the method {SEVERAL_RISKS_RULE!r}; got "
+            f"{method!r}"
         )
     return SEVERAL_RISKS_RULE
 
@@ -191,10 +196,11 @@ def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) ->
     return {OVERALL: overall, **limits}
 
 
-def _fit_limits(
-    data: RuleData, limits: dict[str, float], predictions: Predictions, options: dict[str, Any]
-) -> DecisionRule:
-    """Return a rule with one threshold that satisfies several limits."""
+def _resolve_limits(
+    limits: Mapping[str, float], predictions: Predictions, options: dict[str, Any], per: object
+) -> list[Limit]:
+    """Return the limits of a rule, and remove the options that define them."""
+    _check_limits_per_group(limits, per)
     check_no_weights(options.pop("weight", None), method="several risks")
     resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
     unsupported = sorted(options.keys() - {"delta", "starts", "ratio"})
@@ -204,7 +210,24 @@ def _fit_limits(
             f"{format_option('limits')} can be combined with {supported}; got "
             f"{format_option(unsupported[0])}"
         )
-    return several_risks(data.values, data.loss, resolved, **options)
+    return resolved
+
+
+def _check_limits_per_group(limits: Mapping[str, float], per: object) -> None:
+    """Raise InputError for limits that make no sense within the groups of `per`."""
+    is_per_prediction = isinstance(per, str) and per == PREDICTION
+    same_as_per = PREDICTION if is_per_prediction else GROUP
+    kinds = {name.partition(":")[0] for name in limits}
+    if per is not None and same_as_per in kinds:
+        raise InputError(
+            f"with {format_option('per')}, every limit applies in each group: replace the limit "
+            f"{same_as_per!r} by {OVERALL!r} ({format_option('max_risk')})"
+        )
+    if is_per_prediction and LABEL in kinds:
+        raise InputError(
+            f"among the samples of a predicted class, every answer to another true class is wrong: "
+            f"drop the limit {LABEL!r}, or choose another {format_option('per')}"
+        )
 
 
 def _convert_from_probability(rule: DecisionRule, score: ConfidenceScore) -> DecisionRule:

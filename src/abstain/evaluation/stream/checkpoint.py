@@ -1,8 +1,7 @@
 """Save stream counts in a checkpoint, from which an interrupted run resumes.
 
-A checkpoint is one file that is written atomically. The file name contains a hash of the scanned
-files and the options. If a file or an option changes, the name changes and the count starts from
-zero.
+A checkpoint is one file that is written atomically. The name of the checkpoint contains a hash of
+the options and of the names, sizes and modification times of the scanned files.
 """
 
 import hashlib
@@ -54,19 +53,16 @@ class Checkpoint:
     path: Path
 
     @classmethod
-    def for_scan(
-        cls, folder: Path, scan: PredictionScan, question: CountingOptions
-    ) -> "Checkpoint":
-        """Return the checkpoint of a scan and its counting options."""
+    def for_scan(cls, folder: Path, scan: PredictionScan, options: CountingOptions) -> "Checkpoint":
+        """Return the checkpoint in the folder for a scan and its counting options."""
         make_folder(folder)
-        scores = question.scores
-        names = [scores] if isinstance(scores, str | ScoreState) else scores or ()
-        texts = [score if isinstance(score, str) else repr(score) for score in names]
-        score_names = None if scores is None else texts
-        identity = json.dumps(
-            {"version": _VERSION, "scores": score_names, **_loss(question), **scan.identity()}
-        )
-        key = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        identity = {
+            "version": _VERSION,
+            "scores": _score_identity(options),
+            **_loss_identity(options),
+            **scan.identity(),
+        }
+        key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
         remove_stale_files(folder)
         return cls(folder / f"counted-{key}.npz")
 
@@ -88,9 +84,8 @@ class Checkpoint:
     def load(self, memory: int) -> StreamCounts:
         """Return the stored counts, or empty counts if the file does not exist.
 
-        The method deletes the rows that were written after the checkpoint, because the run reads
-        these rows again. It also deletes unfinished files of a killed run. `lock` prevents other
-        runs from writing to the folder.
+        Rows that were written to disk after the checkpoint are deleted, because they are read
+        again.
         """
         counts = self._load(memory)
         stored_paths = {run.path for state in _states(counts) for run in state.runs}
@@ -119,44 +114,62 @@ class Checkpoint:
             np.savez(file, **entries)
 
 
-def _loss(question: CountingOptions) -> dict[str, Any]:
+def _score_identity(options: CountingOptions) -> list[str] | None:
+    """Return the names of the requested scores as a JSON value, or None for all scores."""
+    scores = options.scores
+    if scores is None:
+        return None
+    requested = [scores] if isinstance(scores, str | ScoreState) else scores
+    return [score if isinstance(score, str) else repr(score) for score in requested]
+
+
+def _loss_identity(options: CountingOptions) -> dict[str, Any]:
     """Return the loss as JSON fields, or an empty dict for the default loss."""
-    loss = question.loss
+    loss = options.loss
+    if loss is None:
+        return {}
+    if isinstance(loss, str):
+        return {"loss": loss}
     if isinstance(loss, CostMatrix):
         return {"loss": [np.asarray(loss.costs).tolist(), loss.unknown]}
-    if loss is None or isinstance(loss, str):
-        return {} if loss is None else {"loss": loss}
     return {"loss": np.asarray(loss).tolist()}
 
 
 def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
-    for split in counts.splits.values():
-        for score in split.scores.values():
-            states = (score.state, score.by_probability)
-            yield from (state for state in states if isinstance(state, SortedRuns))
+    """Yield the states of all scores whose rows are stored on disk."""
+    scores = [score for split in counts.splits.values() for score in split.scores.values()]
+    for score in scores:
+        for state in (score.state, score.by_probability):
+            if isinstance(state, SortedRuns):
+                yield state
 
 
 # ------------------------------------------------------------------------------------ writing
 @dataclass(frozen=True)
 class _Arrays:
-    """Collector of the arrays of counts, whose methods return the values other than arrays."""
+    """Writer of counts, which collects arrays in `entries` and returns all other values as JSON."""
 
     entries: dict[str, Array]
 
     def stream(self, counts: StreamCounts) -> dict[str, Any]:
-        """Collect the arrays of all splits, and return the other values."""
+        """Return the JSON values of all splits, and add their arrays to the entries."""
+        splits = [
+            [split, self.split(split_counts)] for split, split_counts in counts.splits.items()
+        ]
+        notes = [
+            [n_rows, [asdict(note) for note in notes_of_batch]]
+            for n_rows, notes_of_batch in counts.notes
+        ]
         return {
             "pieces": counts.n_pieces,
             "rows": counts.n_rows,
-            "notes": [[n, [asdict(note) for note in notes]] for n, notes in counts.notes],
+            "notes": notes,
             "skipped": [asdict(skipped) for skipped in counts.skipped],
-            "splits": [
-                [split, self.split(split_counts)] for split, split_counts in counts.splits.items()
-            ],
+            "splits": splits,
         }
 
     def split(self, counts: SplitCounts) -> dict[str, Any]:
-        """Collect the arrays of one split, and return the other values."""
+        """Return the JSON values of one split, and add its arrays to the entries."""
         return {
             "n": counts.n,
             "unknown": counts.n_unknown_class,
@@ -167,7 +180,7 @@ class _Arrays:
         }
 
     def score(self, counts: ScoreCounts) -> dict[str, Any]:
-        """Collect the arrays of one score, and return the other values."""
+        """Return the JSON values of one score, and add its arrays to the entries."""
         return {
             "state": self.state(counts.state),
             "chance": None if counts.by_probability is None else self.state(counts.by_probability),
@@ -180,20 +193,22 @@ class _Arrays:
         }
 
     def state(self, state: SampleState) -> list[int] | dict[str, Any]:
-        """Collect the arrays of a state, or return the file names of a state on disk."""
+        """Return the JSON values of stored samples, and add their counts to the entries."""
         if isinstance(state, SortedRuns):
             runs = [[run.path.name, run.n_rows, run.sha256] for run in state.runs]
             return {"runs": runs, **{name: getattr(state, name) for name in _RUN_FIELDS}}
-        tallies = [self.tally(state.successes), self.tally(state.failures)]
-        return [*tallies, state.n, state.precision]
+        successes, failures = self.tally(state.successes), self.tally(state.failures)
+        return [successes, failures, state.n, state.precision]
 
-    def named(self, named: CountsByName) -> list[list[Any]]:
-        """Collect the arrays of classes or groups, and return the other values."""
-        return [[name, counts.n, self.tally(counts.failures)] for name, counts in named.items()]
+    def named(self, counts_by_name: CountsByName) -> list[list[Any]]:
+        """Return the JSON values of classes or groups, and add their arrays to the entries."""
+        return [
+            [name, counts.n, self.tally(counts.failures)] for name, counts in counts_by_name.items()
+        ]
 
-    def tally(self, tally: ValueCounts) -> int:
-        """Collect the arrays of a tally, and return the number of the tally."""
-        finalized, number = tally.finalized, len(self.entries) // 2
+    def tally(self, counts: ValueCounts) -> int:
+        """Add the counts of confidences to the entries, and return their number."""
+        finalized, number = counts.finalized, len(self.entries) // 2
         self.entries[f"{number}.value"] = finalized.value
         self.entries[f"{number}.count"] = finalized.count
         return number

@@ -31,12 +31,10 @@ _MAX_DEATHS = 5
 def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: str) -> StreamCounts:
     """Return the counts of all batches, which dask workers read.
 
-    Files are counted by a running cluster or by two processes on this machine. A dask dataframe is
-    counted by the cluster at `address` if an address is passed. Otherwise, the client or the
-    scheduler of the caller counts the dataframe, and threads are the default. Processes are not the
-    default, because they would execute a script without a main guard again. If a worker dies,
-    another worker repeats its tasks. The counts are merged in pairs in the order of the pieces, so
-    the result is bitwise equal to the result of a single process.
+    Files are counted by the cluster at `address`, or by two processes on this machine. A dask
+    dataframe is counted by the cluster at `address`, or by the client or the scheduler of the
+    caller (threads by default). Counts are merged in pairs in the order of the batches, so the
+    result is bitwise equal to that of a single process.
     """
     work = _Work(scan if scan.frame is None else replace(scan, frame=None), options)
     client_in_use = None if scan.frame is None or address else _client_in_use()
@@ -44,19 +42,16 @@ def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: st
         return _count_with_configured_scheduler(scan.frame, work)
     with _client(client_in_use, address) as client:
         # If tasks were marked as pure, dask would reuse the results of an earlier run.
-        task_options = {"pure": False, "retries": _MAX_DEATHS}
+        submit = partial(client.submit, pure=False, retries=_MAX_DEATHS)
         if scan.frame is None:
-            counts = [client.submit(work, task, **task_options) for task in _group_pieces(scan)]
+            counts = [submit(work, pieces) for pieces in _group_pieces(scan)]
         else:
             # Each partition is counted by the worker that holds the partition.
             partitions = client.compute(scan.frame.to_delayed(), retries=_MAX_DEATHS)
-            counts = [
-                client.submit(work.partition, partition, i, **task_options)
-                for i, partition in enumerate(partitions)
-            ]
+            counts = [submit(work.partition, rows, i) for i, rows in enumerate(partitions)]
             del partitions
-        merge = partial(client.submit, _merge_two, **task_options)
-        return _gather(client, _merge_in_pairs(counts, merge))
+        total = _merge_in_pairs(counts, partial(submit, _merge_two))
+        return _gather(client, total)
 
 
 def _client_in_use() -> Any:
@@ -69,7 +64,10 @@ def _client_in_use() -> Any:
 
 
 def _count_with_configured_scheduler(frame: Any, work: "_Work") -> StreamCounts:
-    """Return the counts of the partitions by the configured scheduler, by default threads."""
+    """Count the partitions with the configured scheduler, which uses threads by default.
+
+    Processes would execute a script without a main guard again.
+    """
     delayed: Any = import_module("dask").delayed
     count, merge = delayed(work.partition, pure=False), delayed(_merge_two, pure=False)
     counts = [count(partition, i) for i, partition in enumerate(frame.to_delayed())]
@@ -87,7 +85,7 @@ def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
 
 
 def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
-    """Return at most `_MAX_TASKS` lists of consecutive pieces."""
+    """Return at most `_MAX_TASKS` lists of consecutive parts of the files."""
     pieces = list(scan.chunks())
     size = -(-len(pieces) // _MAX_TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
@@ -96,13 +94,15 @@ def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
 def _merge_in_pairs(counts: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
     """Return the total of counts, which are futures or delayed values, by pairwise merges."""
     while len(counts) > 1:
-        pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
-        counts = [merge(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        merged = [merge(counts[i], counts[i + 1]) for i in range(0, len(counts) - 1, 2)]
+        if len(counts) % 2 == 1:
+            merged.append(counts[-1])
+        counts = merged
     return counts[0]
 
 
 def _gather(client: Any, future: Any) -> StreamCounts:
-    """Return the total counts after a wait for their computation."""
+    """Wait for the total counts and return them; raise InputError if the cluster fails."""
     dask = import_distributed()
     try:
         counts: StreamCounts = client.gather(future)
@@ -117,13 +117,13 @@ def _gather(client: Any, future: Any) -> StreamCounts:
 
 
 class _Work:
-    """A task that reads and counts pieces in any process."""
+    """A task that reads and counts parts of the files in any process."""
 
     def __init__(self, scan: PredictionScan, options: CountingOptions) -> None:
         self.scan, self.options = scan, options
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
-        """Return the counts of the given pieces."""
+        """Return the counts of the given parts of the files."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)

@@ -1,7 +1,7 @@
-"""Count samples by confidence, class and group, and keep a few extreme samples.
+"""Count samples by confidence, class and group, and store a few extreme samples.
 
-The counts of different batches can be merged, so several processes can read the data. Merges in the
-order of the data always give the same result.
+The counts of batches that were read by several processes can be merged. The result is the same for
+every number of processes.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ _K = TypeVar("_K")
 #: Type variable for counts that have a method `merged`.
 _C = TypeVar("_C", bound=Any)
 
-#: State of the samples, which is rows on disk for graded losses or weights, and counts otherwise.
+#: Stored samples: rows on disk for graded losses or weights, and counts by confidence otherwise.
 SampleState: TypeAlias = GroupCounts | SortedRuns
 
 #: A sort key and a sample. The sample with the lowest key comes first.
@@ -58,22 +58,21 @@ class CountingOptions:
     memory: int = 1 << 30
 
     def losses(self, p: Predictions) -> tuple[Array, bool]:
-        """Return the losses of a batch, and whether the losses are graded or weighted."""
+        """Return the losses of a batch, and whether its rows must be stored on disk."""
         losses = per_sample_loss(p, self.loss)
         is_binary = losses.dtype.kind == "b" or bool(((losses == 0) | (losses == 1)).all())
-        graded = p.weight is not None or not is_binary
-        if graded and self.folder is None:
-            subject = (
-                "weighted samples are" if p.weight is not None else "losses beyond 0 and 1 are"
-            )
+        if p.weight is None and is_binary:
+            return losses, False
+        if self.folder is None:
+            subject = "losses beyond 0 and 1" if p.weight is None else "weighted samples"
             raise InputError(
-                f"{subject} sorted on the disk of one machine, which the processes of a cluster do "
-                f"not share; take {format_option('engine', 'stream')}"
+                f"{subject} are sorted on the disk of one machine, which the processes of a "
+                f"cluster do not share; take {format_option('engine', 'stream')}"
             )
-        return losses, graded
+        return losses, True
 
     def on_disk(self, state: SampleState) -> SortedRuns:
-        """Return a state of the same samples as rows on disk."""
+        """Return the same samples as rows on disk."""
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
@@ -100,7 +99,8 @@ class ScoreCounts:
     """Counts of one score on one split."""
 
     state: SampleState
-    #: The state with the probability of success as confidence, if the score is no probability.
+    #: The samples with the probability of a correct prediction as confidence. It is None if the
+    #: score is a probability already or cannot be converted.
     by_probability: SampleState | None
     #: Whether all values of the score so far are in [0, 1].
     is_probability: bool
@@ -116,43 +116,43 @@ class ScoreCounts:
     ) -> "ScoreCounts":
         """Return the counts with a batch added."""
         s = join(p, score, loss)
-        failed: BoolArray = loss != 0
-        has_probability = score.probability is not None and score.probability is not score.values
-        by_probability = self.by_probability if has_probability else None
+        by_probability = self.by_probability if _has_separate_probability(score) else None
         if by_probability is not None:
             by_probability = by_probability.updated(score.probability, loss, p.weight)
-        count_names = not self.is_on_disk
-        over, under = most_confident_failures(s), least_confident_successes(s)
+        by_class, by_group = self.by_class, self.by_group
+        if not self.is_on_disk:
+            by_class = _add_names(by_class, class_codes(p), s.confidence, loss != 0)
+            by_group = _add_names(by_group, group_codes(p), s.confidence, loss != 0)
+        failures, successes = most_confident_failures(s), least_confident_successes(s)
+        failure_keys = -s.confidence[failures].astype(float)
+        success_keys = s.confidence[successes]
+        overconfident = _keyed_samples(p, s, failures, failure_keys, at)
+        underconfident = _keyed_samples(p, s, successes, success_keys, at)
         return ScoreCounts(
-            self.state.updated(score.values, loss, p.weight),
-            by_probability,
-            self.is_probability and score.probability is not None,
-            self.is_column,
-            _add_names(
-                self.by_class, class_codes(p) if count_names else None, s.confidence, failed
-            ),
-            _add_names(
-                self.by_group, group_codes(p) if count_names else None, s.confidence, failed
-            ),
-            _lowest_keys(
-                self.overconfident,
-                _keyed_samples(p, s, over, -s.confidence[over].astype(float), at),
-            ),
-            _lowest_keys(self.underconfident, _keyed_samples(p, s, under, s.confidence[under], at)),
+            state=self.state.updated(score.values, loss, p.weight),
+            by_probability=by_probability,
+            is_probability=self.is_probability and score.probability is not None,
+            is_column=self.is_column,
+            by_class=by_class,
+            by_group=by_group,
+            overconfident=_lowest_keys(self.overconfident, overconfident),
+            underconfident=_lowest_keys(self.underconfident, underconfident),
         )
 
     def merged(self, other: "ScoreCounts") -> "ScoreCounts":
         """Return the counts of these samples and of later samples together."""
-        have_probability = self.by_probability is not None and other.by_probability is not None
+        by_probability = None
+        if self.by_probability is not None and other.by_probability is not None:
+            by_probability = merge(self.by_probability, other.by_probability)
         return ScoreCounts(
-            merge(self.state, other.state),
-            merge(self.by_probability, other.by_probability) if have_probability else None,  # type: ignore[type-var]
-            self.is_probability and other.is_probability,
-            self.is_column,
-            _merge_counts(self.by_class, other.by_class),
-            _merge_counts(self.by_group, other.by_group),
-            _lowest_keys(self.overconfident, other.overconfident),
-            _lowest_keys(self.underconfident, other.underconfident),
+            state=merge(self.state, other.state),
+            by_probability=by_probability,
+            is_probability=self.is_probability and other.is_probability,
+            is_column=self.is_column,
+            by_class=_merge_counts(self.by_class, other.by_class),
+            by_group=_merge_counts(self.by_group, other.by_group),
+            overconfident=_lowest_keys(self.overconfident, other.overconfident),
+            underconfident=_lowest_keys(self.underconfident, other.underconfident),
         )
 
     @property
@@ -181,10 +181,16 @@ def _finalize(state: SampleState) -> SampleState:
     return state.flushed if isinstance(state, SortedRuns) else state.finalized
 
 
-def empty_score_counts(*, has_probability: bool, is_column: bool) -> ScoreCounts:
-    """Return empty counts, to which batches are added."""
-    by_probability = one_pass() if has_probability else None
+def empty_score_counts(score: ConfidenceScore) -> ScoreCounts:
+    """Return empty counts of a score, to which batches are added."""
+    by_probability = one_pass() if _has_separate_probability(score) else None
+    is_column = score.is_user_column
     return ScoreCounts(one_pass(), by_probability, is_probability=True, is_column=is_column)
+
+
+def _has_separate_probability(score: ConfidenceScore) -> bool:
+    """Return whether a score has probabilities that differ from its values."""
+    return score.probability is not None and score.probability is not score.values
 
 
 # ------------------------------------------------------------------------------------ names
@@ -209,22 +215,26 @@ def group_codes(p: Predictions) -> _NameCodes:
 
 
 def _add_names(
-    counts_by_name: CountsByName, name_codes: _NameCodes, confidence: Array, failed: BoolArray
+    counts_by_name: CountsByName, name_codes: _NameCodes, confidence: Array, is_failure: BoolArray
 ) -> CountsByName:
     """Return the counts of classes or groups with the samples of a batch added."""
     if name_codes is None:
         return counts_by_name
     codes, names = name_codes
-    counts = np.bincount(codes, minlength=len(names))
-    failed_confidence, failed_codes = confidence[failed], codes[failed]
-    order = np.argsort(failed_codes, kind="stable")
-    ends = np.cumsum(np.bincount(failed_codes, minlength=len(names)))
-    failures = np.split(failed_confidence[order], ends[:-1])
-    out = dict(counts_by_name)
-    for i in np.flatnonzero(counts).tolist():
-        before = out.get(names[i], NameCounts())
-        out[names[i]] = NameCounts(before.n + int(counts[i]), before.failures.added(failures[i]))
-    return out
+    n_samples = np.bincount(codes, minlength=len(names))
+    failure_codes = codes[is_failure]
+    order = np.argsort(failure_codes, kind="stable")
+    sorted_confidence = confidence[is_failure][order]
+    ends = np.cumsum(np.bincount(failure_codes, minlength=len(names)))
+    confidence_by_code = np.split(sorted_confidence, ends[:-1])
+    updated = dict(counts_by_name)
+    for code in np.flatnonzero(n_samples).tolist():
+        counts = updated.get(names[code], NameCounts())
+        updated[names[code]] = NameCounts(
+            n=counts.n + int(n_samples[code]),
+            failures=counts.failures.added(confidence_by_code[code]),
+        )
+    return updated
 
 
 def _merge_counts(first: Mapping[_K, _C], second: Mapping[_K, _C]) -> dict[_K, _C]:
@@ -237,10 +247,11 @@ def _merge_counts(first: Mapping[_K, _C], second: Mapping[_K, _C]) -> dict[_K, _
 
 # ------------------------------------------------------------------------------------ samples
 def _keyed_samples(
-    p: Predictions, s: Scored, rows: IntArray, key: Array, at: str
+    p: Predictions, s: Scored, indices: IntArray, keys: Array, at: str
 ) -> tuple[KeyedSample, ...]:
-    samples = extreme_samples(p, s, rows, at)
-    return tuple(zip(map(float, key), samples, strict=True))
+    """Return records of the samples with these indices, each with its sort key."""
+    samples = extreme_samples(p, s, indices, at)
+    return tuple(zip(map(float, keys), samples, strict=True))
 
 
 def _lowest_keys(
@@ -269,26 +280,24 @@ class SplitCounts:
 
     def updated(self, p: Predictions, options: CountingOptions, at: str) -> "SplitCounts":
         """Return the counts with a batch added."""
-        losses, graded = options.losses(p)
+        losses, must_be_on_disk = options.losses(p)
         scores = dict(self.scores)
         for score in compute_scores(p, options.scores):
-            before = scores.get(score.name)
-            if before is None:
-                has_probability = (
-                    score.probability is not None and score.probability is not score.values
-                )
-                before = empty_score_counts(
-                    has_probability=has_probability, is_column=score.is_user_column
-                )
-            before = before.on_disk(options) if graded else before
-            scores[score.name] = before.updated(p, score, losses, at)
+            counts = scores.get(score.name) or empty_score_counts(score)
+            if must_be_on_disk:
+                counts = counts.on_disk(options)
+            scores[score.name] = counts.updated(p, score, losses, at)
         n_unknown_class = None
         if p.has_labels:
             n_unknown_class = (self.n_unknown_class or 0) + int(np.count_nonzero(p.label_codes < 0))
-        has_names = class_codes(p) is not None or p.group is not None
         pair_counts = Counter(self.label_prediction_counts) + _count_label_prediction_pairs(p)
         return SplitCounts(
-            self.n + p.n, n_unknown_class, pair_counts, scores, p.weight is not None, has_names
+            n=self.n + p.n,
+            n_unknown_class=n_unknown_class,
+            label_prediction_counts=pair_counts,
+            scores=scores,
+            has_weights=p.weight is not None,
+            has_names=class_codes(p) is not None or p.group is not None,
         )
 
     @property
@@ -298,28 +307,35 @@ class SplitCounts:
 
     def merged(self, other: "SplitCounts") -> "SplitCounts":
         """Return the counts of these samples and of later samples together."""
-        unknown_counts = [
-            count for count in (self.n_unknown_class, other.n_unknown_class) if count is not None
-        ]
-        n_unknown_class = sum(unknown_counts) if unknown_counts else None
+        n_unknown_class = self.n_unknown_class
+        if n_unknown_class is None:
+            n_unknown_class = other.n_unknown_class
+        elif other.n_unknown_class is not None:
+            n_unknown_class += other.n_unknown_class
+        pair_counts = Counter(self.label_prediction_counts) + Counter(other.label_prediction_counts)
         return SplitCounts(
-            self.n + other.n,
-            n_unknown_class,
-            Counter(self.label_prediction_counts) + Counter(other.label_prediction_counts),
-            _merge_counts(self.scores, other.scores),
-            self.has_weights or other.has_weights,
-            self.has_names,
+            n=self.n + other.n,
+            n_unknown_class=n_unknown_class,
+            label_prediction_counts=pair_counts,
+            scores=_merge_counts(self.scores, other.scores),
+            has_weights=self.has_weights or other.has_weights,
+            has_names=self.has_names,
         )
 
 
 def _count_label_prediction_pairs(p: Predictions) -> Counter[tuple[Hashable, Hashable]]:
+    """Return the number of samples of each pair of label and predicted class."""
     if not (p.has_labels and p.has_prediction):
         return Counter()
     names = (NO_CLASS, *p.class_names)
-    keys = (p.label_codes + 1) * len(names) + p.prediction_codes + 1
-    pair_keys, counts = np.unique(keys, return_counts=True)
-    pairs = [(names[key // len(names)], names[key % len(names)]) for key in pair_keys.tolist()]
-    return Counter(dict(zip(pairs, counts.tolist(), strict=True)))
+    # Each pair has a code. Class codes start at -1, the code of an unknown class.
+    pair_codes = (p.label_codes + 1) * len(names) + p.prediction_codes + 1
+    codes, counts = np.unique(pair_codes, return_counts=True)
+    pairs: Counter[tuple[Hashable, Hashable]] = Counter()
+    for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+        label, prediction = divmod(code, len(names))
+        pairs[names[label], names[prediction]] = count
+    return pairs
 
 
 # ------------------------------------------------------------------------------------ all
@@ -327,7 +343,7 @@ def _count_label_prediction_pairs(p: Predictions) -> Counter[tuple[Hashable, Has
 class StreamCounts:
     """Counts of all batches that have been read so far."""
 
-    #: Numbers of counted pieces and rows, without skipped pieces and rows.
+    #: Numbers of counted batches and rows, without skipped batches and rows.
     n_pieces: int = 0
     n_rows: int = 0
     splits: Mapping[Split, SplitCounts] = field(default_factory=dict)
@@ -338,21 +354,24 @@ class StreamCounts:
     def updated(
         self, batch: ScannedBatch, options: CountingOptions, *, several: bool
     ) -> "StreamCounts":
-        """Return the counts with a batch added; `several` adds the file to the sample names."""
-        splits, n_rows = dict(self.splits), 0
-        at = f"{batch.chunk.file_label}: " if several else ""
+        """Return the counts with a batch added.
+
+        If there are several files, the ids of extreme samples begin with the file name.
+        """
+        splits, n_rows = dict(self.splits), self.n_rows
+        id_prefix = f"{batch.chunk.file_label}: " if several else ""
         for split, predictions in batch.splits.items():
             n_rows += predictions.n
             p = positive_weight_batch(predictions)
             if p is None:
                 continue
-            splits[split] = splits.get(split, SplitCounts()).updated(p, options, at)
+            splits[split] = splits.get(split, SplitCounts()).updated(p, options, id_prefix)
         return StreamCounts(
-            self.n_pieces + 1,
-            self.n_rows + n_rows,
-            splits,
-            (*self.notes, (batch.n_rows, batch.notes)),
-            (*self.skipped, *batch.skipped),
+            n_pieces=self.n_pieces + 1,
+            n_rows=n_rows,
+            splits=splits,
+            notes=(*self.notes, (batch.n_rows, batch.notes)),
+            skipped=(*self.skipped, *batch.skipped),
         )
 
     @property
@@ -372,11 +391,11 @@ class StreamCounts:
         return replace(self, splits={name: split.finalized for name, split in self.splits.items()})
 
     def merged(self, other: "StreamCounts") -> "StreamCounts":
-        """Return the counts of these pieces and of later pieces together."""
+        """Return the counts of these batches and of later batches together."""
         return StreamCounts(
-            self.n_pieces + other.n_pieces,
-            self.n_rows + other.n_rows,
-            _merge_counts(self.splits, other.splits),
-            (*self.notes, *other.notes),
-            (*self.skipped, *other.skipped),
+            n_pieces=self.n_pieces + other.n_pieces,
+            n_rows=self.n_rows + other.n_rows,
+            splits=_merge_counts(self.splits, other.splits),
+            notes=(*self.notes, *other.notes),
+            skipped=(*self.skipped, *other.skipped),
         )

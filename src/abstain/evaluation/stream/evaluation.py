@@ -50,7 +50,7 @@ class StreamProgress:
     n_rows, n_rows_before : int
         Number of counted rows, and of rows that an earlier run had counted.
     n_bytes_before : int or None
-        Number of bytes before the first piece of this run.
+        Number of bytes that this run does not read, because an earlier run has counted them.
     start_time, current_time : float
         Times of the start and of this progress, in seconds of a monotonic clock.
     """
@@ -70,7 +70,7 @@ class StreamProgress:
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
-        """Return the progress after a piece."""
+        """Return the progress after a part of a file, with the number of rows counted so far."""
         paths = list(self.sizes)
         earlier_paths = paths[: paths.index(piece.path)]
         n_bytes_of_earlier_files = sum(self.sizes[path] for path in earlier_paths)
@@ -97,7 +97,7 @@ class StreamProgress:
 
     @property
     def remaining_seconds(self) -> float:
-        """Estimated remaining time in seconds, which is infinite before the first piece."""
+        """Estimated remaining time in seconds, which is infinite at the start."""
         n_bytes_of_run = self.n_bytes_read - (self.n_bytes_before or 0)
         if n_bytes_of_run <= 0:
             return float("inf")
@@ -115,14 +115,15 @@ def measure_areas(
     metrics: Sequence[Metric] | None,
     options: IntervalOptions,
 ) -> tuple[list[Result], dict[str, str]]:
-    """Return the areas of one score on one split, and the reasons for the skipped metrics."""
+    """Return the metrics that need no samples in memory, and why the other metrics are skipped."""
     n_failures, n_tied = _count_failures_and_ties(state)
     reason = (
         f"needs all {state.n:,} rows in memory, for losses or weights that differ; more "
         f"{format_option('memory')}, or fewer rows, would do"
     )
-    is_requested = options.kind != "none"
-    interval = no_interval(options.level, _NO_INTERVAL) if is_requested else NOT_REQUESTED
+    interval = NOT_REQUESTED
+    if options.kind != "none":
+        interval = no_interval(options.level, _NO_INTERVAL)
     results: list[Result] = []
     skipped: dict[str, str] = {}
     for metric in METRICS.values() if metrics is None else metrics:
@@ -161,9 +162,10 @@ def _count_failures_and_ties(state: SortedRuns) -> tuple[int, int]:
     return n_failures, n_tied
 
 
-#: Limits on the number of rows times scores in memory. At the first limit, rows are counted. At the
-#: second limit, rows with graded losses or weights are written to a file.
-_MAX_PENDING_COUNTS, _MAX_PENDING_ROWS = 1 << 25, 1 << 22
+#: Maximum number of rows times scores in memory before the rows are counted.
+_MAX_PENDING_COUNTS = 1 << 25
+#: The same maximum for rows with graded losses or weights, which are written to a file.
+_MAX_PENDING_ROWS = 1 << 22
 
 _NO_CONTRIBUTIONS = (
     "The contributions of classes and groups to the AUGRC are not computed: a stream computes them "
@@ -229,9 +231,8 @@ class StreamPlan:
     def counting_options(self) -> CountingOptions:
         """The scores and the loss to count, and the memory of one metric."""
         # All metrics of a report together use about four times the memory of a single metric.
-        return CountingOptions(
-            self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16)
-        )
+        memory_of_metric = max(self.options.memory // 4, 1 << 16)
+        return CountingOptions(self.scores, self.loss, memory=memory_of_metric)
 
     def __post_init__(self) -> None:
         """Raise InputError for options that need all samples at once."""
@@ -288,9 +289,10 @@ def _scan_of(source: Any) -> PredictionScan:
 
 
 def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
-    """Return the saved counts, with a note if only counts of other files are saved."""
+    """Return the saved counts, with a note if the folder has only counts of other files."""
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
-    if counts.n_pieces or not any(folder.glob("counted-*.npz")):
+    has_saved_files = any(folder.glob("counted-*.npz"))
+    if counts.n_pieces > 0 or not has_saved_files:
         return counts
     text = (
         f"{str(folder)!r} has counts of other files, of these files before they changed, or with "
@@ -302,7 +304,7 @@ def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
 def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
-    """Return the counts of all batches; the run resumes from a checkpoint and saves new ones."""
+    """Return the counts of all batches; resume from the checkpoint and save new counts to it."""
     counting = replace(plan.counting_options, folder=folder)
     counts = StreamCounts() if checkpoint is None else _load_counts(checkpoint, counting.memory)
     has_several_files = len(scan.paths) > 1
@@ -312,8 +314,7 @@ def count_batches(
         for batch in _remaining_batches(scan, counts.n_pieces):
             counts = counts.updated(batch, counting, several=has_several_files)
             progress = progress.after(batch.chunk, counts.n_rows)
-            n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
-            n_pending += sum(p.n for p in batch.splits.values()) * n_scores
+            n_pending += _count_rows_times_scores(batch, counts)
             is_report_due = monotonic() - last_report >= plan.options.progress_interval
             max_pending = _MAX_PENDING_ROWS if counts.is_on_disk else _MAX_PENDING_COUNTS
             # Rows are not written to disk at each report, because this would create too many files.
@@ -331,6 +332,13 @@ def count_batches(
     return counts
 
 
+def _count_rows_times_scores(batch: ScannedBatch, counts: StreamCounts) -> int:
+    """Return the number of rows of a batch times the largest number of scores of a split."""
+    n_rows = sum(p.n for p in batch.splits.values())
+    n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
+    return n_rows * n_scores
+
+
 def _save(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
     if checkpoint is not None:
         checkpoint.save(counts.finalized)
@@ -345,14 +353,14 @@ def _remaining_batches(scan: PredictionScan, n_counted: int) -> Iterator[Scanned
 
 def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
     """Return the evaluation whose metrics are computed from the counts."""
+    skipped = (*scan.skipped, *counts.skipped)
     if not counts.splits and counts.n_rows:
         raise zero_weights_error(scan.source)
     if not counts.splits:
-        reasons = "; ".join(s.reason for s in (*scan.skipped, *counts.skipped)[:1])
-        raise InputError(f"{scan.source}: no row is left. {reasons}")
+        reason = skipped[0].reason if skipped else ""
+        raise InputError(f"{scan.source}: no row is left. {reason}")
     check_split_columns(counts.splits, RESULT_COLUMNS)
     notes = list(plan.notes)
-    skipped = (*scan.skipped, *counts.skipped)
     if skipped:
         notes.append(_skipped_note(skipped, counts.n_rows))
     notes += [*scan.notes, *merge_notes(counts.notes)]
@@ -381,13 +389,13 @@ def _skipped_note(skipped: tuple[Skipped, ...], n_counted: int) -> Note:
     n_rows = sum(s.n_rows for s in skipped if s.n_rows > 0)
     # A skipped file or block has an unknown number of rows, stored as -1.
     n_files = sum(s.n_rows < 0 for s in skipped)
-    parts = []
+    counts = []
     if n_rows:
-        parts.append(f"{n_rows:,} of {n_counted + n_rows:,} rows")
+        counts.append(f"{n_rows:,} of {n_counted + n_rows:,} rows")
     if n_files:
         noun = "file or block" if n_files == 1 else "files or blocks"
-        parts.append(f"{n_files:,} {noun} that cannot be read")
+        counts.append(f"{n_files:,} {noun} that cannot be read")
     first = skipped[0]
     location = "" if first.reason.startswith(first.source) else f"{first.source}: "
-    text = f"Left out as bad: {' and '.join(parts)}. The first: {location}{first.reason}"
+    text = f"Left out as bad: {' and '.join(counts)}. The first: {location}{first.reason}"
     return Note.warning("skipped", text)

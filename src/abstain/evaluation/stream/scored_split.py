@@ -33,9 +33,9 @@ _PER_SAMPLE_NEEDS = frozenset(
 )
 
 #: Requirements of metrics that can be computed from counts of label and prediction.
-_OF_ANSWERS = frozenset({Need.CLASSES, Need.CORRECTNESS})
+_PAIR_NEEDS = frozenset({Need.CLASSES, Need.CORRECTNESS})
 
-#: An order of all samples requires 16 bytes per failure. Each metric requires a few times as much.
+#: Maximum number of failures with which tie bounds are computed. They need memory for each failure.
 _FAILURES = 1 << 20
 
 
@@ -51,33 +51,32 @@ class StreamedSplit(ScoredSplit):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples, whose confidence is the probability of a correct prediction."""
+        """The samples with the probability of a correct prediction as their confidence."""
         return self.s if self.by_probability is None else self.by_probability
 
     @cached_property
     def label_prediction_samples(self) -> Scored:
-        """The samples with label and prediction only, for metrics of the classifier."""
-        answers = self.split_counts.label_prediction_counts
-        names = sorted({name for pair in answers for name in pair}, key=_order)
-        codes = {name: code for code, name in enumerate(n for n in names if n != NO_CLASS)}
-        pairs = np.array([[codes.get(name, -1) for name in pair] for pair in answers])
-        times = np.array(list(answers.values()), np.float64)
-        labels, prediction = pairs[:, 0], pairs[:, 1]
+        """One row for each pair of label and prediction, for metrics of the classifier."""
+        pair_counts = self.split_counts.label_prediction_counts
+        names = {name for pair in pair_counts for name in pair if name != NO_CLASS}
+        codes = {name: code for code, name in enumerate(sorted(names, key=_order))}
+        labels = np.array([codes.get(label, -1) for label, _ in pair_counts])
+        prediction = np.array([codes.get(predicted, -1) for _, predicted in pair_counts])
+        counts = np.array(list(pair_counts.values()), np.float64)
         loss = (labels != prediction).astype(np.float64)
         view = ClassView(labels, prediction, tuple(codes))
-        return Scored(1.0 - loss, loss, times, class_view=view, row_counts=times)
+        return Scored(1.0 - loss, loss, counts, class_view=view, row_counts=counts)
 
     def samples_for(self, metric: Metric) -> Scored:
         """Return the samples with the confidence and the loss that a metric requires."""
-        is_classifier_metric = (
-            metric.identity.ignores_confidence and set() < metric.measurement.needs <= _OF_ANSWERS
-        )
+        needs = metric.measurement.needs
+        needs_pairs_only = bool(needs) and needs <= _PAIR_NEEDS
         # The counts of pairs of label and prediction do not include weights.
-        has_pair_counts = (
-            bool(self.split_counts.label_prediction_counts) and not self.split_counts.has_weights
-        )
-        use_pairs = is_classifier_metric and has_pair_counts
-        return self.label_prediction_samples if use_pairs else super().samples_for(metric)
+        has_pairs = bool(self.split_counts.label_prediction_counts)
+        has_usable_pairs = has_pairs and not self.split_counts.has_weights
+        if metric.identity.ignores_confidence and needs_pairs_only and has_usable_pairs:
+            return self.label_prediction_samples
+        return super().samples_for(metric)
 
     def reason_not_applicable(self, metric: Metric) -> str:
         """Return the reason why a metric cannot be computed from counts, or an empty string."""
@@ -113,21 +112,23 @@ class StreamedSplit(ScoredSplit):
             "by_group": self._contributions(self.score_counts.by_group),
         }
 
-    def _contributions(self, named: CountsByName) -> tuple[Contribution, ...]:
+    def _contributions(self, counts_by_name: CountsByName) -> tuple[Contribution, ...]:
         """Return the contributions of classes or groups to the AUGRC, sorted from the largest."""
-        names = sorted(named, key=_order)
-        n_samples = np.array([named[name].n for name in names], np.int64)
-        failures = [named[name].failures.finalized for name in names]
-        contribution = np.array(
-            [contribution_of_failures(self.s, f.value, f.count) for f in failures], np.float64
-        )
+        names = sorted(counts_by_name, key=_order)
+        contribution = np.empty(len(names))
+        for i, name in enumerate(names):
+            failures = counts_by_name[name].failures.finalized
+            contribution[i] = contribution_of_failures(self.s, failures.value, failures.count)
         total = float(contribution.sum())
-        share = contribution / total if total > 0 else np.full(contribution.size, np.nan)
-        sample_share = n_samples / self.split_counts.n
-        group = np.array(names, dtype=object)
-        return sort_contributions(
-            GroupContributions(group, contribution, share, n_samples, sample_share)
+        n_samples = np.array([counts_by_name[name].n for name in names], np.int64)
+        contributions = GroupContributions(
+            group=np.array(names, dtype=object),
+            contribution=contribution,
+            share=contribution / total if total > 0 else np.full(contribution.size, np.nan),
+            samples=n_samples,
+            sample_share=n_samples / self.split_counts.n,
         )
+        return sort_contributions(contributions)
 
 
 def streamed_split(
@@ -135,13 +136,12 @@ def streamed_split(
 ) -> StreamedSplit:
     """Return one score on one split of a stream from the counts of the score."""
     score = counts.scores[name]
-    # If the confidences are probabilities, there is no separate state for probabilities.
-    has_own_probability = score.is_probability and score.by_probability is not None
     s = scored(score.state)
     by_probability = None
-    if has_own_probability or not score.is_probability:
+    if not score.is_probability:
         s = replace(s, probability=None)
-    if has_own_probability and score.by_probability is not None:
+    elif score.by_probability is not None:
+        s = replace(s, probability=None)
         by_probability = scored(score.by_probability)
     return StreamedSplit(split, name, s, intervals, counts, score, by_probability)
 

@@ -2,11 +2,6 @@
 
 The kernels compute the same numbers as `numpy_kernels`. Importing this module imports numba, so
 `abstain.inference.resampled_areas.select_kernels` imports this module only when it is needed.
-
-Two flat arrays contain the cumulative sums: `double_sums` in float64 and `single_sums` in float32.
-Each sum has 64 entries, one for each resample, which start at an offset such as `_N_ACCEPTED`. With
-only two arrays, the compiler can prove that the arrays do not overlap, so it uses vector registers.
-Single precision is sufficient for integers and for small corrections.
 """
 
 from typing import Any, NamedTuple
@@ -34,6 +29,11 @@ _FAST: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz"},
     "error_model": "numpy",
 }
+
+# Two flat arrays contain the cumulative sums: `double_sums` in float64 and `single_sums` in
+# float32. Each sum has 64 entries, one for each resample, which start at one of the offsets below.
+# With only two arrays, the compiler can prove that the arrays do not overlap, so it uses vector
+# registers. Single precision is sufficient for integers and for small corrections.
 
 # Offsets in `double_sums`: area, twice the rank sum of the failures, plug-in sum, and the entries
 # of the trapezoid table before and after the current tie group.
@@ -219,11 +219,9 @@ def _all_accepted(single_sums: Array, min_accepted: float) -> bool:
 def _add_successes(
     counts_and_order: tuple[Array, IntArray], span: tuple[int, int], single_sums: Array
 ) -> None:
-    """Add the series terms of consecutive successes to the area, four samples at a time.
-
-    A success that is drawn k times, with center m, adds failures x (k^3 - k) / m^3. The terms of
-    four samples are expanded around their common center to first order.
-    """
+    """Add the series terms of consecutive successes to the area, four samples at a time."""
+    # A success that is drawn k times, with center m, adds failures x (k^3 - k) / m^3. The terms of
+    # four samples are expanded around their common center to first order.
     counts, order = counts_and_order
     start, stop = span
     zero_row = counts.shape[0] - 1
@@ -291,11 +289,9 @@ def _load_exact_group(
 def _add_exact_group(
     double_sums: FloatArray, single_sums: Array, trapezoid: FloatArray, needs_aurc: bool
 ) -> None:
-    """Add the trapezoid of a tie group, and its terms of the areas before and after the group.
-
-    Successes from e to b accepted samples with F failures have the area
-    F (trapezoid[b] - trapezoid[e]).
-    """
+    """Add the area at a tie group, and its terms of the areas before and after the group."""
+    # Successes from e to b accepted samples with F failures have the area
+    # F (trapezoid[b] - trapezoid[e]).
     if needs_aurc:
         for j in range(_LANES):
             n_before = single_sums[_N_ACCEPTED + j]

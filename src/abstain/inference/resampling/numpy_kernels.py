@@ -162,7 +162,7 @@ def _round_up(position: float) -> float:
 
 
 def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, Array]:
-    """Return the accepted samples after each slot, and the sum of k^3 - k in each slot."""
+    """Return the number of accepted samples after each slot, and the sum of k^3 - k in each."""
     n_resamples = block.counts.shape[1]
     counts_and_excess = block.counts_and_excess
     max_slot_sum = layout.max_slot_size * block.max_count
@@ -195,7 +195,7 @@ class _ExactGroups(NamedTuple):
     def from_slots(
         cls, block: ResampleBlock, layout: SlotLayout, n_accepted: Array
     ) -> "_ExactGroups":
-        """Compute the numbers from the accepted samples after each slot."""
+        """Compute the numbers of each group from the accepted samples after each slot."""
         after = block.take("after", n_accepted, layout.exact_slots)
         previous_slots = np.maximum(layout.exact_slots - 1, 0)
         before = block.take("before", n_accepted, previous_slots)
@@ -217,11 +217,9 @@ class _ExactGroups(NamedTuple):
         )
 
     def trapezoid_area(self, block: ResampleBlock, trapezoid: FloatArray) -> FloatArray:
-        """Return the area at the tie groups and between them, without the last table term.
-
-        Successes from e to b accepted samples with F failures have the area F (trapezoid[b] -
-        trapezoid[e]). The caller adds the last term, in which b is the number of samples.
-        """
+        """Return the area at the tie groups and between them, except for the last term."""
+        # Successes from e to b accepted samples with F failures have the area F (trapezoid[b] -
+        # trapezoid[e]). The caller adds the last term, in which b is the number of samples.
         shape = self.n_before.shape
         area = block.buffer("area", shape, np.float64)
         work = block.buffer("area work", shape, np.float64)
@@ -331,16 +329,26 @@ def _areas_of_resamples(
         total[is_nonempty], total_loss[is_nonempty], twice_rank_sum[is_nonempty]
     )
     if requested.aurc:
-        risk = np.zeros_like(loss_accepted)
-        np.divide(loss_accepted, weight_accepted, out=risk, where=weight_accepted > 0)
-        twice_area = np.einsum("ij,ij->i", weight, risk)
-        twice_area += np.einsum("ij,ij->i", weight[:, 1:], risk[:, :-1])
-        # The risk is constant from coverage 0 to the first point with a positive weight.
-        is_first_point = weight_accepted == weight
-        twice_area += np.einsum("ij,ij->i", weight * is_first_point, risk)
-        np.divide(twice_area, 2.0 * total, out=out[3], where=is_nonempty)
+        out[3] = _trapezoid_aurc(weight, weight_accepted, loss_accepted)
     if requested.plugin:
         out[4] = _plugin_aurc(weight, loss, weight_accepted, tables)
+    return out
+
+
+def _trapezoid_aurc(
+    weight: FloatArray, weight_accepted: FloatArray, loss_accepted: FloatArray
+) -> FloatArray:
+    """Return the trapezoid AURC of each row, or NaN for a total weight of 0."""
+    risk = np.zeros_like(loss_accepted)
+    np.divide(loss_accepted, weight_accepted, out=risk, where=weight_accepted > 0)
+    twice_area = np.einsum("ij,ij->i", weight, risk)
+    twice_area += np.einsum("ij,ij->i", weight[:, 1:], risk[:, :-1])
+    # The risk is constant from coverage 0 to the first point with a positive weight.
+    is_first_point = weight_accepted == weight
+    twice_area += np.einsum("ij,ij->i", weight * is_first_point, risk)
+    total = weight_accepted[:, -1]
+    out = np.full(len(weight), np.nan)
+    np.divide(twice_area, 2.0 * total, out=out, where=total > 0)
     return out
 
 
@@ -348,7 +356,8 @@ def _plugin_aurc(
     count: FloatArray, loss: FloatArray, n_accepted: FloatArray, tables: HarmonicTables
 ) -> FloatArray:
     """Return the plug-in AURC of unweighted samples for each row."""
-    after, before = n_accepted.astype(np.int64), (n_accepted - count).astype(np.int64)
+    after = n_accepted.astype(np.int64)
+    before = (n_accepted - count).astype(np.int64)
     harmonic_of_group = tables.harmonic_sum[after] - tables.harmonic_sum[before]
     total = n_accepted[:, -1]
     harmonic_of_total = tables.trapezoid[after[:, -1]] + 0.5 / total

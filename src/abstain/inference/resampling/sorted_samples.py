@@ -1,12 +1,12 @@
 """Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
-A slot is a sequence of neighboring samples in this order. An *exact* slot is a tie group with a
-failure or with several samples, or one of the first samples. Its area is computed exactly. Every
-other slot is a *cell* of up to 16 successes, whose area is computed by a series (see
+A slot is a sequence of neighboring samples. A tie group with a failure or with several samples is
+an *exact* slot, whose area is computed exactly. The first samples are exact slots, too. Every other
+slot is a *cell* of up to 16 successes, whose area is computed by a series (see
 `abstain.inference.resampled_areas`).
 
-Suppose that a success is drawn k times, after m accepted samples with a risk of about `max_risk`.
-It adds to total x AURC the area of k trapezoids of width 1 and
+A success that is drawn k times, after m accepted samples with a risk of about `max_risk`, adds to
+total x AURC the area of k trapezoids of width 1 and
 
     max_risk (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...)
 
@@ -108,7 +108,7 @@ class SortedSamples:
 
     @cached_property
     def max_risk(self) -> float:
-        """Largest share of failures among the accepted samples, damped for the first samples."""
+        """Largest risk over the accepted samples, computed as if at least 64 were accepted."""
         positions = np.flatnonzero(self.is_failure)
         n_failures = np.arange(1, positions.size + 1)
         shares = n_failures / np.maximum(positions + 1, _MIN_ACCEPTED_FOR_SHARE)
@@ -132,17 +132,9 @@ class SortedSamples:
         exact_starts = self.group_starts[exact_groups]
         exact_ends = self.group_ends[exact_groups]
         cell_edges = _cell_edges(n_single, pairs_from, self.n_samples)
-        n_started = np.searchsorted(exact_starts, cell_edges, side="right")
-        n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
-        is_within_exact = n_started > n_ended
+        slot_edges = _slot_edges(exact_starts, exact_ends, cell_edges, self.n_samples)
         is_exact_start = np.zeros(self.n_samples + 1, bool)
         is_exact_start[exact_starts] = True
-        is_edge = np.zeros(self.n_samples + 1, bool)
-        is_edge[[0, self.n_samples]] = True
-        is_edge[exact_starts] = True
-        is_edge[exact_ends] = True
-        is_edge[cell_edges[~is_within_exact]] = True
-        slot_edges = np.flatnonzero(is_edge)
         is_exact_slot = is_exact_start[slot_edges[:-1]]
         cell_slots = np.flatnonzero(~is_exact_slot)
         failure_edges = np.append(0, np.cumsum(self.is_failure)[exact_ends - 1])
@@ -161,17 +153,34 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
     from scipy.sparse import csr_matrix
 
     ones = np.ones(samples.size, np.int8)
-    columns, row_pointers = samples.astype(np.int32), edges.astype(np.int32)
+    columns = samples.astype(np.int32)
+    row_pointers = edges.astype(np.int32)
     return csr_matrix((ones, columns, row_pointers), shape=(edges.size - 1, n_samples))
+
+
+def _slot_edges(
+    exact_starts: IntArray, exact_ends: IntArray, cell_edges: IntArray, n_samples: int
+) -> IntArray:
+    """Return the edges of all slots: the edges of exact slots, and cell edges outside them."""
+    n_started = np.searchsorted(exact_starts, cell_edges, side="right")
+    n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
+    is_within_exact = n_started > n_ended
+    is_edge = np.zeros(n_samples + 1, bool)
+    is_edge[[0, n_samples]] = True
+    is_edge[exact_starts] = True
+    is_edge[exact_ends] = True
+    is_edge[cell_edges[~is_within_exact]] = True
+    return np.flatnonzero(is_edge)
 
 
 def _cell_edges(n_single: int, pairs_from: float, n_samples: int) -> IntArray:
     """Return the edges of cells from position `n_single` on.
 
-    A cell contains one sample up to position `pairs_from`, and then two or more samples. The
-    truncation error decreases with the position to the power 2.5, so later cells are larger.
+    Up to position `pairs_from`, each cell contains one sample. Later cells contain up to 16.
     """
-    edges, position = [np.array([0])], n_single
+    # The truncation error of a cell decreases with the position to the power 2.5.
+    edges = [np.array([0])]
+    position = n_single
     for width in range(1, MAX_CELL_SIZE + 1):
         end = n_samples
         if width < MAX_CELL_SIZE:
@@ -218,7 +227,7 @@ class CountMoments:
 
     @classmethod
     def from_counts(cls, counts: Array, max_total: int, *, clustered: bool) -> "CountMoments":
-        """Compute the moments from the first four resamples."""
+        """Compute the moments of the counts in the first four resamples."""
         k = counts[:, :4].astype(np.float64)
         square = k * k
         cube = square * k
@@ -231,24 +240,20 @@ class CountMoments:
         return cls(float(cube.mean()), fifth_power, rms_excess, int(counts.max()), max_total)
 
     def min_accepted_four_around_center(self, max_risk: float) -> float:
-        """Return the accepted samples from which four centers may share an expansion.
-
-        After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean of
-        k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
-        """
+        """Return the minimum number of accepted samples for an expansion of four centers."""
+        # After m accepted samples, the truncation error is max_risk / (3 total m^3) times the mean
+        # of k^5 / 20 (series) plus the mean of k^3 (expansion of the centers).
         return self._min_accepted(self.mean_fifth_power / 20.0 + self.mean_cube, max_risk)
 
     def min_accepted_single_centers(self, max_risk: float) -> float:
-        """Return the accepted samples from which the series is accurate for single successes."""
+        """Return the minimum number of accepted samples for the series of a single success."""
         return self._min_accepted(self.mean_fifth_power / 20.0, max_risk)
 
     def min_accepted_shared_center(self, max_risk: float) -> float:
-        """Return the accepted samples from which two successes may share one center.
-
-        The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
-        sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
-        max_risk rms_excess / (total m^2.5).
-        """
+        """Return the minimum number of accepted samples for two successes with one center."""
+        # The error of a cell of L samples has a random sign and a size of about 3 max_risk / m^3
+        # sqrt(L^3 / 12) rms_excess. The root of the sum of squared errors from m on is 0.39 L
+        # max_risk rms_excess / (total m^2.5).
         error_scale = 2.0 * 0.39 * max_risk * self.rms_excess
         relative_error = error_scale / (_MAX_RANDOM_TRUNCATION_ERROR * self.max_total)
         return max(16.0 * self.max_count, float(relative_error**0.4))

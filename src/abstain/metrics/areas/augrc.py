@@ -70,9 +70,9 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
     Notes
     -----
-    Between two vertices, the curve is a straight line, which is the expectation over random
-    tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly.
-    The cost is one sort.
+    Over tied samples, the curve is a straight line, which is the expectation over random
+    tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly,
+    where AUROC_f is the failure AUROC and acc the accuracy. The cost is one sort.
 
     References
     ----------
@@ -85,7 +85,8 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.1875
     """
-    return value_with_warning(compute_augrc(validate_samples(confidence, loss, weight)), "augrc")
+    s = validate_samples(confidence, loss, weight)
+    return value_with_warning(compute_augrc(s), "augrc")
 
 
 def compute_augrc(s: Scored) -> MetricValue:
@@ -94,11 +95,9 @@ def compute_augrc(s: Scored) -> MetricValue:
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the AUGRC.
-
-    One more sample lowers the rank of all less confident samples by one. It lowers the rank of
-    samples in the same tie group by one half.
-    """
+    """Return the gradient of the AUGRC with respect to the weights and losses of groups."""
+    # One more sample lowers the rank of all less confident samples by one, and the rank of tied
+    # samples by one half.
     loss_below = tail_sums(groups.loss) - groups.loss / 2
     total = groups.total_weight
     return Gradient(-loss_below / total**2, augrc_weight(groups) / total)
@@ -117,7 +116,7 @@ def augrc_optimum(s: Scored) -> Scalar:
 
 @cached_influence
 def _optimum_influence(s: Scored) -> FloatArray:
-    """Return the influence on the AUGRC of the best order."""
+    """Return the influence of each sample on the AUGRC of the best order."""
     return influence_on_best_order(s, augrc_gradient(s.best_order))
 
 
@@ -144,9 +143,8 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    The value is never negative, also with ties. It equals the ranking term of `augrc_terms`. For
-    two scores of the same classifier, the difference of their values equals the difference of their
-    AUGRC. The cost is one sort.
+    The value equals the ranking term of `augrc_terms` and is never negative. Two scores of the same
+    classifier have the same difference in the excess AUGRC and in the AUGRC. The cost is one sort.
 
     References
     ----------
@@ -193,8 +191,8 @@ def augrc_terms(
 
     Notes
     -----
-    The sum of both terms is the AUGRC. Both terms are in [0, 0.5], and lower is better. The cost is
-    one sort.
+    The AUGRC is the sum of the two terms. Each term is in [0, 0.5], and lower is better. The cost
+    is one sort.
 
     References
     ----------
@@ -256,19 +254,23 @@ def prediction_rejection_ratio(
 
 
 def _compute_prr(s: Scored) -> MetricValue:
-    random, best = s.merged_groups.risk / 2, augrc_optimum(s)
-    if random - best <= np.finfo(np.float64).eps * random:
+    """Compute (R/2 - AUGRC) / (R/2 - best AUGRC), where R is the mean loss."""
+    random_augrc = s.merged_groups.risk / 2
+    max_gain = random_augrc - augrc_optimum(s)
+    if max_gain <= np.finfo(np.float64).eps * random_augrc:
         return undefined("all losses are equal, so no order is better than another")
-    return MetricValue((random - compute_augrc(s).value) / (random - best))
+    return MetricValue((random_augrc - compute_augrc(s).value) / max_gain)
 
 
 def _prr_influence(s: Scored) -> FloatArray:
-    """Return the influence on (R/2 - AUGRC) / (R/2 - best AUGRC) by the quotient rule."""
-    random = influence_from_gradient(s, mean_loss_gradient(s.groups)) / 2
-    best = augrc_optimum(s)
-    gain = s.groups.risk / 2 - best
-    value = (s.groups.risk / 2 - rank_weighted_risk(s.groups, augrc_weight)) / gain
-    return (random - _augrc_influence(s) - value * (random - _optimum_influence(s))) / gain
+    """Return the influence of each sample on the PRR by the quotient rule."""
+    random_augrc = s.groups.risk / 2
+    max_gain = random_augrc - augrc_optimum(s)
+    value = (random_augrc - rank_weighted_risk(s.groups, augrc_weight)) / max_gain
+    on_random = influence_from_gradient(s, mean_loss_gradient(s.groups)) / 2
+    on_gain = on_random - _augrc_influence(s)
+    on_max_gain = on_random - _optimum_influence(s)
+    return (on_gain - value * on_max_gain) / max_gain
 
 
 def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -278,10 +280,11 @@ def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def failure_auroc_of_resamples(a: ResampledAreas) -> FloatArray:
     """Return the failure AUROC of every resample for a 0/1 loss."""
-    return 1.0 - divide_or_nan(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+    ranking_term = a.by_name["augrc"] - a.risk**2 / 2
+    return 1.0 - divide_or_nan(ranking_term, a.risk * (1.0 - a.risk))
 
 
-#: Areas that formulas of metrics derived from the AUGRC require in every resample.
+#: Required areas of metrics that are formulas of the AUGRC.
 FROM_AUGRC = frozenset({"augrc"})
 
 #: The best and the worst AUGRC as functions of the error rate.
@@ -289,12 +292,12 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 
 def is_binary(s: Scored) -> bool:
-    """Return whether the loss is 0/1."""
+    """Return whether the loss of the samples is 0/1."""
     return s.is_binary
 
 
 def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
-    """Return the measurement of a metric that is a rank-weighted mean of losses."""
+    """Return the measurement of a metric that is a mean of losses weighted by rank."""
 
     def compute(s: Scored) -> MetricValue:
         return MetricValue(cached_rank_weighted_risk(s, phi))

@@ -85,13 +85,13 @@ def aurc(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        "trapezoid" connects the vertices of the curve by straight lines and extends the curve as a
-        constant to coverage 0, as FD-Shifts does. The other estimators are means of loss times a
-        weight. The weight depends on the ascending rank r, which is n for the most confident
-        sample. The weight is ``H_n - H_{n-r}`` for "plugin", ``-ln(1 - r/(n+1))`` for "log",
-        ``r/n`` for "sele" and ``2r/n`` for "2sele". "plugin" is the mean selective risk over all n
-        coverages. "sele" equals AUGRC + R/(2n) and estimates a different population value. For
-        Monte Carlo weights, use `monte_carlo_aurc`.
+        "trapezoid" connects the points of the curve by straight lines and extends the curve as a
+        constant to coverage 0, as FD-Shifts does. The other estimators are means of weight x loss.
+        The weight of the sample with ascending rank r is ``H_n - H_{n-r}`` for "plugin", ``-ln(1 -
+        r/(n+1))`` for "log", ``r/n`` for "sele" and ``2r/n`` for "2sele". "plugin" is the mean
+        selective risk over all n coverages. "sele" equals AUGRC + R/(2n), where R is the error
+        rate, and estimates a different population value. For Monte Carlo weights, use
+        `monte_carlo_aurc`.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -113,10 +113,10 @@ def aurc(
 
     Notes
     -----
-    All estimators except "trapezoid" average the weight over a tie group. The average is the
-    expectation over random tie-breaking. "trapezoid" has a vertex at each distinct confidence.
-    Without ties, "trapezoid" equals plugin + (loss of the most confident sample - R)/(2n). The cost
-    is one sort.
+    "trapezoid" has one point of the curve at each distinct confidence. All other estimators average
+    the weight over tied samples, which yields the expectation over random tie-breaking. Without
+    ties, "trapezoid" equals plugin + (loss of the most confident sample - R)/(2n). The cost is one
+    sort.
 
     References
     ----------
@@ -168,7 +168,7 @@ def area_under_accuracy_rejection(
 
     Notes
     -----
-    Samples with equal confidence share a vertex. The cost is one sort.
+    Samples with equal confidence share a point of the curve. The cost is one sort.
 
     References
     ----------
@@ -187,21 +187,21 @@ def area_under_accuracy_rejection(
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the plug-in AURC."""
-    harmonic_of_all = float(special.digamma(groups.total_weight + 1.0))
-    return _harmonic_gradient(groups, plugin_weight(groups), harmonic_of_all)
+    """Return the gradient of the plug-in AURC with respect to weights and losses of groups."""
+    harmonic_of_n = float(special.digamma(groups.total_weight + 1.0))
+    return _harmonic_gradient(groups, plugin_weight(groups), harmonic_of_n)
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the log estimator of the AURC."""
-    return _harmonic_gradient(groups, log_weight(groups), float(np.log(groups.total_weight + 1.0)))
+    """Return the gradient of the log estimator with respect to weights and losses of groups."""
+    log_of_n = float(np.log(groups.total_weight + 1.0))
+    return _harmonic_gradient(groups, log_weight(groups), log_of_n)
 
 
 def _harmonic_gradient(groups: TieGroups, phi: FloatArray, first_term: float) -> Gradient:
     """Return the gradient of the plug-in estimator or the log estimator.
 
-    The weights of both estimators differ only in `first_term`, which is H_n or ln(n + 1). The
-    derivative with respect to a weight is the change of the estimate if one sample is added.
+    The rank weight `phi` starts with `first_term`, which is H_n or ln(n + 1).
     """
     mean_loss = groups.loss / groups.weight
     # One more sample of higher confidence lowers the mean weight of a group by (H_b - H_a)/m.
@@ -214,85 +214,81 @@ def _harmonic_gradient(groups: TieGroups, phi: FloatArray, first_term: float) ->
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of SELE, which is AUGRC + R/(2n)."""
+    """Return the gradient of SELE with respect to the weights and losses of groups."""
     return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total_weight)
 
 
 def _two_sele_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of 2 x SELE."""
+    """Return the gradient of 2 x SELE with respect to the weights and losses of groups."""
     sele = _sele_gradient(groups)
     return Gradient(2.0 * sele.weight, 2.0 * sele.loss)
 
 
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the trapezoid AURC.
-
-    One more sample in a group moves all later vertices to larger coverages and lowers their risks.
-    """
-    risk = groups.cumulative_loss / groups.cumulative_weight
+    """Return the gradient of the trapezoid AURC with respect to weights and losses of groups."""
     area_weights = vertex_area_weights(groups)
+    on_accepted_loss = area_weights / groups.cumulative_weight
+    # One more sample in a group moves all later points to larger coverages and lowers their risks.
+    risk = groups.cumulative_loss / groups.cumulative_weight
     on_position = trapezoid_derivatives_of_groups(
         groups, lambda x, loss: loss / x, is_flat_before_first=True
     )
-    on_accepted_loss = area_weights / groups.cumulative_weight
-    vertex_derivative = on_position / groups.total_weight - on_accepted_loss * risk
+    derivative_at_point = on_position / groups.total_weight - on_accepted_loss * risk
     # Within a group of merged successes, the risk at position k is (accepted loss)/k.
     loss_share = groups.cumulative_loss / groups.total_weight
     above, within = curvature_within_merged_groups(groups)
-    on_weight = tail_sums(vertex_derivative + loss_share * above) + loss_share * (within - above)
+    on_weight = tail_sums(derivative_at_point + loss_share * above)
+    on_weight = on_weight + loss_share * (within - above)
     return Gradient(on_weight, trapezoid_weight(groups) / groups.total_weight)
 
 
 @accepts_split_rows
 @cached_influence
 def trapezoid_influence(s: Scored) -> FloatArray:
-    """Return the influence on the trapezoid AURC."""
+    """Return the influence of each sample on the trapezoid AURC."""
     return influence_from_gradient(s, _trapezoid_gradient(s.groups))
 
 
 def _trapezoid_limits(bins: NonemptyBins) -> Limits:
     """Return the limits of the trapezoid AURC for binned samples.
 
-    Within a bin, the risk is smallest if all losses are last and largest if all losses are first.
-    For any choice of vertices, the lines between vertices are below the concave envelope of the
-    upper curve. The lines are also above the convex envelope of the lower curve.
+    Within a bin, the risk is largest if all losses are first and smallest if all losses are last.
     """
     risk_above = risk_at_position(bins.loss_above, bins.above, bins.max_loss)
     risk_through = bins.loss_through / bins.through
-    # The curve is constant from its first vertex to coverage 0.
+    # The curve is constant from its first point to coverage 0.
     left_risk = np.where(bins.above > 0, risk_above, risk_through)
-    exact = (left_risk + risk_through) / 2 * bins.weight
-    is_range = bins.has_several_confidences
-    low = np.where(is_range, _min_area_within_bins(bins, risk_through), exact)
-    high = np.where(is_range, _max_area_within_bins(bins, risk_through), exact)
+    exact_area = (left_risk + risk_through) / 2 * bins.weight
+    # Straight lines between points of the curve lie between the convex envelope of the lowest curve
+    # and the concave envelope of the highest curve.
+    is_exact = ~bins.has_several_confidences
+    low = np.where(is_exact, exact_area, _min_area_within_bins(bins, risk_through))
+    high = np.where(is_exact, exact_area, _max_area_within_bins(bins, risk_through))
     return float(low.sum()) / bins.total, float(high.sum()) / bins.total
 
 
 def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area if all losses of a bin are first.
-
-    The curve is concave over the losses and a straight line over the successes. If L is the maximum
-    loss and F_a the loss above the bin, the risk at position x is L - (L a - F_a)/x.
-    """
-    turning_point = bins.above + bins.min_failure_weight
+    """Return the area over each bin if all losses of the bin are first."""
+    failure_weight = bins.min_failure_weight
+    success_weight = bins.weight - failure_weight
+    # Over the losses, the risk at position x is L - (L a - F_a)/x, where L is the maximum loss and
+    # F_a the loss above the bin. Over the successes, the envelope is a straight line.
     constant = np.maximum(bins.max_loss * bins.above - bins.loss_above, 0.0)
-    log_ratio = _log_ratio(bins.above, bins.min_failure_weight)
-    concave_area = bins.max_loss * bins.min_failure_weight - constant * log_ratio
-    max_risk = risk_at_position(bins.loss_through, turning_point, bins.max_loss)
-    success_weight = bins.weight - bins.min_failure_weight
-    return np.maximum(concave_area, 0.0) + (max_risk + risk_through) / 2 * success_weight
+    log_ratio = _log_ratio(bins.above, failure_weight)
+    area_of_losses = np.maximum(bins.max_loss * failure_weight - constant * log_ratio, 0.0)
+    max_risk = risk_at_position(bins.loss_through, bins.above + failure_weight, bins.max_loss)
+    return area_of_losses + (max_risk + risk_through) / 2 * success_weight
 
 
 def _min_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
-    """Return the area if all losses of a bin are last.
-
-    The curve is the convex F_a/x over the successes and a straight line over the losses.
-    """
-    success_weight = bins.weight - bins.min_failure_weight
-    turning_point = bins.above + success_weight
-    min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
-    convex_area = bins.loss_above * _log_ratio(bins.above, success_weight)
-    return convex_area + (min_risk + risk_through) / 2 * bins.min_failure_weight
+    """Return the area over each bin if all losses of the bin are last."""
+    failure_weight = bins.min_failure_weight
+    success_weight = bins.weight - failure_weight
+    # Over the successes, the risk at position x is F_a/x, where F_a is the loss above the bin. Over
+    # the losses, the envelope is a straight line.
+    area_of_successes = bins.loss_above * _log_ratio(bins.above, success_weight)
+    min_risk = risk_at_position(bins.loss_above, bins.above + success_weight, bins.max_loss)
+    return area_of_successes + (min_risk + risk_through) / 2 * failure_weight
 
 
 def _accuracy_limits(bins: NonemptyBins) -> Limits:
@@ -301,8 +297,9 @@ def _accuracy_limits(bins: NonemptyBins) -> Limits:
 
 
 def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
-    """Return ln((a + step)/a), or 0 if a = 0, where the factor of this term is 0."""
-    return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
+    """Return ln((a + step)/a) where a > 0, and 0 elsewhere."""
+    relative_step = np.divide(step, a, out=np.zeros_like(a), where=a > 0)
+    return np.log1p(relative_step)
 
 
 def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
@@ -311,12 +308,16 @@ def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
 
 def worst_population_aurc(error_rate: float) -> float:
     """Return R - R ln R, the population AURC of the worst score for 0/1 loss."""
-    return float(error_rate - error_rate * np.log(error_rate)) if error_rate > 0 else 0.0
+    if error_rate <= 0:
+        return 0.0
+    return float(error_rate - error_rate * np.log(error_rate))
 
 
 def best_population_aurc(error_rate: float) -> float:
     """Return R + (1 - R) ln(1 - R), the population AURC of a perfect score for 0/1 loss."""
-    return error_rate + float((1.0 - error_rate) * np.log1p(-error_rate)) if error_rate < 1 else 1.0
+    if error_rate >= 1:
+        return 1.0
+    return error_rate + float((1.0 - error_rate) * np.log1p(-error_rate))
 
 
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
@@ -325,6 +326,7 @@ _FROM_AURC = frozenset({"aurc"})
 
 
 def _aurc_measurement(estimator: str, influence: InfluenceFunction) -> Measurement:
+    """Return the measurement of an estimator of the AURC for the catalogue of metrics."""
     return replace(
         rank_weighted_measurement(ESTIMATORS[estimator], influence),
         duplication="limit",
@@ -357,7 +359,7 @@ AURC = Metric(
 
 
 def _estimator_identity(estimator: str, name: str, title: str, source: str) -> Identity:
-    """Return the identity of an estimator of the AURC other than the trapezoid."""
+    """Return the names and source of an estimator of the AURC for the catalogue of metrics."""
     return replace(
         AURC.identity,
         name=name,
@@ -386,6 +388,7 @@ PLUG_IN = Metric(
 def _sele_entry(
     estimator: str, name: str, title: str, meaning: str, measurement: Measurement
 ) -> Metric:
+    """Return the catalogue entry of SELE or 2 x SELE."""
     identity = replace(
         _estimator_identity(estimator, name, title, _FRANC),
         meaning=meaning,
@@ -482,9 +485,9 @@ def achievable_aurc(
 
     Notes
     -----
-    The vertices are the vertices of the convex hull in ROC space. Between two vertices, the
-    selective risk is a hyperbola, which is the risk of a random mixture of the two thresholds.
-    Samples with equal confidence share a vertex. The cost is one sort.
+    The curve passes through the thresholds at the vertices of the convex hull in ROC space. Between
+    two vertices, the selective risk is a hyperbola, which is the risk of a random mixture of the
+    two thresholds. The cost is one sort.
 
     References
     ----------
@@ -501,24 +504,25 @@ def achievable_aurc(
 
 def compute_achievable_aurc(s: Scored) -> MetricValue:
     """Compute the area under the hyperbolas between the vertices of the ROC convex hull."""
-    hull = merge_groups(s.merged_groups, hull_vertices(s.merged_groups))
-    return MetricValue(
-        rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
-    )
+    groups = s.merged_groups
+    hull = merge_groups(groups, hull_vertices(groups))
+    phi = rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0))
+    return MetricValue(rank_weighted_risk(hull, phi))
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
     """Return the gradient of the area under the hyperbolas between the vertices of the hull.
 
-    On a segment, the accepted loss at position x is slope x + intercept. The risk is therefore
-    slope + intercept/x.
+    `hull` contains one tie group for each segment of the hull.
     """
-    right, total = hull.cumulative_weight, hull.total_weight
+    total = hull.total_weight
+    right = hull.cumulative_weight
     left = np.concatenate(([0.0], right[:-1]))
-    # The first segment starts at the origin, and its risk is constant.
-    log_ratio = np.log(right / np.where(left > 0, left, right))
+    # On a segment, the accepted loss at position x is slope x + intercept. The risk is therefore
+    # slope + intercept/x, and it is constant on the first segment.
     slope = hull.loss / hull.weight
     intercept = hull.cumulative_loss - slope * right
+    log_ratio = np.log(right / np.where(left > 0, left, right))
     on_right_end = left * slope / hull.weight * log_ratio + intercept / right
     on_left_end = -right * slope / hull.weight * log_ratio
     on_left_end[1:] -= intercept[1:] / left[1:]
@@ -530,16 +534,18 @@ def _achievable_gradient(hull: TieGroups) -> Gradient:
 
 
 def _achievable_influence(s: Scored) -> FloatArray:
-    """Return the influence on the achievable AURC for fixed vertices of the hull.
+    """Return the influence of each sample on the achievable AURC.
 
-    A change of the vertices has only an effect of second order, because the hull is the optimum.
+    The vertices of the hull are fixed, because the effect of a change is of second order.
     """
     vertices = hull_vertices(s.groups)
     hull = merge_groups(s.groups, vertices)
     n_groups = s.groups.loss.size
-    # The last entry, -1, is the segment of samples of weight 0, whose group index is -1.
-    segment_of_group = np.append(np.searchsorted(vertices, np.arange(n_groups)), -1)
-    return _achievable_gradient(hull).influence(hull, segment_of_group[s.group_index], s.loss)
+    segment_of_group = np.searchsorted(vertices, np.arange(n_groups))
+    # Samples of weight 0 have the group index -1, which selects this additional last entry.
+    segment_of_group = np.append(segment_of_group, -1)
+    segment_index = segment_of_group[s.group_index]
+    return _achievable_gradient(hull).influence(hull, segment_index, s.loss)
 
 
 ACHIEVABLE = Metric(

@@ -34,7 +34,7 @@ from abstain.metrics.entry import (
 )
 from abstain.metrics.influences import accepts_class_rows, mean_influence
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area_weights
-from abstain.typing import AnyArray, FloatArray, IntArray
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 def balanced_aurc(
@@ -66,10 +66,11 @@ def balanced_aurc(
 
     Notes
     -----
-    At each vertex, the risk is the mean of the selective risks of the classes. As in FD-Shifts, a
-    class without accepted samples contributes 0. The value is therefore too small if rare classes
-    have low confidences. A result has no interval if a class is too rare. The area is computed by
-    the trapezoid rule, and samples with equal confidence share a vertex. The cost is two sorts.
+    At each threshold, the risk is the mean of the selective risks of the classes. As in FD-Shifts,
+    a class without accepted samples contributes 0. The value is therefore too small if rare classes
+    have low confidences. If a class is too rare, the value has no confidence interval. The area is
+    computed by the trapezoid rule, with one point at each distinct confidence. The cost is two
+    sorts.
 
     References
     ----------
@@ -88,36 +89,34 @@ def balanced_aurc(
 def _scored_with_classes(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, labels: AnyArray
 ) -> Scored:
+    """Validate the arguments of a public function."""
     s = validate_samples(confidence, loss, weight)
     codes = _label_codes(labels, s)
     return replace(s, class_view=ClassView(codes, codes, ()))
 
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
-    """Return a class code for each label, which may be of any type.
-
-    Labels that are not arrays on a device are encoded in NumPy.
-    """
+    """Return a class code for each label, which may be of any type."""
     if is_on_device(labels) and tuple(labels.shape) == (s.n_input_rows,):
-        return s.select_samples(namespace(labels).unique_inverse(labels)[1])
+        _, codes = namespace(labels).unique_inverse(labels)
+        return s.select_samples(codes)
     codes = validate_codes(labels, "labels", s.n_input_rows)
-    return s.select_samples(
-        codes if s.xp is np else move_to_library_of(codes, "labels", s.confidence)
-    )
+    if s.xp is not np:
+        codes = move_to_library_of(codes, "labels", s.confidence)
+    return s.select_samples(codes)
 
 
 def _compute_balanced_aurc(s: Scored) -> MetricValue:
     """Compute the trapezoid area under the mean selective risk of the classes."""
     area_weights = vertex_area_weights(s.groups)
-    # The risk of a class is constant from a vertex of the class to the next vertex of the class.
-    # Its weight is the sum of the area weights between both vertices, a difference of remaining
-    # sums.
     xp = s.xp
     zero = xp.zeros_like(area_weights[:1])
-    remaining_area = xp.concat((reverse_cumulative_sum(area_weights), zero))
+    area_from_group = xp.concat((reverse_cumulative_sum(area_weights), zero))
     if xp is np:
+        # The risk of a class is constant between two confidences of its samples. Its weight is the
+        # area from the first confidence to the second.
         cells = class_cells(s)
-        area = inner(cells.risk, cells.difference_to_next(remaining_area))
+        area = inner(cells.risk, cells.difference_to_next(area_from_group))
         return MetricValue(area / cells.n_classes)
     labels = get_class_view(s).labels
     classes = _present_classes(s, labels)
@@ -128,16 +127,27 @@ def _compute_balanced_aurc(s: Scored) -> MetricValue:
     area = 0.0
     for k in range(classes.shape[0]):
         rows = order[int(starts[k]) : int(ends[k])]
-        weight = None if s.weight is None else xp.take(s.weight, rows)
-        groups = group_ties(xp.take(s.confidence, rows), xp.take(s.loss, rows), weight)
-        area_from = xp.take(remaining_area, find_group_index(s.groups, groups.confidence))
-        area_of_vertex = area_from - xp.concat((area_from[1:], zero))
-        risk = groups.cumulative_loss / groups.cumulative_weight
-        area = area + as_scalar(xp.sum(risk * area_of_vertex))
+        area = area + _area_of_class(s, rows, area_from_group)
     return MetricValue(area / classes.shape[0])
 
 
+def _area_of_class(s: Scored, rows: AnyArray, area_from_group: AnyArray) -> Scalar:
+    """Return the area under the selective risk of the class that consists of these rows.
+
+    `area_from_group` contains the remaining area from each tie group of all samples to coverage 1.
+    """
+    xp = s.xp
+    weight = None if s.weight is None else xp.take(s.weight, rows)
+    class_groups = group_ties(xp.take(s.confidence, rows), xp.take(s.loss, rows), weight)
+    group_index = find_group_index(s.groups, class_groups.confidence)
+    remaining_area = xp.take(area_from_group, group_index)
+    next_remaining_area = xp.concat((remaining_area[1:], xp.zeros_like(remaining_area[:1])))
+    risk = class_groups.cumulative_loss / class_groups.cumulative_weight
+    return as_scalar(xp.sum(risk * (remaining_area - next_remaining_area)))
+
+
 def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
+    """Return the sorted classes of the samples with positive weight."""
     return sorted_unique(labels if s.weight is None else labels[s.weight > 0])
 
 
@@ -190,98 +200,100 @@ def balanced_augrc(
 
 def _compute_balanced_augrc(s: Scored) -> MetricValue:
     """Compute the AUGRC of losses that are multiplied by W/(K W_k) of their class."""
-    xp = s.xp
-    if xp is np:
+    if s.xp is np:
         cells = class_cells(s)
         phi = augrc_weight(s.groups)[cells.group]
         return MetricValue(inner(phi, cells.loss * cells.balance_factor) / s.total_weight)
+    xp = s.xp
     labels = get_class_view(s).labels
-    present = _present_classes(s, labels)
-    classes = present.shape[0]
-    class_index = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
+    classes = _present_classes(s, labels)
+    n_classes = classes.shape[0]
+    class_index = xp.clip(xp.searchsorted(classes, labels), 0, n_classes - 1)
     # A class whose samples all have weight 0 is not present.
-    is_present = as_double(xp.take(present, class_index) == labels)
+    is_present = as_double(xp.take(classes, class_index) == labels)
     weight = is_present if s.weight is None else is_present * s.weight
-    balance = s.total_weight / (classes * sum_by_index(class_index, weight, classes))
-    balanced_loss = weight * s.loss * xp.take(balance, class_index)
+    class_weight = sum_by_index(class_index, weight, n_classes)
+    balance_factor = s.total_weight / (n_classes * class_weight)
+    balanced_loss = weight * s.loss * xp.take(balance_factor, class_index)
     # The balanced loss replaces the loss in the tie groups of the samples.
     rows = xp.nonzero(weight > 0)[0]
-    group = find_group_index(s.groups, xp.take(s.confidence, rows))
-    loss = sum_by_index(group, xp.take(balanced_loss, rows), s.groups.loss.shape[0])
-    return MetricValue(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
+    group_index = find_group_index(s.groups, xp.take(s.confidence, rows))
+    n_groups = s.groups.loss.shape[0]
+    group_loss = sum_by_index(group_index, xp.take(balanced_loss, rows), n_groups)
+    return MetricValue(rank_weighted_risk(replace(s.groups, loss=group_loss), augrc_weight))
 
 
 @accepts_class_rows
 def _aurc_influence(s: Scored) -> FloatArray:
-    """Return the influence on the balanced AURC.
-
-    One more sample changes the risk of its class at all thresholds below its confidence. It also
-    changes the coverages of the vertices and the coverage at which the curve of its class starts.
-    """
-    groups, cells = s.groups, s.cached(ClassCells.from_samples)
-    area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
+    """Return the influence of each sample on the balanced AURC."""
+    groups = s.groups
+    cells = s.cached(ClassCells.from_samples)
+    area_from_group = np.append(tail_sums(vertex_area_weights(groups)), 0.0)
+    area = cells.difference_to_next(area_from_group)
     risk = cells.risk
-    per_weight = area / cells.through
-    on_loss = cells.sum_from_cell(per_weight)
-    on_weight = -cells.sum_from_cell(per_weight * risk)
+    # A sample changes the risk of its class at all thresholds below its confidence.
+    area_per_weight = area / cells.through
+    on_loss = cells.sum_from_cell(area_per_weight)
+    on_weight = -cells.sum_from_cell(area_per_weight * risk)
+    # A sample can change the coverage at which the curve of its class starts.
     on_weight += _start_influence(cells, area * risk)
+    # A sample moves all later points of the curve to larger coverages.
     is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
-    risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))
-    mean_risk = np.cumsum(sum_by_index(cells.group, risk_increase, groups.loss.size))
-    on_coverage = (
-        tail_sums(trapezoid_derivatives(mean_risk, is_flat_before_first=True)) / groups.total_weight
-    )
+    previous_risk = np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))
+    risk_sum = np.cumsum(sum_by_index(cells.group, risk - previous_risk, groups.loss.size))
+    on_position = trapezoid_derivatives(risk_sum, is_flat_before_first=True)
+    on_coverage = tail_sums(on_position) / groups.total_weight
     on_weight += on_coverage[cells.group]
     scale = s.total_weight / cells.n_classes
     return _influence_of_samples(s, cells, scale * on_weight, scale * on_loss)
 
 
 def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
-    """Return the derivative of the area that is due to an earlier start of the class of each cell.
+    """Return how a sample changes the area by an earlier start of the curve of its class.
 
-    `area` is the contribution of each cell to the area of its class. Let a threshold accept the
-    share G of the distribution of a class with m samples. The probability that the threshold
-    accepts a sample of the class is 1 - (1 - G)^m. A sample above the threshold raises this
-    probability to 1, and a sample below lowers it. The derivative of the expected area is m (1 -
-    G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights of the
-    samples lacks this term, because no positive weight moves the start.
+    `area` is the contribution of each cell to the area of its class.
     """
-    size, coverage = cells.n_effective[cells.class_of_cell], cells.coverage
+    # Let a threshold accept the share G of a class. The probability that it accepts one of m
+    # samples is 1 - (1 - G)^m. The derivative for a sample is m (1 - G)^(m - 1) (1[accepted] - G).
+    size = cells.n_effective[cells.class_of_cell]
+    coverage = cells.coverage
     start_derivative = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
     mean_derivative = np.bincount(cells.class_of_cell, weights=start_derivative * coverage)
-    weight_per_sample = cells.class_weight / cells.n_effective
     centered = cells.sum_from_cell(start_derivative) - mean_derivative[cells.class_of_cell]
+    weight_per_sample = cells.class_weight / cells.n_effective
     return np.asarray(centered / weight_per_sample[cells.class_of_cell])
 
 
 @accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
-    """Return the influence on the balanced AUGRC, including changes of the factors W/(K W_k)."""
-    groups, cells = s.groups, s.cached(ClassCells.from_samples)
+    """Return the influence of each sample on the balanced AUGRC."""
+    groups = s.groups
+    cells = s.cached(ClassCells.from_samples)
+    phi = augrc_weight(groups)[cells.group]
     factor = cells.balance_factor
     balanced_loss = cells.loss * factor
-    loss_of_groups = sum_by_index(cells.group, balanced_loss, groups.loss.size)
-    loss_below = tail_sums(loss_of_groups) - loss_of_groups / 2
-    phi = augrc_weight(groups)[cells.group]
-    contribution_of_class = (
-        np.bincount(cells.class_of_cell, weights=phi * balanced_loss) / cells.class_weight
-    )
-    on_weight = (
-        -loss_below[cells.group] / groups.total_weight - contribution_of_class[cells.class_of_cell]
-    )
+    # A sample lowers the rank weight of all less confident samples.
+    group_loss = sum_by_index(cells.group, balanced_loss, groups.loss.size)
+    loss_below = tail_sums(group_loss) - group_loss / 2
+    # A sample lowers the factor W/(K W_k) of its class.
+    class_contribution = np.bincount(cells.class_of_cell, weights=phi * balanced_loss)
+    mean_contribution = class_contribution / cells.class_weight
+    on_rank = -loss_below[cells.group] / groups.total_weight
+    on_weight = on_rank - mean_contribution[cells.class_of_cell]
     return _influence_of_samples(s, cells, on_weight, phi * factor)
 
 
 def _influence_of_samples(
     s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
-    """Return the influence of each sample, given the derivatives by weight and loss of cells."""
-    influence_of_rows = np.zeros(s.n_rows)
-    influence = on_loss[cells.cell_of_row]
-    influence *= s.loss[cells.rows]
-    influence += on_weight[cells.cell_of_row]
-    influence_of_rows[cells.rows] = influence
-    return mean_influence(s, influence_of_rows)
+    """Return the influence of each sample from the derivatives by weight and loss of its cell."""
+    # In-place operations save memory.
+    sorted_influence = on_loss[cells.cell_of_row]
+    sorted_influence *= s.loss[cells.rows]
+    sorted_influence += on_weight[cells.cell_of_row]
+    influence = np.zeros(s.n_rows)
+    influence[cells.rows] = sorted_influence
+    return mean_influence(s, influence)
 
 
 _SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"

@@ -79,10 +79,10 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     -----
     The sparsification curve is the selective risk as a function of the removed share, divided by
     the risk of all samples. AUSE is therefore the excess trapezoid AURC divided by the mean loss.
-    Below the first vertex, the curve is constant. Samples with equal confidence share a vertex. The
-    program torch-uncertainty (0.13) omits the area below coverage 1/n. Without ties,
-    torch-uncertainty prints this value minus (f - m)/(n R), where f is the loss of the most
-    confident sample, m the smallest loss and R the mean loss. The cost is two sorts.
+    Tied samples share a point of the curve. The program torch-uncertainty (0.13) omits the area
+    below coverage 1/n. Without ties, torch-uncertainty prints this value minus (f - m)/(n R), where
+    f is the loss of the most confident sample, m the smallest loss and R the mean loss. The cost is
+    two sorts.
 
     References
     ----------
@@ -106,7 +106,7 @@ def _compute_ause(s: Scored) -> MetricValue:
 
 
 def _ause_influence(s: Scored) -> FloatArray:
-    """Return the influence on the excess AURC divided by the risk."""
+    """Return the influence of each sample on the excess AURC divided by the mean loss."""
     if s.best_order.loss.size == 1:
         # All losses are equal, so the excess is 0 for every order.
         return np.zeros(s.n_rows)
@@ -117,11 +117,10 @@ def _ause_influence(s: Scored) -> FloatArray:
 
 
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
-    """Return the smallest value of an estimator for these losses.
+    """Return the smallest value of an estimator of the AURC for these losses.
 
-    The smallest value is the value of the best order, either with distinct confidences or with the
-    tie groups of the score. Only the trapezoid can be smaller with ties, because its line across
-    tied failures is below the curve of untied failures.
+    The trapezoid is minimized over orders with distinct confidences and over orders with the tie
+    groups of the score. The other estimators cannot be smaller with ties.
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
@@ -135,45 +134,53 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
 
 
 def _optimum_of_unweighted_samples(s: Scored) -> float:
-    """Return the optimum of samples without weights from their sorted losses."""
-    loss_through = np.cumsum(np.sort(s.loss.astype(np.float64)))
-    risk = loss_through / np.arange(1, s.n_rows + 1)
+    """Return the smallest trapezoid AURC of samples without weights."""
+    loss_in_best_order = np.cumsum(np.sort(s.loss.astype(np.float64)))
+    risk = loss_in_best_order / np.arange(1, s.n_rows + 1)
     untied_optimum = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
-    if s.groups.loss.size == s.n_rows:
+    has_ties = s.groups.loss.size < s.n_rows
+    if not has_ties:
         return untied_optimum
-    accepted_loss = loss_through.take(s.groups.cumulative_count - 1)
+    accepted_loss = loss_in_best_order.take(s.groups.cumulative_count - 1)
     return min(untied_optimum, float(trapezoid_area(s.groups, accepted_loss)))
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
-    """Return the smallest value over the tie groups of the score."""
-    if not (s.is_binary and s.has_unit_weights and s.xp is np):
-        accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
-        return trapezoid_area(s.merged_groups, accepted_loss)
-    n_successes = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
-    groups = with_vertex_at(s.merged_groups, n_successes)
-    # Only groups after the successes have a loss, and the rank weight of a group depends only on
-    # later groups.
+    """Return the smallest trapezoid AURC of these losses with the tie groups of the score."""
+    if s.is_binary and s.has_unit_weights and s.xp is np:
+        return _optimum_over_ties_of_binary_loss(s.merged_groups)
+    accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
+    return trapezoid_area(s.merged_groups, accepted_loss)
+
+
+def _optimum_over_ties_of_binary_loss(merged_groups: TieGroups) -> float:
+    """Return the smallest trapezoid AURC for 0/1 loss and unit weights.
+
+    In the best order, only the groups after all successes contain failures.
+    """
+    n_successes = int(merged_groups.total_weight - merged_groups.cumulative_loss[-1])
+    groups = with_vertex_at(merged_groups, n_successes)
     first = int(np.searchsorted(groups.cumulative_weight, n_successes, side="right"))
-    through, weight = groups.cumulative_weight[first:], groups.weight[first:]
+    through = groups.cumulative_weight[first:]
+    weight = groups.weight[first:]
     is_merged = np.zeros(weight.size, np.bool_)
     if groups.is_merged is not None:
         is_merged = groups.is_merged[first:]
+    # The rank weight of a group depends only on later groups.
     phi = trapezoid_weight_with_merged_groups(through, weight, is_merged)
-    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total_weight
+    n_failures = np.minimum(weight, through - n_successes)
+    return inner(phi, n_failures) / groups.total_weight
 
 
 def _untied_optimum(s: Scored) -> Scalar:
-    """Return the value of the best order with distinct confidences."""
+    """Return the trapezoid AURC of the best order with distinct confidences."""
+    best_order = s.best_order
     if s.weight is None or not s.xp.any(s.weight % 1 != 0):
-        # Without ties, the trapezoid equals the plug-in estimator plus a boundary term. The plug-in
-        # estimator does not need a vertex for each sample, so integer weights are equivalent to
-        # repetition.
-        min_loss = s.best_order.loss[0] / s.best_order.weight[0]
-        boundary = (min_loss - s.best_order.risk) / (2 * s.best_order.total_weight)
-        return rank_weighted_risk(s.best_order, plugin_weight) + as_scalar(boundary)
-    # With other weights, each sample is a vertex. The samples are in order of loss, then of
-    # decreasing weight.
+        # Without ties, the trapezoid equals the plug-in estimator + (smallest loss - R)/(2n). In
+        # the plug-in estimator, integer weights are equivalent to repeated samples.
+        min_loss = best_order.loss[0] / best_order.weight[0]
+        difference = (min_loss - best_order.risk) / (2 * best_order.total_weight)
+        return rank_weighted_risk(best_order, plugin_weight) + as_scalar(difference)
     order = _order_by_loss_and_weight(s, s.weight)
     groups = one_group_per_sample(s.loss[order], s.weight[order])
     return trapezoid_area(groups, groups.cumulative_loss)
@@ -184,22 +191,23 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
     if s.xp is not np:
         order = lexicographic_order(without_gradient(s.loss), -weight)
         return order[weight[order] > 0]
-    runs = s.sorted_losses
-    order = runs.order.copy()
-    # The order of samples without loss does not change the area, so only other samples are sorted
-    # by weight.
-    needs_sorting = (runs.group_sizes > 1) & (runs.distinct_values < 0)
-    positions = np.flatnonzero(np.repeat(needs_sorting, runs.group_sizes))
+    by_loss = s.sorted_losses
+    order = by_loss.order.copy()
+    # The values are negative losses. The order of samples without loss does not change the area.
+    needs_sorting = (by_loss.group_sizes > 1) & (by_loss.distinct_values < 0)
+    positions = np.flatnonzero(np.repeat(needs_sorting, by_loss.group_sizes))
     if positions.size:
         rows = order[positions]
-        order[positions] = rows[lexicographic_order(s.loss[rows], -weight[rows])]
+        sorted_rows = rows[lexicographic_order(s.loss[rows], -weight[rows])]
+        order[positions] = sorted_rows
     return order
 
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
-    """Return the accepted loss at each vertex if the losses are in the best order."""
-    through = prepend_zero(best_order.cumulative_weight)
-    return interpolate(groups.cumulative_weight, through, prepend_zero(best_order.cumulative_loss))
+    """Return the cumulative loss after each group if the losses are in the best order."""
+    weight_through = prepend_zero(best_order.cumulative_weight)
+    loss_through = prepend_zero(best_order.cumulative_loss)
+    return interpolate(groups.cumulative_weight, weight_through, loss_through)
 
 
 def e_aurc(
@@ -264,7 +272,7 @@ def e_aurc(
 
 
 def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
-    """Compute the AURC minus its optimum, in which 0 replaces rounding errors."""
+    """Compute the AURC minus its optimum, or 0 if the difference is a rounding error."""
     value = cached_rank_weighted_risk(s, ESTIMATORS[estimator])
     return MetricValue(excess_above_optimum(aurc_optimum(s, estimator), value, s))
 
@@ -327,27 +335,26 @@ def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricVa
     """Compute the excess AURC of samples divided by the excess AURC of a random score."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
-    total, phi = s.merged_groups.total_weight, ESTIMATORS[estimator]
-    # A random order has the value of one tie group with all samples. The mean rank weight depends
-    # on a single number, so NumPy computes it for every array library.
-    all_samples = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
+    phi = ESTIMATORS[estimator]
+    total_weight = np.array([s.merged_groups.total_weight])
+    # A random order has the value of one tie group with all samples.
+    all_samples = TieGroups(np.zeros(1), weight=total_weight, loss=total_weight)
     mean_weight = rank_weighted_risk(all_samples, phi)
     best = aurc_optimum(s, estimator)
     excess = excess_above_optimum(best, cached_rank_weighted_risk(s, phi), s)
     random_excess = s.merged_groups.risk * mean_weight - best
-    # Losses near the smallest floating-point number differ less than their means can.
     if not random_excess > 0:
         return undefined("the losses are too small to distinguish the best order from a random one")
     return MetricValue(excess / random_excess)
 
 
 def excess_influence(s: Scored) -> FloatArray:
-    """Return the influence on the excess AURC."""
+    """Return the influence of each sample on the excess AURC."""
     return trapezoid_influence(s) - _optimum_influence(s)
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
-    """Return the influence on (AURC - optimum) / (R - optimum) by the quotient rule."""
+    """Return the influence of each sample on the normalized AURC by the quotient rule."""
     optimum = aurc_optimum(s)
     random_excess = s.groups.risk - optimum
     value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - optimum) / random_excess
@@ -359,7 +366,7 @@ def _normalized_influence(s: Scored) -> FloatArray:
 
 @cached_influence
 def _optimum_influence(s: Scored) -> FloatArray:
-    """Return the influence on the optimum of the trapezoid AURC, with or without ties."""
+    """Return the influence of each sample on the optimum of the trapezoid AURC."""
     if s.groups.n_tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
         return _optimum_influence_over_ties(s)
     if s.weight is not None and np.any(s.weight % 1 != 0):
@@ -373,60 +380,60 @@ def _optimum_influence(s: Scored) -> FloatArray:
 
 
 def _optimum_influence_over_ties(s: Scored) -> FloatArray:
-    """Return the influence on the optimum over the tie groups of the score.
-
-    In the best order, the losses are assigned to the tie groups in ascending order. A vertex at
-    position x accepts the x smallest losses, whose sum is O(x). Let q be the next loss at the
-    vertex. A new sample of loss l < q displaces a part of q, so O(x) changes by l - q. If the
-    vertex is between two losses, the function averages the influences with both losses as q.
-    """
-    groups, best_order = s.groups, s.best_order
-    best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
+    """Return the influence of each sample on the optimum with the tie groups of the score."""
+    groups = s.groups
+    best_order = s.best_order
+    # In the best order, the losses are assigned to the tie groups in ascending order.
+    loss_in_best_order = undo_cumulative_sum(_loss_in_best_order(groups, best_order))
+    best = replace(groups, loss=loss_in_best_order)
     sorted_loss = best_order.loss / best_order.weight
+    # The next loss after a group is ambiguous if the group ends between two losses. The influences
+    # with each of them are averaged.
     influences = []
-    for side in (1 - 1e-12, 1 + 1e-12):
-        index = np.searchsorted(best_order.cumulative_weight, groups.cumulative_weight * side)
+    for factor in (1 - 1e-12, 1 + 1e-12):
+        position = groups.cumulative_weight * factor
+        index = np.searchsorted(best_order.cumulative_weight, position)
         next_loss = sorted_loss[np.minimum(index, sorted_loss.size - 1)]
         influences.append(_influence_with_next_loss(s, best, next_loss))
     return np.asarray(np.mean(influences, axis=0))
 
 
 def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
-    """Return the influence on the optimum if `next_loss` is the next loss at each vertex.
+    """Return the influence on the optimum if `next_loss` is the smallest loss after each group.
 
-    All samples of a merged group have the same loss, so the next loss within the group equals this
-    loss.
+    A new sample with a smaller loss displaces a part of the next loss from the accepted losses.
     """
     area_weights = vertex_area_weights(best)
-    group_loss = best.loss / best.weight
     on_accepted_loss = area_weights / best.cumulative_weight
-    on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
-    # This term is the effect of one more sample on the positions of the vertices.
+    # Effect of one more sample on the positions of later points of the curve.
+    risk = best.cumulative_loss / best.cumulative_weight
     on_position = trapezoid_derivatives_of_groups(
         best, lambda x, loss: loss / x, is_flat_before_first=True
     )
-    risk = best.cumulative_loss / best.cumulative_weight
-    vertex_derivative = on_position / best.total_weight + on_accepted_loss * (next_loss - risk)
+    derivative_at_point = on_position / best.total_weight + on_accepted_loss * (next_loss - risk)
     # Within a merged group, the risk at position k is group_loss + constant/k.
+    group_loss = best.loss / best.weight
     constant = (best.cumulative_loss - group_loss * best.cumulative_weight) / best.total_weight
     above, within = curvature_within_merged_groups(best)
-    on_weight = tail_sums(vertex_derivative + constant * above) + constant * (within - above)
-    # This term is the effect of the loss of the new sample on the accepted losses.
+    on_weight = tail_sums(derivative_at_point + constant * above)
+    on_weight = on_weight + constant * (within - above)
+    gradient = Gradient(on_weight, np.zeros_like(area_weights))
+    influence_of_position = gradient.influence(best, s.group_index, np.zeros(s.n_rows))
+    # Effect of the loss of the new sample on the accepted losses. All samples of a merged group
+    # have the same loss, which is also the next loss within the group.
     loss = s.loss.astype(np.float64)
+    on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
     on_loss = _displaced_loss(loss, next_loss, on_accepted_loss)
     on_loss += _displaced_loss(loss, group_loss, on_loss_within)
-    on_loss = mean_influence(s, on_loss)
-    gradient = Gradient(on_weight, np.zeros_like(area_weights))
-    influence = gradient.influence(best, s.group_index, np.zeros(s.n_rows))
-    return np.asarray(influence + best.total_weight * on_loss)
+    return np.asarray(influence_of_position + best.total_weight * mean_influence(s, on_loss))
 
 
 def _displaced_loss(
     loss: FloatArray, next_loss: FloatArray, on_accepted_loss: FloatArray
 ) -> FloatArray:
-    """Return the sum over vertices of on_accepted_loss x min(loss - next_loss, 0) for each loss.
+    """Return the sum over groups of on_accepted_loss x min(loss - next_loss, 0) for each loss.
 
-    `next_loss` is nondecreasing, so only the last vertices have a next loss above the loss.
+    `next_loss` must be nondecreasing.
     """
     first = np.searchsorted(next_loss, loss, side="right")
     weight_sums = np.append(tail_sums(on_accepted_loss), 0.0)
@@ -434,12 +441,11 @@ def _displaced_loss(
     return np.asarray(loss * weight_sums[first] - loss_sums[first])
 
 
-def _max_excess(r: float) -> float:
-    """Return the largest excess AURC over all error rates up to r.
-
-    The excess of the worst order increases with the error rate only up to 1/2.
-    """
-    return worst_population_aurc(min(r, 0.5)) - best_population_aurc(min(r, 0.5))
+def _max_excess(error_rate: float) -> float:
+    """Return the largest excess AURC over all error rates up to the given rate."""
+    # The excess of the worst order increases with the error rate only up to 1/2.
+    worst_rate = min(error_rate, 0.5)
+    return worst_population_aurc(worst_rate) - best_population_aurc(worst_rate)
 
 
 ENTRIES = (

@@ -1,5 +1,6 @@
 """Partial AURC and partial AUGRC, which are areas between two coverages."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +31,9 @@ Interpolation = Literal["linear", "hyperbolic"]
 
 
 def _check_coverage_interval(low: float, high: float) -> tuple[float, float]:
-    low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
+    """Return the bounds as floats, or raise an error unless 0 <= low < high <= 1."""
+    low = checks.fraction(low, "low")
+    high = checks.fraction(high, "high")
     if low >= high:
         raise DomainError(f"`low` must be below `high`; got low = {low!r}, high = {high!r}")
     return low, high
@@ -58,9 +61,8 @@ def partial_aurc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
-        The curve between two vertices. "linear" is a straight line, as in the trapezoid AURC.
-        "hyperbolic" is the exact risk if a random part of the tie group is accepted, whose
-        generalized risk is linear.
+        The curve over a tie group. "linear" is a straight line, as in the trapezoid AURC.
+        "hyperbolic" is the exact risk if a random part of the tie group is accepted.
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
@@ -78,8 +80,8 @@ def partial_aurc(
 
     Notes
     -----
-    The areas of adjacent intervals add up, even if the intervals meet within a segment. The cost is
-    one sort.
+    The areas of adjacent intervals add up, even if a tie group contains their common bound. The
+    cost is one sort.
 
     References
     ----------
@@ -93,18 +95,15 @@ def partial_aurc(
     1.0
     """
     low, high = _check_coverage_interval(low, high)
-    kinds = {"linear": selective_risk_area, "hyperbolic": hyperbolic_risk_area}
-    area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
-    area = area_of(validate_samples(confidence, loss, weight).merged_groups, low, high)
+    checks.one_of(interpolation, "interpolation", ("linear", "hyperbolic"))
+    compute_area = selective_risk_area if interpolation == "linear" else hyperbolic_risk_area
+    groups = validate_samples(confidence, loss, weight).merged_groups
+    area = compute_area(groups, low, high)
     return area / (high - low) if mean else area
 
 
 def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
-    """Return the exact area under the selective risk between two coverages.
-
-    Merged groups need no special case, because the generalized risk is a straight line over
-    successes.
-    """
+    """Return the exact area under the selective risk between two coverages."""
     phi = rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
     return rank_weighted_risk(groups, phi)
 
@@ -120,22 +119,26 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     if groups.is_merged_without_unknown_ties is None:
         phi = rank_weight_from_vertices(partial_trapezoid_weights(low, high))
         return rank_weighted_risk(groups, phi)
-    bounds = np.array([low, high]) * groups.total_weight
-    neighbors = np.concatenate((np.floor(bounds), np.ceil(bounds))).astype(np.int64)
-    # The split adds a vertex on each side of both bounds, so that no bound lies within a merged
-    # group.
-    groups = split_merged_groups(groups, np.unique(neighbors))
-    right_weight, left_weight = linear_segments(
-        groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
-    )
+    # Merged groups are split next to both bounds, so that no merged group contains a bound.
+    low_weight, high_weight = np.array([low, high]) * groups.total_weight
+    positions = [
+        math.floor(low_weight),
+        math.ceil(low_weight),
+        math.floor(high_weight),
+        math.ceil(high_weight),
+    ]
+    groups = split_merged_groups(groups, np.unique(positions))
+    coverage = groups.cumulative_weight / groups.total_weight
+    right_weight, left_weight = linear_segments(coverage, low, high, is_flat_at_start=True)
     risk = groups.cumulative_loss / groups.cumulative_weight
     left_risk = np.append(risk[:1], risk[:-1])
     areas = right_weight * risk + left_weight * left_risk
+    # A merged group consists of several segments, so its area is not that of one straight line.
     is_merged = groups.last_vertex_weight < groups.weight
-    is_in_interval = (groups.weight_above >= bounds[0]) & (groups.cumulative_weight <= bounds[1])
-    is_complete = is_merged & is_in_interval
-    complete_areas = trapezoid_areas(groups, groups.cumulative_loss) / groups.total_weight
-    areas[is_complete] = complete_areas[is_complete]
+    is_in_interval = (groups.weight_above >= low_weight) & (groups.cumulative_weight <= high_weight)
+    has_several_segments = is_merged & is_in_interval
+    group_areas = trapezoid_areas(groups, groups.cumulative_loss) / groups.total_weight
+    areas[has_several_segments] = group_areas[has_several_segments]
     return float(areas.sum())
 
 
@@ -176,8 +179,8 @@ def partial_augrc(
 
     Notes
     -----
-    The curve is a straight line between two vertices, so the area is exact for random tie-breaking.
-    The areas of adjacent intervals add up. The cost is one sort.
+    Over tied samples, the curve is a straight line, which is the expectation over random
+    tie-breaking. The areas of adjacent intervals add up. The cost is one sort.
 
     References
     ----------
@@ -197,36 +200,39 @@ def partial_augrc(
 
 
 def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) -> FloatArray:
-    """Return the influence on the mean risk between two coverages.
-
-    The curve is continuous, so the fixed bounds of the interval contribute nothing. If the right
-    vertex of a segment moves to larger coverages, the curve in the segment decreases in proportion
-    to its slope.
-    """
+    """Return the influence of each sample on the mean risk between two coverages."""
+    low, high = coverages
     groups = s.groups
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
     risk = groups.cumulative_loss / divisor
-    right_weight, left_weight = linear_segments(coverage, *coverages, is_flat_at_start=selective)
-    # The selective risk is constant before the first vertex, and the generalized risk starts at 0.
-    left_risk = np.concatenate((risk[:1] if selective else [0.0], risk[:-1]))
+    right_weight, left_weight = linear_segments(coverage, low, high, is_flat_at_start=selective)
+    # The selective risk is constant before the first point, and the generalized risk starts at 0.
+    first_left_risk = risk[:1] if selective else [0.0]
+    left_risk = np.concatenate((first_left_risk, risk[:-1]))
+    # If the right end of a segment moves to larger coverages, the curve in the segment decreases in
+    # proportion to its slope.
     slope = (risk - left_risk) / np.diff(coverage, prepend=0.0)
-    vertex_weight = right_weight + np.append(left_weight[1:], 0.0)
     on_coverage = -slope * right_weight - np.append((slope * left_weight)[1:], 0.0)
-    on_through = on_coverage / groups.total_weight
+    risk_weight = right_weight + np.append(left_weight[1:], 0.0)
+    on_position = on_coverage / groups.total_weight
     if selective:
-        on_through = on_through - vertex_weight * risk / divisor
-    gradient = gradient_from_cumulative(on_through, vertex_weight / divisor)
-    width = coverages[1] - coverages[0]
+        on_position = on_position - risk_weight * risk / divisor
+    gradient = gradient_from_cumulative(on_position, risk_weight / divisor)
+    width = high - low
     return influence_from_gradient(s, Gradient(gradient.weight / width, gradient.loss / width))
 
 
 @dataclass(frozen=True)
 class _PartialArea:
+    """Texts and computation of the mean selective or generalized risk between two coverages."""
+
     title: str
     meaning: str
     source: str
+    #: Function of tie groups and two coverages that returns the area.
     area: Callable[[TieGroups, float, float], Scalar]
+    #: Whether the curve is the selective risk.
     selective: bool
 
 
@@ -255,7 +261,12 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
     coverages = min_coverage, max_coverage
 
     def compute(s: Scored) -> MetricValue:
-        return MetricValue(kind.area(s.merged_groups, *coverages) / (max_coverage - min_coverage))
+        area = kind.area(s.merged_groups, min_coverage, max_coverage)
+        return MetricValue(area / (max_coverage - min_coverage))
+
+    def count_failures(s: Scored) -> int:
+        vertex = vertex_at_coverage(s.merged_groups, max_coverage, first=True)
+        return count_accepted_failures(s, vertex)
 
     return Metric(
         Identity(
@@ -274,9 +285,7 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
                 partial(_influence, coverages=coverages, selective=kind.selective)
             ),
             heavy_tailed=kind.selective,
-            n_failures=lambda s: count_accepted_failures(
-                s, vertex_at_coverage(s.merged_groups, max_coverage, first=True)
-            ),
+            n_failures=count_failures,
         ),
         DisplayOptions(per_thousand=True),
     )

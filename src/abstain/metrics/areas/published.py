@@ -37,13 +37,13 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
         As in `aurc`, in the row order of the other program.
     convention : str
         "fd-shifts" is `aurc` (trapezoid) x1000, as in FD-Shifts since 2024. "fd-shifts-legacy" is
-        the older code of FD-Shifts, Listing 1 of [1]_. The older code omits the area below coverage
-        1/n and places a vertex after the first sample of a tie group. "torch-uncertainty" is the
-        trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n. "geifman" is the program of
-        Geifman et al., which other projects copied. Below full coverage, this program divides the
-        sum of the losses of k accepted samples by k + 1. "plugin" is the definition of Geifman et
-        al., the mean of the selective risk over k = 1...n. "cwsa" is the CWSA reference code, a
-        trapezoid over the coverages k/n from k = 1.
+        the older code of FD-Shifts, Listing 1 of [1]_. This code omits the area below coverage 1/n
+        and places a point of the curve after the first sample of a tie group. "torch-uncertainty"
+        is the trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n. "geifman" is the
+        program of Geifman et al. Below full coverage, this program divides the sum of the losses of
+        k accepted samples by k + 1. "plugin" is the definition of Geifman et al., the mean of the
+        selective risk over k = 1...n. "cwsa" is the CWSA reference code, a trapezoid over the
+        coverages k/n from k = 1.
 
     Returns
     -------
@@ -57,11 +57,11 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
 
     Notes
     -----
-    With ties, all conventions except "fd-shifts" depend on the row order. Among samples of equal
-    confidence, "geifman" and "fd-shifts-legacy" reject the first row first, because these programs
-    sort in ascending order. The other programs accept the first row first. The sorts of the
-    programs are not stable, so their values with ties may differ from this function. Without ties,
-    "plugin" equals `aurc` with the plug-in estimator. The cost is one sort.
+    With ties, all conventions except "fd-shifts" depend on the row order. Among tied samples,
+    "geifman" and "fd-shifts-legacy" reject the first row first, and the other programs accept the
+    first row first. The programs use sorts that are not stable, so their values with ties may
+    differ from this function. Without ties, "plugin" equals `aurc` with the plug-in estimator. The
+    cost is one sort.
 
     References
     ----------
@@ -87,8 +87,8 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     if convention == "geifman":
         return _mean_of_geifman_risks(s)
     losses = _losses_in_row_order(s)
-    places = s.xp.cumulative_sum(s.xp.ones_like(losses))
-    risk = s.xp.cumulative_sum(losses) / places
+    n_accepted = s.xp.cumulative_sum(s.xp.ones_like(losses))
+    risk = s.xp.cumulative_sum(losses) / n_accepted
     if convention == "plugin":
         return as_scalar(s.xp.mean(risk))
     return _trapezoid_from_first_sample(risk, scale=convention == "torch-uncertainty")
@@ -162,7 +162,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. The cost is one
+    Inside the logarithm, the function adds the machine epsilon, as FD-Shifts does. The cost is one
     sort.
 
     References
@@ -207,9 +207,9 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all vertices. The
-    value is then the exact (hyperbolic) area under the curve and not the area under the convex
-    hull. The cost is one sort.
+    For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all thresholds
+    instead of those on the convex hull. The value is then the exact (hyperbolic) area under the
+    curve. The cost is one sort.
 
     References
     ----------
@@ -229,50 +229,63 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
 def _losses_in_row_order(s: Scored) -> AnyArray:
     """Return the losses in order of decreasing confidence, with ties in row order."""
-    return as_double(s.xp.take(s.loss, s.xp.argsort(-as_double(s.confidence), stable=True)))
+    order = s.xp.argsort(-as_double(s.confidence), stable=True)
+    return as_double(s.xp.take(s.loss, order))
 
 
 def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
-    """Return the order of rejection and the remaining loss before each rejection.
+    """Return the order in which samples are rejected, and the remaining loss before each rejection.
 
     Tied samples are rejected in row order.
     """
     order = s.xp.argsort(as_double(s.confidence), stable=True)
     loss_from_most_confident = s.xp.flip(as_double(s.xp.take(s.loss, order)))
-    return order, s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
+    remaining_loss = s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
+    return order, remaining_loss
 
 
 def _mean_of_geifman_risks(s: Scored) -> Scalar:
+    """Return the mean of the selective risks as the program of Geifman et al. computes them."""
     _, remaining_loss = _remaining_loss_in_row_order(s)
-    # The program divides by k + 1 when k samples remain.
-    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss))) + 1.0
-    risk_sum = remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:])
+    n_remaining = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss)))
+    # Below full coverage, the program divides by one more than the number of remaining samples.
+    full_risk = remaining_loss[0] / s.n_rows
+    risk_sum = full_risk + s.xp.sum(remaining_loss[1:] / (n_remaining[1:] + 1.0))
     return as_scalar(risk_sum) / s.n_rows
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
-    """Return the area from coverage 1/n, with vertices after the first sample of tie groups."""
+    """Return the trapezoid area from coverage 1/n as the older code of FD-Shifts computes it."""
     if s.n_rows == 1:
         return 0.0
-    xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
+    xp = s.xp
+    order, remaining_loss = _remaining_loss_in_row_order(s)
     n_remaining = xp.flip(xp.cumulative_sum(xp.ones_like(remaining_loss)))
+    # The curve has a point after the rejection of the first sample of each tie group.
     ascending = as_double(xp.take(s.confidence, order))
-    is_first = ascending[:1] == ascending[:1]
-    is_new_confidence = xp.concat((is_first, ascending[1:-1] != ascending[:-2]))
-    vertex = xp.nonzero(is_new_confidence)[0] + 1
-    coverage = xp.concat((n_remaining[:1], xp.take(n_remaining, vertex), n_remaining[-1:]))
-    risk_at_vertex = xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex)
-    # The last segment ends at coverage 1/n and has the risk of the last vertex.
-    risk = xp.concat((remaining_loss[:1] / s.n_rows, risk_at_vertex, risk_at_vertex[-1:]))
-    doubled_area = xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))
+    always_true = ascending[:1] == ascending[:1]
+    is_first_of_group = xp.concat((always_true, ascending[1:-1] != ascending[:-2]))
+    after_first = xp.nonzero(is_first_of_group)[0] + 1
+    n_accepted = xp.take(n_remaining, after_first)
+    risk_at_point = xp.take(remaining_loss, after_first) / n_accepted
+    # The last segment ends at coverage 1/n and has the risk of the last point.
+    all_n_accepted = xp.concat((n_remaining[:1], n_accepted, n_remaining[-1:]))
+    risk = xp.concat((remaining_loss[:1] / s.n_rows, risk_at_point, risk_at_point[-1:]))
+    width = all_n_accepted[:-1] - all_n_accepted[1:]
+    doubled_area = xp.sum((risk[:-1] + risk[1:]) * width)
     return as_scalar(doubled_area) / (2 * s.n_rows)
 
 
 def _trapezoid_from_first_sample(risk: FloatArray, *, scale: bool) -> Scalar:
+    """Return the trapezoid area under the risk at the coverages k/n, divided by 1 - 1/n if scaled.
+
+    `risk` contains the risk for k = 1, ..., n.
+    """
     n = risk.shape[0]
     if n == 1:
         if scale:
             raise DomainError("the areas of torch-uncertainty need at least two samples; got 1")
         return 0.0
-    area: Scalar = as_scalar(namespace(risk).sum(risk[1:] + risk[:-1])) / (2 * n)
+    doubled_area = namespace(risk).sum(risk[1:] + risk[:-1])
+    area: Scalar = as_scalar(doubled_area) / (2 * n)
     return area / (1 - 1 / n) if scale else area

@@ -24,17 +24,17 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """Areas under both risk-coverage curves and counts of samples.
+    """Areas under the selective and the generalized risk, and numbers of samples.
 
     Attributes
     ----------
     aurc : float
-        Area under the selective risk over coverage (trapezoid). The curve is constant from the
-        first vertex to coverage 0.
+        Trapezoid area under the selective risk over coverage. The curve is constant from the first
+        point to coverage 0.
     augrc : float
-        Area under the generalized risk over coverage (trapezoid).
+        Trapezoid area under the generalized risk over coverage.
     risk : float
-        Mean loss of all samples, which is the value of both curves at coverage 1.
+        Mean loss of all samples.
     n : int
         Number of samples.
     failures : int
@@ -57,9 +57,9 @@ def risk_coverage_areas(
     """Compute AURC and AUGRC from one sort.
 
     Samples with equal confidence are accepted together, so the result does not depend on the order
-    of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key. A
-    key needs as much memory as a confidence. Large arrays of 16-bit confidences are counted instead
-    of sorted. Arrays on a device are sorted on the device.
+    of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key,
+    which saves time and memory. Large arrays of 16-bit confidences are counted instead of sorted.
+    Arrays on a device are sorted on the device.
 
     Parameters
     ----------
@@ -89,32 +89,34 @@ def risk_coverage_areas(
     """
     if is_computed_on_device(confidence, loss):
         samples = validate_on_device(confidence, loss, weight)
-        groups = group_ties(*samples[:3])
+        groups = group_ties(samples.confidence, samples.loss, samples.weight)
         n_failures = int(groups.xp.count_nonzero(samples.loss))
         return _areas_from_groups(groups, n_failures, int(samples.confidence.shape[0]))
-    areas = _areas_without_order(confidence, loss) if weight is None else None
-    if areas is None:
-        s = validate_samples(confidence, loss, weight)
-        areas = _areas_from_groups(s.groups, s.n_failures, s.n_rows)
-    return areas
+    if weight is None:
+        areas = _areas_of_binary_loss(confidence, loss)
+        if areas is not None:
+            return areas
+    s = validate_samples(confidence, loss, weight)
+    return _areas_from_groups(s.groups, s.n_failures, s.n_rows)
 
 
-def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
-    """Compute the areas from sorted keys or counts, or return None if neither applies.
+def _areas_of_binary_loss(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
+    """Compute the areas from sorted keys or counts.
 
-    Neither applies to invalid input or to a loss other than 0/1.
+    The function returns None for a loss other than 0/1 and for invalid input.
     """
     bfloat16 = bfloat16_bits(confidence)
     is_bfloat16 = bfloat16 is not None
-    x = checks.vector(confidence if bfloat16 is None else bfloat16, "confidence")
+    x = checks.vector(bfloat16 if is_bfloat16 else confidence, "confidence")
     y = checks.vector(loss, "loss", length=x.size, reference="confidence")
     is_float16 = not is_bfloat16 and x.dtype == np.float16
     if x.size >= COUNT_FROM and (is_float16 or is_bfloat16):
         infinity = HALF_INFINITY if is_float16 else BRAIN_INFINITY
-        groups = count_failures(x.view(np.uint16), y, infinity=infinity)
-        if groups is None:
+        group_arrays = count_failures(x.view(np.uint16), y, infinity=infinity)
+        if group_arrays is None:
             return None
-        return _areas_from_groups(TieGroups(*groups), int(groups[2].sum()), x.size)
+        groups = TieGroups(*group_arrays)
+        return _areas_from_groups(groups, int(groups.loss.sum()), x.size)
     if is_float16:
         x = x.astype(np.float32)
     elif is_bfloat16:
@@ -124,16 +126,28 @@ def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAr
 
 
 def areas_from_keys(keys: PackedKeys) -> RiskCoverageAreas:
-    """Compute the areas in one pass over sorted keys."""
+    """Compute the areas in one pass over sorted keys that contain confidence and loss."""
     n = keys.keys.size
-    n_failures, doubled_ranks, selective, n_tied = keys.kernels.sum_areas(
+    n_failures, doubled_rank_sum, doubled_selective_area, n_tied = keys.kernels.sum_areas(
         keys.keys, keys.n_nonnegative
     )
-    augrc = augrc_from_rank_sum(n, n_failures, doubled_ranks)
-    return RiskCoverageAreas(selective / (2 * n), augrc, n_failures / n, n, n_failures, n_tied)
+    return RiskCoverageAreas(
+        aurc=doubled_selective_area / (2 * n),
+        augrc=augrc_from_rank_sum(n, n_failures, doubled_rank_sum),
+        risk=n_failures / n,
+        n=n,
+        failures=n_failures,
+        tied=n_tied,
+    )
 
 
-def _areas_from_groups(groups: TieGroups, n_failures: int, n: int) -> RiskCoverageAreas:
-    aurc = trapezoid_area(groups, groups.cumulative_loss)
-    augrc = rank_weighted_risk(groups, augrc_weight)
-    return RiskCoverageAreas(aurc, augrc, groups.risk, n, n_failures, groups.n_tied)
+def _areas_from_groups(groups: TieGroups, n_failures: int, n_samples: int) -> RiskCoverageAreas:
+    """Compute the areas from tie groups."""
+    return RiskCoverageAreas(
+        aurc=trapezoid_area(groups, groups.cumulative_loss),
+        augrc=rank_weighted_risk(groups, augrc_weight),
+        risk=groups.risk,
+        n=n_samples,
+        failures=n_failures,
+        tied=groups.n_tied,
+    )

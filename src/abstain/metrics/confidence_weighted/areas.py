@@ -29,7 +29,7 @@ from abstain.metrics.confidence_weighted.cwsa import (
 from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import accepts_group_rows, mean_influence
 from abstain.metrics.rank_weights import vertex_area_weights, vertex_area_weights_from_origin
-from abstain.typing import AnyArray, FloatArray, IntArray
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +83,10 @@ class CwsaSweep:
         Returns
         -------
         float
-            Trapezoid area between the smallest and the largest coverage of the thresholds. The
-            function omits thresholds that accept no sample. The area is at most the difference of
-            the two coverages, and it is 0 for a model with confidence 1 on all samples. Therefore
-            do not compare models whose confidences have different distributions. The function
-            `cwsa_area` includes all coverages.
+            Trapezoid area between the smallest and the largest coverage of the thresholds, without
+            thresholds that accept no sample. The area is 0 for a model with confidence 1 on all
+            samples, so do not compare models whose confidences have different distributions. The
+            function `cwsa_area` includes all coverages.
 
         Raises
         ------
@@ -107,10 +106,13 @@ class CwsaSweep:
         0.0
         """
         column = checks.one_of(metric, "metric", ("cwsa", "cwsa_plus", "selective_accuracy"))
-        coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
-        value = to_numpy(getattr(self, column), column).astype(np.float64)
-        order = np.argsort(coverage[is_defined := np.isfinite(value)], kind="stable")
-        return float(trapezoid_area(value[is_defined][order], coverage[is_defined][order]))
+        all_coverages = to_numpy(self.coverage, "coverage").astype(np.float64)
+        all_values = to_numpy(getattr(self, column), column).astype(np.float64)
+        is_defined = np.isfinite(all_values)
+        coverages = all_coverages[is_defined]
+        values = all_values[is_defined]
+        order = np.argsort(coverages, kind="stable")
+        return float(trapezoid_area(values[order], coverages[order]))
 
 
 def cwsa_sweep(
@@ -150,10 +152,10 @@ def cwsa_sweep(
 
     Notes
     -----
-    The normalization is that of the published tables, which `cwsa` describes. At thresholds without
-    accepted samples, the values are NaN, with one `UndefinedMetricWarning`. Ties do not change the
-    values. The cost is one pass over the samples for the linear, quadratic and step ramps, and one
-    pass for each threshold for other ramps.
+    CWSA is divided by the weight of all samples, and CWSA+ by that of the accepted samples. At
+    thresholds without accepted samples, CWSA+ and the selective accuracy are NaN, with one
+    `UndefinedMetricWarning`. Ties do not change the values. The cost is one pass over the samples
+    for the linear, quadratic and step ramps, and one pass for each threshold for other ramps.
 
     References
     ----------
@@ -177,26 +179,31 @@ def cwsa_sweep(
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
     reference = output_reference(s, confidence)
-    arrays = {f.name: as_array_like(getattr(sweep, f.name), reference) for f in fields(sweep)}
-    return CwsaSweep(**arrays)
+    columns = {}
+    for column in fields(sweep):
+        columns[column.name] = as_array_like(getattr(sweep, column.name), reference)
+    return CwsaSweep(**columns)
 
 
 def sweep_thresholds(s: Scored, thresholds: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
-    """Compute the sweep over thresholds in [0, 1) of samples that meet the needs."""
-    all_sums = accepted_sums_at_thresholds(s, thresholds, ramp)
-    weight = np.array([sums.weight for sums in all_sums])
-    accuracy = [sums.successes / sums.weight if sums.count else float("nan") for sums in all_sums]
+    """Compute CWSA, CWSA+ and selective accuracy at thresholds in [0, 1).
+
+    Confidences and losses must lie in [0, 1].
+    """
+    sums_by_threshold = accepted_sums_at_thresholds(s, thresholds, ramp)
+    weight = np.array([sums.weight for sums in sums_by_threshold])
     return CwsaSweep(
         threshold=thresholds,
         coverage=weight / s.total_weight,
-        accepted=np.array([sums.count for sums in all_sums], dtype=np.int64),
-        selective_accuracy=stack_scalars(accuracy),
-        cwsa=stack_scalars([sums.cwsa().value for sums in all_sums]),
-        cwsa_plus=stack_scalars([sums.cwsa(plus=True).value for sums in all_sums]),
+        accepted=np.array([sums.count for sums in sums_by_threshold], dtype=np.int64),
+        selective_accuracy=stack_scalars([sums.accuracy for sums in sums_by_threshold]),
+        cwsa=stack_scalars([sums.cwsa().value for sums in sums_by_threshold]),
+        cwsa_plus=stack_scalars([sums.cwsa(plus=True).value for sums in sums_by_threshold]),
     )
 
 
 def _check_thresholds(thresholds: AnyArray) -> FloatArray:
+    """Return the thresholds as floats, or raise an error if one is not in [0, 1)."""
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds")
     checks.reject_entries("thresholds", "must lie in [0, 1)", values, (values < 0) | (values >= 1))
     return values.astype(np.float64)
@@ -224,12 +231,11 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
 
     Notes
     -----
-    The curve has a vertex at each distinct confidence, which serves as threshold. The vertex of the
-    confidence 1 is the limit from below. Straight lines connect the origin and the vertices, so the
-    area needs no grid of thresholds. The area is defined by abstain. It differs from the AUC-MCC of
-    the paper (`auc_mcc`), which includes only the coverages between the coverages of 20 thresholds.
-    The ramp is linear, and CWSA is divided by the weight of all samples. Samples with equal
-    confidence share a vertex. The cost is one sort.
+    The curve has a point at each distinct confidence, so tied samples share a point. The point of
+    the confidence 1 is the limit from below. Straight lines connect the origin and the points. The
+    ramp is linear, and CWSA is divided by the weight of all samples. The area is defined by
+    abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area includes all coverages.
+    The cost is one sort.
 
     References
     ----------
@@ -271,9 +277,9 @@ def cwsa_plus_area(
 
     Notes
     -----
-    The vertices are those of `cwsa_area`. CWSA+ is divided by the weight of the accepted samples,
-    and the curve is constant from the first vertex to coverage 0. The area differs from the AUC-MCC
-    of the paper (`auc_mcc_plus`). Samples with equal confidence share a vertex. The cost is one
+    The curve has a point at each distinct confidence, as in `cwsa_area`, and is constant from the
+    first point to coverage 0. CWSA+ is divided by the weight of the accepted samples. In contrast
+    to the AUC-MCC of the paper (`auc_mcc_plus`), the area includes all coverages. The cost is one
     sort.
 
     References
@@ -292,53 +298,71 @@ def cwsa_plus_area(
 
 
 def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
-    """Compute the trapezoid area over coverage, with a vertex at each distinct confidence."""
-    xp, factor = s.xp, 1.0 if plus else 2.0
-    area, weighted_distance, last_value = 0.0, 0.0, None
+    """Compute the trapezoid area over coverage, with a point at each distinct confidence."""
+    xp = s.xp
+    loss_factor = _loss_factor(plus=plus)
+    area = 0.0
+    weighted_distance = 0.0
+    last_value = None
     for block in s.probability_vertices():
         distance_to_one = 1.0 - as_double(block.confidence)
         # At the threshold c, a sample of confidence c_i has the weight 1 - (1 - c_i)/(1 - c). Only
         # the first group can have c = 1, and the limit of its weight from below is 1.
-        block_score = block.weight - factor * block.loss
+        block_score = block.weight - loss_factor * block.loss
         deficit = xp.cumulative_sum(block_score * distance_to_one) + weighted_distance
         weighted_distance = deficit[-1]
         if not distance_to_one[0] > 0:
             distance_to_one = xp.concat((xp.ones_like(distance_to_one[:1]), distance_to_one[1:]))
-        deficit = deficit / distance_to_one
-        score = block.cumulative_weight - factor * block.cumulative_loss - deficit
+        accepted_score = block.cumulative_weight - loss_factor * block.cumulative_loss
+        score = accepted_score - deficit / distance_to_one
         value = score / (block.cumulative_weight if plus else s.total_weight)
-        # CWSA is 0 at coverage 0. CWSA+ is a mean over the accepted samples and is constant there.
-        left_value = last_value if last_value is not None else value[:1] * float(plus)
-        area = area + xp.sum(block.weight * (value + xp.concat((left_value, value[:-1]))))
+        if last_value is None:
+            # CWSA is 0 at coverage 0. CWSA+ is constant there.
+            last_value = value[:1] * float(plus)
+        left_value = xp.concat((last_value, value[:-1]))
+        area = area + xp.sum(block.weight * (value + left_value))
         last_value = value[-1:]
     return MetricValue(as_scalar(area) / (2.0 * s.total_weight))
 
 
+def _loss_factor(*, plus: bool) -> float:
+    """Return the factor f of the score 1 - f x loss of a sample, for CWSA or CWSA+."""
+    return 1.0 if plus else 2.0
+
+
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
-    """Return the influence on the area under CWSA or CWSA+ over coverage."""
+    """Return the influence of each sample on the area under CWSA or CWSA+ over coverage."""
     groups = s.probability_groups
+    loss_factor = _loss_factor(plus=plus)
     distance_to_one = 1.0 - groups.confidence.astype(np.float64)
-    factor = 1.0 if plus else 2.0
-    score = groups.weight - factor * groups.loss
-    zeros = np.zeros_like(distance_to_one)
-    inverse = np.divide(1.0, distance_to_one, out=zeros, where=distance_to_one > 0)
-    accepted_score = np.cumsum(score) - np.cumsum(score * distance_to_one) * inverse
-    divisor = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
+    inverse_distance = np.zeros_like(distance_to_one)
+    np.divide(1.0, distance_to_one, out=inverse_distance, where=distance_to_one > 0)
+    score = groups.weight - loss_factor * groups.loss
+    accepted_score = np.cumsum(score) - np.cumsum(score * distance_to_one) * inverse_distance
+    if plus:
+        divisor = groups.cumulative_weight
+        area_weight = vertex_area_weights(groups)
+    else:
+        divisor = np.full_like(score, groups.total_weight)
+        area_weight = vertex_area_weights_from_origin(groups)
     value = accepted_score / divisor
-    area = vertex_area_weights(groups) if plus else vertex_area_weights_from_origin(groups)
+    # Derivatives of the area with respect to the positions and the scores of the groups.
     on_position = trapezoid_derivatives(value, is_flat_before_first=plus) / groups.total_weight
     if plus:
-        on_position = on_position - area * value / divisor
-    on_score = tail_sums(area / divisor) - distance_to_one * tail_sums(area / divisor * inverse)
-    gradient = Gradient(tail_sums(on_position) + on_score, -factor * on_score)
+        on_position = on_position - area_weight * value / divisor
+    on_accepted_score = area_weight / divisor
+    on_score = tail_sums(on_accepted_score) - distance_to_one * tail_sums(
+        on_accepted_score * inverse_distance
+    )
+    gradient = Gradient(tail_sums(on_position) + on_score, -loss_factor * on_score)
     return gradient.influence(groups, s.probability_group_index, s.loss)
 
 
 #: The thresholds in the tables and the code of the paper.
 THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
-#: Minimum number of accepted samples at the last threshold for an interval of the area under CWSA+.
-#: In other samples of the population, the threshold may accept no sample, and the sweep omits it.
+#: Minimum number of accepted samples at the last threshold for an interval of the AUC-MCC of CWSA+.
+#: With fewer samples, the threshold may accept no sample in other data and is then omitted.
 _MIN_ACCEPTED: Final = 10
 
 
@@ -366,11 +390,10 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Notes
     -----
     The value is the trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to
-    0.99. The area excludes coverages below the coverage of the last threshold and above the
-    coverage of the first threshold. A model that is correct with confidence 1 on every sample
-    therefore has the value 0. The function `cwsa_area` includes all coverages. For other
-    thresholds, use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of
-    all samples. The cost is one pass over the samples.
+    0.99. All other coverages are excluded, so a model that is correct with confidence 1 on every
+    sample has the value 0. The function `cwsa_area` includes all coverages. For other thresholds,
+    use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of all samples.
+    The cost is one pass over the samples.
 
     References
     ----------
@@ -411,9 +434,8 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Notes
     -----
     The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
-    The function omits thresholds without accepted samples. A result has no analytic interval if the
-    threshold 0.99 accepts fewer than 10 samples, because other samples of the population may omit
-    this threshold. The cost is one pass over the samples.
+    The function omits thresholds without accepted samples. If the threshold 0.99 accepts fewer than
+    10 samples, the value has no analytic interval. The cost is one pass over the samples.
 
     References
     ----------
@@ -431,45 +453,50 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
 
 def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
-    sums = _sums_where_defined(s, plus=plus)
-    values = [at_threshold.cwsa(plus=plus).value for at_threshold in sums]
-    widths = _trapezoid_widths(_coverages(sums)).tolist()
-    # The sum uses scalars of the input library, so that gradients reach confidences and losses.
-    return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
+    """Compute the area under CWSA or CWSA+ between the coverages of the thresholds of the paper."""
+    sums_by_threshold = _sums_where_defined(s, plus=plus)
+    widths = _trapezoid_widths(_coverages(sums_by_threshold)).tolist()
+    # The loop adds scalars of the input library, so that gradients reach confidences and losses.
+    area: Scalar = 0.0
+    for width, sums in zip(widths, sums_by_threshold, strict=True):
+        area = area + width * sums.cwsa(plus=plus).value
+    return MetricValue(area)
 
 
 def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
-    """Compute the influence of each sample on the AUC-MCC.
+    """Return the influence of each sample on the AUC-MCC of CWSA or CWSA+.
 
-    The area A depends on the coverages C_k and the mean scores N_k at the thresholds t_k. CWSA is
-    N_k, and CWSA+ is N_k/C_k. A sample that is accepted at the first j thresholds adds dA/dC_k +
-    dA/dN_k (p - t_k)/(1 - t_k) score for each of these thresholds.
+    The area A is a function of the coverage C_k and the mean score N_k at each threshold t_k. For
+    each threshold that accepts a sample, the sample adds dA/dC_k + dA/dN_k (p - t_k)/(1 - t_k)
+    score.
     """
-    sums = _sums_where_defined(s, plus=plus)
-    if not sums:
+    sums_by_threshold = _sums_where_defined(s, plus=plus)
+    if not sums_by_threshold:
         return np.zeros(s.n_rows)
-    coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
-    value = np.array([at_threshold.cwsa(plus=plus).value for at_threshold in sums])
-    # Derivatives of the area with respect to the coverage and the score at each threshold.
+    thresholds = THRESHOLDS[: len(sums_by_threshold)]
+    coverage = _coverages(sums_by_threshold)
+    value = np.array([sums.cwsa(plus=plus).value for sums in sums_by_threshold])
     coverage_derivative = np.diff(np.pad((value[1:] + value[:-1]) / 2, 1))
     score_derivative = _trapezoid_widths(coverage)
     if plus:
+        # CWSA+ is N_k/C_k, and CWSA is N_k.
         coverage_derivative = coverage_derivative - score_derivative * value / coverage
         score_derivative = score_derivative / coverage
     per_probability = score_derivative / (1 - thresholds)
-    # These arrays contain sums over the first j thresholds for j = 0, 1, ...
-    constant = np.append(0.0, np.cumsum(coverage_derivative))
-    slope = np.append(0.0, np.cumsum(per_probability))
-    intercept = np.append(0.0, np.cumsum(per_probability * thresholds))
+    # Entry j of these arrays is the sum over the first j thresholds.
+    coverage_sums = np.append(0.0, np.cumsum(coverage_derivative))
+    slope_sums = np.append(0.0, np.cumsum(per_probability))
+    intercept_sums = np.append(0.0, np.cumsum(per_probability * thresholds))
     probability = s.probability_or_confidence
     n_accepting = np.searchsorted(thresholds.astype(probability.dtype), probability, side="right")
-    score = 1.0 - (1.0 if plus else 2.0) * s.loss
-    ramps = slope[n_accepting] * probability.astype(np.float64) - intercept[n_accepting]
-    return mean_influence(s, constant[n_accepting] + ramps * score)
+    score = 1.0 - _loss_factor(plus=plus) * s.loss
+    slope = slope_sums[n_accepting]
+    ramp_sums = slope * probability.astype(np.float64) - intercept_sums[n_accepting]
+    return mean_influence(s, coverage_sums[n_accepting] + ramp_sums * score)
 
 
 def _reason_few_accepted(s: Scored) -> str:
-    """Return the reason if CWSA+ at these thresholds has no valid interval, or ""."""
+    """Return the reason if the AUC-MCC of CWSA+ has no valid interval, or ""."""
     threshold = THRESHOLDS[-1]
     sums = s.cached(_sums_at_thresholds)[-1]
     if sums.count >= _MIN_ACCEPTED:
@@ -481,29 +508,36 @@ def _reason_few_accepted(s: Scored) -> str:
 
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
-    """Return the sums at each threshold, or for CWSA+ at each threshold that accepts a sample."""
-    all_sums = s.cached(_sums_at_thresholds)
-    return [sums for sums in all_sums if sums.count] if plus else all_sums
+    """Return the sums at the thresholds of the paper at which CWSA or CWSA+ is defined.
+
+    CWSA+ is undefined at thresholds that accept no sample.
+    """
+    sums_by_threshold = s.cached(_sums_at_thresholds)
+    if not plus:
+        return sums_by_threshold
+    return [sums for sums in sums_by_threshold if sums.count]
 
 
 def _sums_at_thresholds(s: Scored) -> list[AcceptedSums]:
     return accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
 
 
-def _coverages(sums: list[AcceptedSums]) -> FloatArray:
-    return np.array([at_threshold.weight / at_threshold.total for at_threshold in sums])
+def _coverages(sums_by_threshold: list[AcceptedSums]) -> FloatArray:
+    return np.array([sums.weight / sums.total for sums in sums_by_threshold])
 
 
 def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
-    """Return the derivative of the area with respect to the value at each threshold."""
-    padded = np.pad(coverage, 1, mode="edge") if coverage.size else coverage
+    """Return the weight of the value at each decreasing coverage in the trapezoid area."""
+    if not coverage.size:
+        return coverage
+    padded = np.pad(coverage, 1, mode="edge")
     return (padded[:-2] - padded[2:]) / 2
 
 
 def _area_measurement(
     compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
 ) -> Measurement:
-    """Return the measurement of an area over coverage under CWSA, or under CWSA+ with `plus`."""
+    """Return the measurement of an area under CWSA or CWSA+ for the catalogue of metrics."""
     return Measurement(
         compute=partial(compute, plus=plus),
         low=0.0 if plus else -0.5,

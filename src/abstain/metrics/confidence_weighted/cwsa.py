@@ -20,7 +20,7 @@ from abstain._foundation.arrays import (
     without_gradient,
 )
 from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
-from abstain._foundation.tie_groups import n_accepted_groups
+from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves.bin_sums import BLOCK, BinCells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
@@ -57,7 +57,7 @@ _HINT = "CWSA interprets the confidence as a probability; calibrate it, or use a
 
 
 def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate the arguments of a public function, which must lie in [0, 1]."""
+    """Validate the arrays of a public function; confidences and losses must lie in [0, 1]."""
     s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
     return s
@@ -107,13 +107,19 @@ class AcceptedSums:
     #: Weight of the accepted samples.
     weight: float
 
+    @property
+    def accuracy(self) -> Scalar:
+        """Mean of 1 - loss over the accepted samples, or NaN if no sample is accepted."""
+        return self.successes / self.weight if self.count else float("nan")
+
     def cwsa(self, normalize: str = "", *, plus: bool = False) -> MetricValue:
         """Return CWSA or CWSA+, normalized as in the published tables by default."""
         score = self.weighted_successes
         if not plus:
             score = score - self.weighted_failures
-        published = "accepted" if plus else "all"
-        if (normalize or published) == "all":
+        if not normalize:
+            normalize = "accepted" if plus else "all"
+        if normalize == "all":
             return MetricValue(score / self.total, self.count)
         if self.count == 0:
             return undefined("no sample reaches the threshold")
@@ -122,85 +128,104 @@ class AcceptedSums:
 
 def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     """Compute the sums over the samples accepted at a threshold in one pass without a sort."""
-    p = s.probability_or_confidence
     if s.precomputed_value_groups is not None:
-        groups = s.precomputed_value_groups
-        accepted = slice(int(n_accepted_groups(groups, threshold)))
-        count = int(groups.xp.sum(groups.count[accepted]))
-        group_arrays = groups.confidence[accepted], groups.weight[accepted], groups.loss[accepted]
-        sums = _sum_accepted(*group_arrays, threshold, ramp)
-        return AcceptedSums(groups.total_weight, count, *sums)
-    if not is_numpy(p) or ramp not in RAMPS.values():
-        # A custom ramp is called only once, with all accepted samples.
-        probability, weight, loss = _select_accepted(s, threshold)
-        sums = _sum_accepted(probability, weight, loss, threshold, ramp)
-        return AcceptedSums(s.total_weight, int(loss.shape[0]), *sums)
-    block_sums, count = np.zeros(4), 0
+        return _accepted_sums_of_groups(s.precomputed_value_groups, threshold, ramp)
+    if is_numpy(s.probability_or_confidence) and ramp in RAMPS.values():
+        return _accepted_sums_in_blocks(s, threshold, ramp)
+    # A custom ramp is called only once, with all accepted samples.
+    probability, weight, loss = _select_accepted(s, threshold)
+    sums = _sum_accepted(probability, weight, loss, threshold, ramp)
+    return AcceptedSums(s.total_weight, int(loss.shape[0]), *sums)
+
+
+def _accepted_sums_of_groups(groups: TieGroups, threshold: float, ramp: Ramp) -> AcceptedSums:
+    """Compute the sums over the tie groups that are accepted at a threshold."""
+    accepted = slice(int(n_accepted_groups(groups, threshold)))
+    count = int(groups.xp.sum(groups.count[accepted]))
+    sums = _sum_accepted(
+        groups.confidence[accepted], groups.weight[accepted], groups.loss[accepted], threshold, ramp
+    )
+    return AcceptedSums(groups.total_weight, count, *sums)
+
+
+def _accepted_sums_in_blocks(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
+    """Compute the sums over accepted samples in blocks that fit into the processor cache."""
+    p = s.probability_or_confidence
+    total_sums = np.zeros(4)
+    count = 0
     for start in range(0, s.n_rows, _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        is_accepted = p[rows] >= p.dtype.type(threshold)
+        block = slice(start, start + _BLOCK)
+        is_accepted = p[block] >= p.dtype.type(threshold)
         # Rejected samples get weight 0, because copying the accepted samples would be slower.
         if s.weight is None:
             weight = is_accepted.astype(np.float64)
         else:
-            is_accepted &= s.weight[rows] > 0
-            weight = is_accepted * s.weight[rows]
-        block_sums += _sum_accepted(p[rows], weight, weight * s.loss[rows], threshold, ramp)
+            is_accepted &= s.weight[block] > 0
+            weight = is_accepted * s.weight[block]
+        total_sums += _sum_accepted(p[block], weight, weight * s.loss[block], threshold, ramp)
         count += int(np.count_nonzero(is_accepted))
-    return AcceptedSums(s.total_weight, count, *block_sums.tolist())
+    return AcceptedSums(s.total_weight, count, *total_sums.tolist())
 
 
 def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return the probability, weight and weight x loss of each accepted sample.
-
-    Tied samples are not grouped, because each sample has a gradient.
-    """
-    p, loss = s.probability_or_confidence, as_double(s.loss)
-    values = without_gradient(p)
-    is_accepted = values >= s.xp.astype(as_double_like(threshold, values), values.dtype)
+    """Return the probability, weight and weight x loss of each accepted sample."""
+    p = s.probability_or_confidence
+    loss = as_double(s.loss)
+    is_accepted = _reaches_threshold(without_gradient(p), threshold)
     if s.weight is None:
-        loss = loss[is_accepted]
-        return p[is_accepted], s.xp.ones_like(loss), loss
+        accepted_loss = loss[is_accepted]
+        return p[is_accepted], s.xp.ones_like(accepted_loss), accepted_loss
     is_accepted = is_accepted & (s.weight > 0)
     weight = s.weight[is_accepted]
     return p[is_accepted], weight, weight * loss[is_accepted]
 
 
+def _reaches_threshold(p: AnyArray, threshold: float) -> AnyArray:
+    """Return whether each probability is at least the threshold, in the precision of `p`."""
+    return p >= namespace(p).astype(as_double_like(threshold, p), p.dtype)
+
+
 def _sum_accepted(
     p: AnyArray, weight: AnyArray, loss: AnyArray, threshold: float, ramp: Ramp
 ) -> tuple[Scalar, Scalar, Scalar, float]:
-    """Return the four sums of `AcceptedSums`, where `loss` is weight x loss."""
+    """Return the last four fields of `AcceptedSums`.
+
+    `loss` is weight x loss of each accepted sample.
+    """
     above = as_double(p) - threshold
     # The threshold 0.9 accepts the float32 number 0.9, although this number is slightly smaller.
     above = value_with_gradient(above, clip_negative(without_gradient(above)))
+    xp = namespace(above)
     ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
-    sum_values, successes = namespace(above).sum, weight - loss
+    successes = weight - loss
     return (
-        as_scalar(sum_values(ramp_values * successes)),
-        as_scalar(sum_values(ramp_values * loss)),
-        as_scalar(sum_values(successes)),
-        float(sum_values(weight)),
+        as_scalar(xp.sum(ramp_values * successes)),
+        as_scalar(xp.sum(ramp_values * loss)),
+        as_scalar(xp.sum(successes)),
+        float(xp.sum(weight)),
     )
 
 
 def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
-    """Return the contribution of each sample to CWSA or CWSA+, normalized as in the paper.
+    """Return the contribution of each sample to CWSA or CWSA+ with the linear ramp.
 
-    The ramp is linear. If CWSA+ is undefined, the contributions are NaN, with an
-    `UndefinedMetricWarning`.
+    If CWSA+ is undefined, the contributions are NaN, with an `UndefinedMetricWarning`.
     """
     check_unit_interval(s)
-    xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
-    is_accepted = p >= xp.astype(as_double_like(threshold, p), p.dtype)
+    xp = s.xp
+    p = without_gradient(s.probability_or_confidence)
+    loss = as_double(s.loss)
+    is_accepted = _reaches_threshold(p, threshold)
     weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
-    ramp_values = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
     total = float(xp.sum(weight)) if plus else s.total_weight
     if total == 0:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
         return xp.full_like(loss, float("nan"))
+    ramp_values = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
+    score = 1.0 - (1.0 if plus else 2.0) * loss
     # 0.0 is added because a failure at the threshold would contribute -0.0.
-    return weight * ramp_values * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
+    return weight * ramp_values * score / total + 0.0
 
 
 def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
@@ -222,22 +247,30 @@ NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
 SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"
 
 
+#: Ramps that are the power of u with this exponent.
 _RAMP_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
+
+
+def _ramp_power(ramp: Ramp) -> int | None:
+    """Return the exponent of a ramp that is a power of u, or None for other ramps."""
+    for name, power in _RAMP_POWERS:
+        if ramp is RAMPS[name]:
+            return power
+    return None
 
 
 def accepted_sums_at_thresholds(
     s: Scored, thresholds: FloatArray, ramp: Ramp
 ) -> list[AcceptedSums]:
     """Return `accepted_sums` at each threshold, computed in one pass for polynomial ramps."""
-    power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
+    power = _ramp_power(ramp)
     p = s.probability_or_confidence
-    can_share_pass = power is not None and is_numpy(p) and s.precomputed_value_groups is None
-    if power is None or not can_share_pass or not thresholds.size:
-        return [accepted_sums(s, float(t), ramp) for t in thresholds]
-    thresholds_in_dtype = thresholds.astype(p.dtype)
+    can_share_pass = thresholds.size and is_numpy(p) and s.precomputed_value_groups is None
+    if power is None or not can_share_pass:
+        return [accepted_sums(s, float(threshold), ramp) for threshold in thresholds]
     # A sample is accepted in the precision of the confidences, but its ramp is positive only above
-    # the exact threshold. `ramp_starts` contains the smallest floats at or above the exact
-    # thresholds.
+    # the exact threshold. `ramp_starts` contains the smallest floats above the exact thresholds.
+    thresholds_in_dtype = thresholds.astype(p.dtype)
     next_floats = np.nextafter(thresholds_in_dtype, p.dtype.type(2))
     is_above = thresholds_in_dtype > thresholds
     ramp_starts = np.where(is_above, thresholds_in_dtype, next_floats)
@@ -247,64 +280,76 @@ def accepted_sums_at_thresholds(
     ramp_edge = np.searchsorted(edges, ramp_starts) if power else accepted_edge
     # The binomial theorem expands (confidence - threshold)^power around the edge.
     offset = edges[ramp_edge] - thresholds
-    ramp_sums = sum(
-        comb(power, k) * moments[:, k, ramp_edge] * offset ** (power - k) for k in range(power + 1)
-    )
+    ramp_sums = np.zeros((2, thresholds.size))
+    for k in range(power + 1):
+        ramp_sums += comb(power, k) * moments[:, k, ramp_edge] * offset ** (power - k)
+    weighted_successes, weighted_failures = ramp_sums / (1.0 - thresholds) ** power
     successes, failures = moments[:, 0, accepted_edge]
-    sums = np.stack((*(ramp_sums / (1.0 - thresholds) ** power), successes, successes + failures))
-    counts = count[accepted_edge]
+    weight = successes + failures
+    n_accepted = count[accepted_edge]
     return [
-        AcceptedSums(s.total_weight, int(n_accepted), *sums_at_threshold)
-        for sums_at_threshold, n_accepted in zip(sums.T.tolist(), counts, strict=True)
+        AcceptedSums(
+            total=s.total_weight,
+            count=int(n_accepted[i]),
+            weighted_successes=float(weighted_successes[i]),
+            weighted_failures=float(weighted_failures[i]),
+            successes=float(successes[i]),
+            weight=float(weight[i]),
+        )
+        for i in range(thresholds.size)
     ]
 
 
 def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, FloatArray]:
-    """Return the number of samples at or above each edge, (t,), and their moments.
+    """Return the number of samples at or above each edge, shape (t,), and their moments.
 
-    The moments have the shape (2, power + 1, t). They are sums of (confidence - edge)^m over
-    successes and over failures for m = 0, ..., power.
+    The moments are sums of (confidence - edge)^m over successes and over failures, for m = 0, ...,
+    power. Their shape is (2, power + 1, t).
     """
-    cells = BinCells(edges, "right", s.loss.dtype.kind == "b")
-    blocks = [
-        _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
-        for start in range(0, s.n_rows, BLOCK)
-    ]
-    # The first cell, below all edges, is dropped.
-    count = np.sum([block[0] for block in blocks], axis=0)[1:]
-    sums = np.sum([block[1] for block in blocks], axis=0)[..., 1:]
+    bins = BinCells(edges, "right", s.loss.dtype.kind == "b")
+    counts_by_block = []
+    moments_by_block = []
+    for start in range(0, s.n_rows, BLOCK):
+        block_count, block_moments = _moments_in_bins(s, slice(start, start + BLOCK), bins, power)
+        counts_by_block.append(block_count)
+        moments_by_block.append(block_moments)
+    # The first bin, below all edges, is dropped.
+    count = np.sum(counts_by_block, axis=0)[1:]
+    moments = np.sum(moments_by_block, axis=0)[..., 1:]
     width = np.diff(edges.astype(np.float64))
     for m in range(power + 1):
+        # Moments about the next edge are shifted to the lower edge by the binomial theorem.
         for k in range(m):
-            sums[:, m, :-1] += comb(m, k) * sums[:, k, 1:] * width ** (m - k)
-        sums[:, m] = sums[:, m, ::-1].cumsum(axis=1)[:, ::-1]
-    return count[::-1].cumsum()[::-1], sums
+            moments[:, m, :-1] += comb(m, k) * moments[:, k, 1:] * width ** (m - k)
+        moments[:, m] = moments[:, m, ::-1].cumsum(axis=1)[:, ::-1]
+    return count[::-1].cumsum()[::-1], moments
 
 
-def _moments_in_cells(
-    s: Scored, rows: slice, cells: BinCells, power: int
+def _moments_in_bins(
+    s: Scored, rows: slice, bins: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the number of samples and the moments in each cell.
-
-    The first cell is below all edges.
-    """
-    p, loss = s.probability_or_confidence[rows], s.loss[rows]
+    """Return the number of samples in each bin, and their moments about the lower edge."""
+    p = s.probability_or_confidence[rows]
+    loss = s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    position, index = cells.bin_and_cell_index(p, loss)
-    lower = np.append(0.0, cells.edges.astype(np.float64))
-    distance = p - lower.take(position) if power else p
-    if cells.has_boolean_loss:
+    bin_index, cell_index = bins.bin_and_cell_index(p, loss)
+    lower_edge = np.append(0.0, bins.edges.astype(np.float64))
+    distance = p - lower_edge.take(bin_index) if power else p
+    if bins.has_boolean_loss:
+        # A cell contains either successes or failures.
         factors = [weight]
     else:
         failures = loss.astype(np.float64) if weight is None else loss * weight
         factors = [(1.0 if weight is None else weight) - failures, failures]
-    sums = np.empty((2, power + 1, cells.n_bins))
+    moments = np.empty((2, power + 1, bins.n_bins))
     for m in range(power + 1):
-        sums[:, m] = np.concatenate([cells.sum_by_cell(index, factor) for factor in factors])
+        sums = [bins.sum_by_cell(cell_index, factor) for factor in factors]
+        moments[:, m] = np.concatenate(sums)
         if m < power:
-            factors = [distance if x is None else x * distance for x in factors]
+            factors = [distance if factor is None else factor * distance for factor in factors]
     has_weight = None if weight is None else weight > 0
-    return cells.sum_by_cell(index, has_weight).sum(axis=0).astype(np.int64), sums
+    count = bins.sum_by_cell(cell_index, has_weight).sum(axis=0)
+    return count.astype(np.int64), moments
 
 
 def cwsa(
@@ -440,34 +485,31 @@ def cwsa_plus(
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
-    """Return the influence on CWSA or CWSA+ at a threshold for the linear ramp."""
-    groups = s.probability_groups
-    is_accepted = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
-        sample_weights(s) > 0
-    )
+    """Return the influence of each sample on CWSA or CWSA+ with the linear ramp."""
+    weight = sample_weights(s)
+    n_groups = int(n_accepted_groups(s.probability_groups, threshold))
+    is_accepted = (s.probability_group_index < n_groups) & (weight > 0)
     p = np.zeros(s.n_rows) if s.probability is None else s.probability.astype(np.float64)
     ramp_values = is_accepted * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
         return mean_influence(s, ramp_values * (1.0 - 2.0 * s.loss))
-    accepted = float(sample_weights(s)[is_accepted].sum())
+    accepted_weight = float(weight[is_accepted].sum())
     contribution = ramp_values * (1.0 - s.loss)
-    mean = float((sample_weights(s) * contribution).sum()) / accepted
-    return np.asarray(is_accepted * (contribution - mean) * (s.total_weight / accepted))
+    mean = float((weight * contribution).sum()) / accepted_weight
+    return np.asarray(is_accepted * (contribution - mean) * (s.total_weight / accepted_weight))
 
 
 def _limits(bins: NonemptyBins, threshold: float, *, plus: bool) -> Limits:
-    """Return the limits of CWSA or CWSA+ for binned samples.
-
-    At a limit, all successes of a bin are at one edge of the bin, and all failures are at the other
-    edge. If a bin contains the threshold, the denominator of CWSA+ is unknown.
-    """
+    """Return the limits of CWSA or CWSA+ for binned samples."""
+    # At a limit of CWSA, all successes of a bin are at one edge and all failures at the other edge.
     low_ramp = np.maximum(bins.min_confidence - threshold, 0.0) / (1.0 - threshold)
     high_ramp = np.maximum(bins.max_confidence - threshold, 0.0) / (1.0 - threshold)
     successes = np.maximum(bins.weight - bins.loss, 0.0)
     if not plus:
-        low = float(np.sum(successes * low_ramp - bins.loss * high_ramp))
-        high = float(np.sum(successes * high_ramp - bins.loss * low_ramp))
-        return low / bins.total, high / bins.total
+        low_sum = float(np.sum(successes * low_ramp - bins.loss * high_ramp))
+        high_sum = float(np.sum(successes * high_ramp - bins.loss * low_ramp))
+        return low_sum / bins.total, high_sum / bins.total
+    # If a bin contains the threshold, the accepted weight is unknown.
     threshold_in_precision = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
     min_weight = float(bins.weight[bins.min_confidence >= threshold_in_precision].sum())
     max_weight = float(bins.weight[bins.max_confidence >= threshold_in_precision].sum())
@@ -477,47 +519,46 @@ def _limits(bins: NonemptyBins, threshold: float, *, plus: bool) -> Limits:
 
 
 def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
-    """Return the entry of CWSA or CWSA+ at a threshold in [0, 1).
-
-    The ramp is linear, and the normalization is that of the published tables.
-    """
+    """Return the catalogue entry of CWSA or CWSA+ at a threshold in [0, 1)."""
     threshold = check_threshold(threshold)
 
     def compute(s: Scored) -> MetricValue:
         return accepted_sums(s, threshold, RAMPS["linear"]).cwsa(plus=plus)
 
+    limits = partial(_limits, threshold=threshold, plus=plus)
+    measurement = Measurement(
+        compute=BatchableComputation(compute, _compute_at_thresholds, (threshold, plus)),
+        low=0.0 if plus else -1.0,
+        needs=NEEDS,
+        rank_based=False,
+        gradients=frozenset({"loss", "confidence"}),
+        contributions=partial(contributions_at_threshold, threshold=threshold, plus=plus),
+        influence=accepts_group_rows(partial(_influence, threshold=threshold, plus=plus)),
+        n_failures=None,
+        # The upper edges of bins overstate the confidence of successes, so the midpoint is closer.
+        binned=BinnedLimits(limits, use_midpoint=True),
+    )
+    return Metric(_cwsa_identity(threshold, plus=plus), measurement)
+
+
+def _cwsa_identity(threshold: float, *, plus: bool) -> Identity:
+    """Return the names and texts of CWSA or CWSA+ at a threshold."""
     name = "cwsa_plus" if plus else "cwsa"
     description = "successes" if plus else "successes minus failures"
-    population = "accepted samples" if plus else "all samples"
-    return Metric(
-        Identity(
-            name=f"{name}@{threshold:.12g}",
-            title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
-            family="cwsa",
-            lower_is_better=False,
-            meaning=(
-                f"At the threshold {threshold:.12g}, the confidence-weighted {description} are "
-                f"{{value}} of the {'accepted ' if plus else ''}samples."
-            ),
-            source=SOURCE.format("3.3" if plus else "3.2"),
-            convention=f"linear ramp, divided by the number of {population}",
-            function=f"{name}(confidence, loss, threshold={threshold:g})",
+    return Identity(
+        name=f"{name}@{threshold:.12g}",
+        title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
+        family="cwsa",
+        lower_is_better=False,
+        meaning=(
+            f"At the threshold {threshold:.12g}, the confidence-weighted {description} are "
+            f"{{value}} of the {'accepted ' if plus else ''}samples."
         ),
-        Measurement(
-            compute=BatchableComputation(compute, _compute_at_thresholds, (threshold, plus)),
-            low=0.0 if plus else -1.0,
-            needs=NEEDS,
-            rank_based=False,
-            gradients=frozenset({"loss", "confidence"}),
-            contributions=partial(contributions_at_threshold, threshold=threshold, plus=plus),
-            influence=accepts_group_rows(partial(_influence, threshold=threshold, plus=plus)),
-            n_failures=None,
-            # The upper edges of bins overstate the confidence of successes, so the midpoint is
-            # closer.
-            binned=BinnedLimits(
-                partial(_limits, threshold=threshold, plus=plus), use_midpoint=True
-            ),
+        source=SOURCE.format("3.3" if plus else "3.2"),
+        convention=(
+            f"linear ramp, divided by the number of {'accepted' if plus else 'all'} samples"
         ),
+        function=f"{name}(confidence, loss, threshold={threshold:g})",
     )
 
 
@@ -528,19 +569,24 @@ _MAX_SEPARATE_PASSES = 2
 def _compute_at_thresholds(
     s: Scored, parameters: Sequence[tuple[float, bool]]
 ) -> list[MetricValue]:
-    """Compute CWSA and CWSA+ at several thresholds from the same sums."""
+    """Compute CWSA and CWSA+ at several thresholds, sharing the sums of each threshold.
+
+    `parameters` contains the threshold and the variant (True for CWSA+) of each metric.
+    """
     thresholds = sorted({threshold for threshold, _ in parameters})
     ramp = RAMPS["linear"]
     if len(thresholds) <= _MAX_SEPARATE_PASSES:
-        sums_by_threshold = [accepted_sums(s, threshold, ramp) for threshold in thresholds]
+        all_sums = [accepted_sums(s, threshold, ramp) for threshold in thresholds]
     else:
-        sums_by_threshold = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
-    sums = dict(zip(thresholds, sums_by_threshold, strict=True))
-    return [sums[threshold].cwsa(plus=plus) for threshold, plus in parameters]
+        all_sums = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
+    sums_by_threshold = dict(zip(thresholds, all_sums, strict=True))
+    return [sums_by_threshold[threshold].cwsa(plus=plus) for threshold, plus in parameters]
 
 
-def _make_metric(_: str, threshold: str, *, plus: bool) -> Metric | None:
-    return cwsa_entry(float(threshold), plus=plus) if float(threshold) < 1 else None
+def _make_metric(_: str, threshold_text: str, *, plus: bool) -> Metric | None:
+    """Return CWSA or CWSA+ at a threshold, or None if the threshold is not below 1."""
+    threshold = float(threshold_text)
+    return cwsa_entry(threshold, plus=plus) if threshold < 1 else None
 
 
 FAMILIES = (
@@ -548,4 +594,9 @@ FAMILIES = (
     Family("cwsa_plus@{}", partial(_make_metric, plus=True), ("0.8",)),
 )
 
-ENTRIES = tuple(cwsa_entry(at, plus=plus) for plus in (False, True) for at in (0.5, 0.9))
+ENTRIES = (
+    cwsa_entry(0.5, plus=False),
+    cwsa_entry(0.9, plus=False),
+    cwsa_entry(0.5, plus=True),
+    cwsa_entry(0.9, plus=True),
+)

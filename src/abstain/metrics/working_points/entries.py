@@ -106,17 +106,17 @@ def selective_accuracy(
     1.0
     """
     s = scored_probabilities(confidence, loss, weight)
-    return value_with_warning(
-        _compute_selective_accuracy(s, threshold=check_threshold(threshold)), "selective_accuracy"
-    )
+    measured = _compute_selective_accuracy(s, threshold=check_threshold(threshold))
+    return value_with_warning(measured, "selective_accuracy")
 
 
 def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
+    # With the step ramp, CWSA+ is the mean of 1 - loss of the accepted samples.
     return accepted_sums(s, threshold, RAMPS["step"]).cwsa(plus=True)
 
 
 def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
-    """Return the influence on the mean correctness of the samples above a fixed threshold."""
+    """Return the influence of each sample on the accuracy above a fixed threshold."""
     n_groups = int(n_accepted_groups(s.probability_groups, threshold))
     weight = sample_weights(s)
     is_accepted = (s.probability_group_index < n_groups) & (weight > 0)
@@ -127,19 +127,16 @@ def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
 
 
 def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return the limits of the selective accuracy for binned samples.
-
-    If a bin contains the threshold, it is possible that only its failures or only its successes are
-    accepted.
-    """
+    """Return the limits of the selective accuracy for binned samples."""
     threshold_in_dtype = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
     is_accepted = bins.min_confidence >= threshold_in_dtype
-    is_divided = ~is_accepted & (bins.max_confidence >= threshold_in_dtype)
+    contains_threshold = ~is_accepted & (bins.max_confidence >= threshold_in_dtype)
     successes = np.maximum(bins.weight - bins.loss, 0.0)
     n_successes = float(successes[is_accepted].sum())
     n_failures = float(bins.loss[is_accepted].sum())
-    more_successes = float(successes[is_divided].sum())
-    more_failures = float(bins.loss[is_divided].sum())
+    # Of a bin that contains the threshold, only the failures or only the successes may be accepted.
+    more_successes = float(successes[contains_threshold].sum())
+    more_failures = float(bins.loss[contains_threshold].sum())
     worst_total = n_successes + n_failures + more_failures
     best_total = n_successes + more_successes + n_failures
     low = n_successes / worst_total if worst_total else 0.0
@@ -148,10 +145,12 @@ def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
 
 
 def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
-    """Return the selective accuracy at a threshold, or None if it is at least 1."""
+    """Return the selective accuracy at a threshold, or None if the threshold is not below 1."""
     threshold_value = float(threshold)
     if threshold_value >= 1:
         return None
+    influence = partial(_selective_accuracy_influence, threshold=threshold_value)
+    limits = partial(_selective_accuracy_limits, threshold=threshold_value)
     return Metric(
         Identity(
             name=name,
@@ -168,21 +167,22 @@ def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
             compute=partial(_compute_selective_accuracy, threshold=threshold_value),
             needs=NEEDS,
             rank_based=False,
-            influence=accepts_group_rows(
-                partial(_selective_accuracy_influence, threshold=threshold_value)
-            ),
+            influence=accepts_group_rows(influence),
             n_failures=partial(_count_failures_above_threshold, threshold=threshold_value),
-            binned=BinnedLimits(partial(_selective_accuracy_limits, threshold=threshold_value)),
+            binned=BinnedLimits(limits),
         ),
     )
 
 
 def _count_failures_above_threshold(s: Scored, *, threshold: float) -> int:
+    """Return the number of failures whose confidence is at least a threshold."""
     n_groups = int(n_accepted_groups(s.probability_groups, threshold))
-    group = s.probability_group_index
-    is_accepted_failure = (s.loss > 0) & (group >= 0) & (group < n_groups)
-    counts = is_accepted_failure if s.row_counts is None else s.row_counts[is_accepted_failure]
-    return int(counts.sum())
+    group_index = s.probability_group_index
+    is_accepted = (group_index >= 0) & (group_index < n_groups)
+    is_accepted_failure = (s.loss > 0) & is_accepted
+    if s.row_counts is None:
+        return int(is_accepted_failure.sum())
+    return int(s.row_counts[is_accepted_failure].sum())
 
 
 SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accuracy, ("0.8",))
@@ -196,9 +196,8 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     """Return the common measurement of metrics at a coverage."""
 
     def compute(s: Scored) -> MetricValue:
-        return quantity.value_at_vertex(
-            s.merged_groups, vertex_at_coverage(s.merged_groups, coverage)
-        )
+        vertex = vertex_at_coverage(s.merged_groups, coverage)
+        return quantity.value_at_vertex(s.merged_groups, vertex)
 
     return Measurement(
         compute=BatchableComputation(compute, _compute_at_coverages, (quantity, coverage)),
@@ -215,39 +214,45 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
 def _compute_at_coverages(
     s: Scored, parameters: Sequence[tuple[Quantity, float]]
 ) -> list[MetricValue]:
-    """Compute metrics at several coverages after selecting all vertices at once."""
+    """Compute metrics at several coverages after selecting all thresholds at once."""
     groups = s.merged_groups
-    if not is_numpy(groups.cumulative_weight):
-        return [
-            quantity.value_at_vertex(groups, vertex_at_coverage(groups, share))
-            for quantity, share in parameters
-        ]
-    shares = sorted({share for _, share in parameters})
-    vertices = dict(
-        zip(shares, vertices_at_coverages(groups, np.array(shares)).tolist(), strict=True)
-    )
-    return [quantity.value_at_vertex(groups, vertices[share]) for quantity, share in parameters]
+    coverages = sorted({coverage for _, coverage in parameters})
+    if is_numpy(groups.cumulative_weight):
+        vertices = vertices_at_coverages(groups, np.array(coverages)).tolist()
+    else:
+        vertices = [vertex_at_coverage(groups, coverage) for coverage in coverages]
+    vertex_by_coverage = dict(zip(coverages, vertices, strict=True))
+    return [
+        quantity.value_at_vertex(groups, vertex_by_coverage[coverage])
+        for quantity, coverage in parameters
+    ]
 
 
 def _count_failures_at_coverage(s: Scored, *, coverage: float) -> int:
+    """Return the number of accepted failures at the threshold selected for a coverage."""
     return count_accepted_failures(s, vertex_at_coverage(s.merged_groups, coverage))
 
 
-def _upper_limit_of_zero_risk(n: float, level: float, *, share: float) -> float:
-    """Return the exact upper limit of the risk if no accepted sample fails."""
-    return clopper_pearson(0.0, max(n * share, 1.0), level=level).high
+def _upper_limit_of_zero_risk(n: float, level: float, *, coverage: float) -> float:
+    """Return the exact upper limit of the risk at a coverage if no accepted sample fails."""
+    n_accepted = max(n * coverage, 1.0)
+    return clopper_pearson(0.0, n_accepted, level=level).high
 
 
-def _selective_risk_extremes(share: float) -> Extremes:
-    if share == 0:
+def _selective_risk_extremes(coverage: float) -> Extremes:
+    """Return the best and the worst selective risk at a coverage as functions of the error rate."""
+    if coverage == 0:
         return (lambda r: float(r == 1), lambda r: float(r > 0))
-    return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
+    return (
+        lambda r: max(0.0, (r + coverage - 1) / coverage),
+        lambda r: min(r / coverage, 1.0),
+    )
 
 
 def _identity_at_coverage(
     name: str, percent: str, *, meaning: str, source: str, function: str, lower_is_better: bool
 ) -> Identity:
-    """Return the common identity of metrics at a coverage."""
+    """Return the names and texts of a metric at a coverage."""
     return Identity(
         name=name,
         title=f"{name.partition('@')[0].replace('_', ' ')} at {percent}% coverage",
@@ -275,7 +280,7 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
         _measurement_at_coverage(SELECTIVE_RISK, coverage),
         n_failures=partial(_count_failures_at_coverage, coverage=coverage),
         extremes=_selective_risk_extremes(coverage),
-        upper_limit_of_zero=partial(_upper_limit_of_zero_risk, share=coverage),
+        upper_limit_of_zero=partial(_upper_limit_of_zero_risk, coverage=coverage),
         binned=BinnedLimits(partial(_risk_limits, coverage=coverage)),
     )
     titles = (f"Risk at {percent}% coverage", f"Risk at {percent}% cov.")
@@ -295,13 +300,13 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
     )
     measurement = replace(
         _measurement_at_coverage(GENERALIZED_RISK, coverage),
-        # The vertex has minimum selective risk. A better order can select a vertex with a larger
-        # coverage and a larger total loss.
+        # The threshold has minimum selective risk. A better order can select a threshold with a
+        # larger coverage and a larger total loss.
         monotone=False,
         n_failures=partial(_count_failures_at_coverage, coverage=coverage),
         extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
         upper_limit_of_zero=lambda n, level: (
-            _upper_limit_of_zero_risk(n, level, share=coverage) * coverage
+            _upper_limit_of_zero_risk(n, level, coverage=coverage) * coverage
         ),
     )
     return Metric(identity, measurement)
@@ -336,6 +341,7 @@ def _make_rejection_quality(name: str, percent: str) -> Metric:
 
 
 def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
+    """Return the measurement of the classification quality or the rejection quality."""
     return replace(
         _measurement_at_coverage(quantity, coverage),
         needs=frozenset({Need.UNIT_LOSS}),
@@ -350,6 +356,9 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
 
     def compute(s: Scored) -> MetricValue:
         return coverage_at_vertex(s.merged_groups, vertex_at_risk(s.merged_groups, risk))
+
+    def count_failures(s: Scored) -> int:
+        return count_accepted_failures(s, vertex_at_risk(s.merged_groups, risk))
 
     return Metric(
         Identity(
@@ -370,7 +379,7 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
             interval=partial(coverage_at_risk_interval, risk=risk),
             plausible_thresholds=partial(plausible_thresholds_at_risk, risk=risk),
             no_error_at_threshold=True,
-            n_failures=lambda s: count_accepted_failures(s, vertex_at_risk(s.merged_groups, risk)),
+            n_failures=count_failures,
             binned=BinnedLimits(partial(_coverage_limits, max_risk=risk)),
         ),
         DisplayOptions(narrow_title=f"Cov. at {percent}% risk"),
@@ -378,49 +387,54 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
 
 
 def _risk_limits(bins: NonemptyBins, coverage: float) -> Limits:
-    """Return the limits of the minimum risk among the vertices with at least the coverage."""
+    """Return the limits of the minimum risk among the thresholds with at least the coverage."""
     required_weight = coverage * bins.total * (1 - ROUNDING)
     has_coverage = bins.through >= required_weight
     # The last bin has full coverage, even if rounding errors suggest otherwise.
     has_coverage[-1] = True
-    risk_at_ends = bins.loss_through / bins.through
-    high = float(risk_at_ends[has_coverage].min())
-    inner = has_coverage & bins.has_several_confidences
+    risk_after_bin = bins.loss_through / bins.through
+    high = float(risk_after_bin[has_coverage].min())
     # If all losses of a bin are last, the risk decreases until the losses begin and then increases.
-    turning_point = bins.through - bins.min_failure_weight
-    position = np.clip(required_weight, turning_point, bins.through)[inner]
+    may_contain_threshold = has_coverage & bins.has_several_confidences
+    losses_begin = bins.through - bins.min_failure_weight
+    position = np.clip(required_weight, losses_begin, bins.through)[may_contain_threshold]
+    accepted_failures = position - losses_begin[may_contain_threshold]
     # The loss is summed from above, because a difference of sums would have rounding errors.
-    loss = bins.loss_above[inner] + bins.max_loss * (position - turning_point[inner])
+    loss = bins.loss_above[may_contain_threshold] + bins.max_loss * accepted_failures
     min_risks = risk_at_position(loss, position, bins.max_loss)
     return float(np.min(min_risks, initial=high)), high
 
 
 def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
-    """Return the limits of the largest coverage of a vertex with at most this risk."""
+    """Return the limits of the largest coverage of a threshold with at most this risk."""
     target = max_risk * (1 + ROUNDING)
-    vertices = np.flatnonzero(bins.loss_through / bins.through <= target)
-    low = float(bins.through[vertices[-1]]) if vertices.size else 0.0
+    meets_target = bins.loss_through / bins.through <= target
+    low = float(bins.through[meets_target].max(initial=0.0))
     high = low
     if bins.max_loss > target:
         # If all losses of a bin are last, the risk is minimal where the losses begin.
-        turning_point = bins.through - bins.min_failure_weight
-        min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
-        inner = bins.has_several_confidences & (min_risk <= target) & (bins.through > low)
-        # The risk reaches the target at the position `crossing`.
+        losses_begin = bins.through - bins.min_failure_weight
+        min_risk = risk_at_position(bins.loss_above, losses_begin, bins.max_loss)
+        may_contain_threshold = (
+            bins.has_several_confidences & (min_risk <= target) & (bins.through > low)
+        )
+        # After this weight, the risk exceeds the target.
         excess_loss = bins.max_loss * bins.through - bins.loss_through
-        crossing = excess_loss / (bins.max_loss - target)
-        position = np.clip(crossing, turning_point, bins.through)[inner]
+        max_weight = excess_loss / (bins.max_loss - target)
+        position = np.clip(max_weight, losses_begin, bins.through)[may_contain_threshold]
         high = float(np.max(position, initial=low))
     return low / bins.total, high / bins.total
 
 
-def _percentage_family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
+def _percentage_family(
+    pattern: str, make_metric: Callable[[str, str], Metric], example: str
+) -> Family:
     """Return a family of metrics whose number is a percentage of at most 100."""
-    return Family(
-        form,
-        lambda name, percent: make(name, percent) if float(percent) <= 100 else None,
-        (example,),
-    )
+
+    def make_metric_up_to_100(name: str, percent: str) -> Metric | None:
+        return make_metric(name, percent) if float(percent) <= 100 else None
+
+    return Family(pattern, make_metric_up_to_100, (example,))
 
 
 FAMILIES = (

@@ -49,21 +49,20 @@ def selective_risk(
         As in `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
-        Exactly one of both arguments is required.
+        Pass exactly one of the two arguments.
     rule : {"usable", "first", "expected"}, default="usable"
         The rule that selects a working point for a coverage. "usable" selects the threshold of
         minimum risk among all thresholds with at least the coverage, as in FD-Shifts. "first"
-        selects the threshold with the smallest coverage that is at least the requested coverage.
-        "expected" accepts exactly the requested coverage, which includes a random part of a tie
-        group.
+        selects the threshold of smallest coverage among all these thresholds. "expected" accepts
+        exactly the requested coverage and, to do so, a random part of a tie group.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an
-        `UndefinedMetricWarning`, if no sample is accepted.
+        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`,
+        if no sample is accepted.
 
     Raises
     ------
@@ -114,7 +113,7 @@ def generalized_risk(
         As in `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
-        Exactly one of both arguments is required.
+        Pass exactly one of the two arguments.
     rule : {"usable", "first", "expected"}, default="usable"
         As in `selective_risk`.
     weight : array of shape (n,), optional
@@ -150,10 +149,12 @@ def generalized_risk(
     if coverage is not None and rule == "expected":
         share = checks.fraction(coverage, "coverage")
         return _interpolated_generalized_risk(s.merged_groups, share)
-    return generalized_risk_at_vertex(*_groups_and_vertex(s, coverage, threshold, rule)).value
+    groups, index = _groups_and_vertex(s, coverage, threshold, rule)
+    return generalized_risk_at_vertex(groups, index).value
 
 
 def _check_options(coverage: float | None, threshold: float | None, rule: PointRule) -> None:
+    """Raise an error unless the rule is valid and one of coverage and threshold is set."""
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if (coverage is None) == (threshold is None):
         raise InputError("pass exactly one of `coverage` and `threshold`")
@@ -162,20 +163,23 @@ def _check_options(coverage: float | None, threshold: float | None, rule: PointR
 def _groups_and_vertex(
     s: Scored, coverage: float | None, threshold: float | None, rule: PointRule = "usable"
 ) -> tuple[TieGroups, int]:
-    """Return the tie groups and the vertex of the working point."""
+    """Return tie groups, and the index of the last group accepted at the working point."""
     if coverage is None:
         # The threshold may lie within a merged group.
         return split_at_threshold(s, checks.number(threshold, "threshold"))
-    groups, share = s.merged_groups, checks.fraction(coverage, "coverage")
+    groups = s.merged_groups
+    share = checks.fraction(coverage, "coverage")
     if rule == "first":
         groups = with_vertex_at(groups, min_accepted_weight(groups, share))
     return groups, vertex_at_coverage(groups, share, first=rule == "first")
 
 
 def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar:
-    shares = prepend_zero(groups.cumulative_weight / groups.total_weight)
+    """Return the generalized risk at exactly this coverage by linear interpolation."""
+    coverages = prepend_zero(groups.cumulative_weight / groups.total_weight)
     risks = prepend_zero(groups.cumulative_loss / groups.total_weight)
-    return as_scalar(interpolate(as_double_like([coverage], shares), shares, risks)[0])
+    requested = as_double_like([coverage], coverages)
+    return as_scalar(interpolate(requested, coverages, risks)[0])
 
 
 def coverage_at_risk(
@@ -243,8 +247,8 @@ class WorkingPoint:
         eq. 7).
     rejection_quality : float
         Odds of failure among the rejected samples divided by the odds among all samples (eq. 9).
-        NaN if no sample is rejected or no sample fails. Infinity if only failures are rejected.
-        Both qualities are NaN for losses above 1.
+        NaN if no sample is rejected or no sample fails, and infinity if only failures are rejected.
+        The two qualities are NaN for losses above 1.
     accepted, n : int
         Number of accepted samples and number of all samples.
     failures_accepted, failures_rejected : float
@@ -278,7 +282,7 @@ def working_point(
 ) -> WorkingPoint:
     """Compute all metrics of a working point that a threshold, coverage or risk selects.
 
-    Answers: which coverage and risks result from this threshold, or from the threshold for this
+    Answers: which coverage and risks does a threshold have, and which threshold has a requested
     coverage or risk?
 
     Parameters
@@ -312,8 +316,8 @@ def working_point(
 
     Notes
     -----
-    A selected threshold is a confidence in the data, because tied samples are accepted or rejected
-    together. The two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
+    Tied samples are accepted or rejected together, so a selected threshold is a confidence in the
+    data. The two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
 
     References
     ----------
@@ -350,7 +354,7 @@ def working_point(
 def _working_point_at_vertex(
     groups: TieGroups, index: int, *, is_loss_bounded: bool
 ) -> WorkingPoint:
-    """Collect the metrics of the working point at a vertex."""
+    """Collect the metrics of the threshold at the tie group with this index, or -1 for no group."""
     weight, accepted_loss, count = accepted_totals(groups, index)
     metrics = {
         "selective_risk": selective_risk_at_vertex(groups, index),

@@ -64,7 +64,10 @@ def format_attributes(values: Mapping[str, str]) -> str:
 
 
 def tag_attributes(tags: Mapping[str, str]) -> str:
-    """Format the attributes by which the controls select visible parts."""
+    """Format the tags of an element as HTML attributes.
+
+    The controls of a page use these attributes to show and hide the element.
+    """
     return format_attributes({f"data-in-{name}": key for name, key in tags.items()})
 
 
@@ -121,7 +124,10 @@ def label_text(name: Label | str) -> str:
 
 # ----------------------------------------------------------------------------------------- cells
 def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool) -> str:
-    """Return a table cell, which contains the column header in stacked layouts."""
+    """Return a table cell as HTML.
+
+    In stacked layouts, the cell contains the header of its column.
+    """
     css_classes = [_CLASSES.get(column.kind, "")]
     tooltip = ""
     if isinstance(cell, Number):
@@ -148,7 +154,10 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
 
 
 def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
-    """Return an interval as a line with a point at the value, and the line at 0."""
+    """Draw an interval as a line with a point at the value.
+
+    The drawing contains the line at 0.
+    """
     zero = _percent(axis, 0.0)
     marks = f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     if not math.isnan(cell.low):
@@ -162,7 +171,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
 
 
 def axis_header(column: Column, axis: Axis) -> str:
-    """Return the ticks of a column of intervals, with labels for both sides of 0."""
+    """Return the ticks of a column of intervals, and the labels of both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
         f'y="30">{_escape(text)}</text>'
@@ -224,7 +233,7 @@ def _number_html(cell: Number, tie_mark: str) -> str:
 
 
 def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
-    """Return the interval and other annotations that are printed below a number as HTML."""
+    """Return the interval and other small text below a number as HTML."""
     html = ""
     spans = {
         c: format_interval(cell.low, cell.high, cell.number_format, scale=s)

@@ -1,4 +1,4 @@
-"""Inline text for a terminal, and tables that are fitted to its width."""
+"""Inline text for a terminal, and tables that fit the width of the terminal."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -74,14 +74,17 @@ def label(name: doc.Label | str, *, use_short_text: bool = False) -> str:
 
 
 class FittedTable:
-    """A table that fits the width of the terminal without truncating numbers, names or headers.
+    """A table that fits the width of the terminal without truncated numbers or names.
 
-    In a wide terminal, intervals follow the numbers and headers have one line. Otherwise intervals
-    are below the numbers and headers are wrapped. If the table is still too wide and there is an
-    `alternative`, the alternative is printed. Without an alternative, columns with equal cells are
-    printed once above the table, long names are wrapped, and droppable columns are omitted from the
-    right. Columns that still do not fit are printed in a second table below, or omitted if the
-    table has many rows. The names of omitted columns are printed.
+    In a wide terminal, intervals follow the numbers and headers have one line. Otherwise, intervals
+    are below the numbers and headers are wrapped.
+
+    If the table is still too wide, the terminal prints its `alternative`. Without an alternative,
+    columns with equal cells are printed once above the table, long names are wrapped, and droppable
+    columns are omitted from the right.
+
+    The remaining columns are printed in a second table, or omitted if the table has many rows. The
+    terminal prints the names of omitted columns.
     """
 
     def __init__(self, table: doc.Table, alternative: "RenderableType | None" = None) -> None:
@@ -101,28 +104,28 @@ class FittedTable:
 
 
 def _reduced_table(table: doc.Table, columns: list[int], width: int) -> Iterator[Any]:
-    """Yield a table with fewer columns because it is too wide."""
-    if constant_columns := _constant_columns(table, columns):
-        first_row = table.rows[0]
-        descriptions = (
-            f"{_column_name(table, i)} {_cell_line(table, i, first_row, None, ' ').plain}"
-            for i in constant_columns
-        )
+    """Yield the parts of a table that is too wide for the terminal."""
+    constant_columns = _constant_columns(table, columns)
+    if constant_columns:
+        descriptions = []
+        for i in constant_columns:
+            cell = _cell_line(table, i, table.rows[0], None, " ")
+            descriptions.append(f"{_column_name(table, i)} {cell.plain}")
         yield inline(f"In all rows: {'; '.join(descriptions)}.", "dim")
     columns = [i for i in columns if i not in constant_columns]
     can_stack = len(table.rows) <= _MAX_STACKED_ROWS
     omitted: list[str] = []
     layout = _find_layout(table, columns, width, can_fold_names=True)
-    while (
-        layout is None
-        and len(columns) > 2
-        and not (can_stack and not table.columns[columns[-1]].is_droppable)
-    ):
+    while layout is None and len(columns) > 2:
+        is_droppable = table.columns[columns[-1]].is_droppable
+        if can_stack and not is_droppable:
+            break
         omitted.insert(0, _column_name(table, columns.pop()))
         layout = _find_layout(table, columns, width, can_fold_names=True)
-    yield from (
-        _stacked_tables(table, columns, width) if layout is None else [layout.to_rich_table(width)]
-    )
+    if layout is None:
+        yield from _stacked_tables(table, columns, width)
+    else:
+        yield layout.to_rich_table(width)
     if omitted:
         noun = "columns" if len(omitted) > 1 else "column"
         names = ", ".join(omitted)
@@ -131,15 +134,19 @@ def _reduced_table(table: doc.Table, columns: list[int], width: int) -> Iterator
 
 
 def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Iterator[Any]:
-    """Yield several tables below each other, each with the key columns and some other columns."""
+    """Yield several narrow tables that together contain all columns.
+
+    Each table starts with the columns that identify a row.
+    """
     key_columns = _key_columns(table, columns)
     remaining = [i for i in columns if i not in key_columns]
     while remaining:
-        tried = (
-            _find_layout(table, [*key_columns, *remaining[:n]], width, can_fold_names=True)
-            for n in range(len(remaining), 0, -1)
-        )
-        layout = next(filter(None, tried), None)
+        layout = None
+        n_columns = len(remaining)
+        while layout is None and n_columns > 0:
+            selected = [*key_columns, *remaining[:n_columns]]
+            layout = _find_layout(table, selected, width, can_fold_names=True)
+            n_columns -= 1
         if layout is None:
             # The terminal is too narrow for any column next to the key columns.
             yield _Layout(table, tuple(columns), "\n", wraps_headers=True).to_rich_table(None)
@@ -159,8 +166,17 @@ def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
 
 def _key_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
     """Return the first columns that identify a row, or all columns before the numbers."""
+    # A row of kind "group" belongs to the row above that is not of this kind.
+    parent_names: list[str] = []
+    for row in table.rows:
+        belongs_to_previous = row.kind == "group" and parent_names
+        name = parent_names[-1] if belongs_to_previous else str(row.cells[columns[0]])
+        parent_names.append(name)
     for n_columns in range(1, min(_MAX_KEY_COLUMNS, len(columns) - 1) + 1):
-        keys = {tuple(str(row.cells[i]) for i in columns[:n_columns]) for row in table.rows}
+        keys = {
+            (name, *(str(row.cells[i]) for i in columns[:n_columns]))
+            for name, row in zip(parent_names, table.rows, strict=True)
+        }
         if len(keys) == len(table.rows):
             return list(columns[:n_columns])
     text_columns = list(takewhile(lambda i: table.columns[i].kind != "number", columns[:-1]))
@@ -177,7 +193,10 @@ def _column_name(table: doc.Table, i: int) -> str:
 def _find_layout(
     table: doc.Table, columns: Sequence[int], width: int, *, can_fold_names: bool = False
 ) -> "_Layout | None":
-    """Return the widest layout that fits, or None. Names are wrapped only if `can_fold_names`."""
+    """Return the widest layout that fits, or None if no layout fits.
+
+    Names are wrapped only if `can_fold_names` is true.
+    """
     has_long_text = any(table.columns[i].kind == "words" for i in columns)
     layout_options = _LAYOUTS_WITH_LONG_TEXT if has_long_text else _LAYOUTS
     candidates = [
@@ -194,8 +213,8 @@ def _find_layout(
 class _Layout:
     """A layout for some columns of a table.
 
-    The `separator` precedes an interval. If `wraps_headers` is true, headers are wrapped into
-    several lines. If `folds_names` is true, long names are wrapped.
+    The `separator` precedes an interval. If `wraps_headers` is true, headers have several lines. If
+    `folds_names` is true, long names have several lines.
     """
 
     table: doc.Table
@@ -223,7 +242,7 @@ class _Layout:
 
     @property
     def _n_split_columns(self) -> int:
-        """Number of columns that identify the split."""
+        """Number of columns that identify the split of a row."""
         columns = (self.table.columns[i] for i in self.columns)
         return sum(column.blank_repeats and column.kind == "name" for column in columns)
 
@@ -306,7 +325,10 @@ class _Layout:
         return rich_table
 
     def _distribute_width(self, total_width: int) -> list[int]:
-        """Return column widths, with extra width for the columns with the most lines."""
+        """Return the column widths.
+
+        Columns whose cells have the most lines get the extra width.
+        """
         widths = [min_width for min_width, _ in self.widths]
         max_widths = [max_width for _, max_width in self.widths]
 
@@ -325,7 +347,7 @@ class _Layout:
 
 # -------------------------------------------------------------------------------------- a cell
 def _repeats_row(table: doc.Table, row: doc.Row, previous: doc.Row) -> bool:
-    """Return whether the columns with `blank_repeats` equal those of the previous row."""
+    """Return whether a row equals the previous row in all columns with `blank_repeats`."""
     columns = [i for i, column in enumerate(table.columns) if column.blank_repeats]
     return all(row.cells[i] == previous.cells[i] for i in columns)
 

@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -39,46 +39,59 @@ def html(document: doc.Document) -> str:
     nested_blocks = list(_walk_blocks([*first_screen, *blocks, *end_matter]))
     charts = [block for block in nested_blocks if isinstance(block, doc.Chart)]
     sections = [block for block in blocks if isinstance(block, doc.Section)]
-    scripts = [_chart_library()] if charts else []
-    if any(isinstance(x, doc.Controls) or getattr(x, "is_sortable", False) for x in nested_blocks):
-        chart_script = read_template_file("charts.js") if charts else ""
-        scripts.append(read_template_file("page.js") + chart_script)
+    scripts = _page_scripts(nested_blocks, has_charts=bool(charts))
     css = style_sheet()
-    # Style attributes need this permission, because no hash in the policy can permit attributes.
-    has_style_attributes = document.name_width > 0 or any(
-        isinstance(block, doc.Figure) for block in nested_blocks
+    has_figures = any(isinstance(block, doc.Figure) for block in nested_blocks)
+    style_sources = _csp_hashes([css])
+    if has_figures or document.name_width > 0:
+        # The page has style attributes, which no hash in the policy can permit.
+        style_sources = "'unsafe-inline'"
+    chart_specs = _chart_specs(charts) if charts else ""
+    chart_data = ""
+    if charts and document.chart_data:
+        chart_data = json_for_script(document.chart_data())
+    template = environment().get_template("document.html")
+    page = template.render(
+        document=document,
+        first_screen=first_screen,
+        blocks=[*blocks, *end_matter],
+        nav_sections=[section for section in sections if section.nav_title is not None],
+        date=_report_date(),
+        version=ab.__version__,
+        policy=content_security_policy(style_sources, _csp_hashes(scripts)),
+        css=_mark_safe(css),
+        scripts=[_mark_safe(script) for script in scripts],
+        chart_data=_mark_safe(chart_data),
+        chart_specs=_mark_safe(chart_specs),
     )
-    style_sources = "'unsafe-inline'" if has_style_attributes else _csp_hashes([css])
-    chart_data = chart_specs = ""
-    if charts:
-        chart_specs = json_for_script(
-            {
-                chart.key: {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
-                for chart in charts
-            }
-        )
-        if document.chart_data:
-            chart_data = json_for_script(document.chart_data())
-    page = (
-        environment()
-        .get_template("document.html")
-        .render(
-            document=document,
-            first_screen=first_screen,
-            blocks=[*blocks, *end_matter],
-            nav_sections=[section for section in sections if section.nav_title is not None],
-            date=_report_date(),
-            version=ab.__version__,
-            policy=content_security_policy(style_sources, _csp_hashes(scripts)),
-            css=_mark_safe(css),
-            scripts=[_mark_safe(script) for script in scripts],
-            chart_data=_mark_safe(chart_data),
-            chart_specs=_mark_safe(chart_specs),
-        )
-    )
-    return _ANCHOR.sub(
-        lambda match: f'{match[1]}="{document.page_by_anchor.get(match[2], "")}#{match[2]}"', page
-    )
+
+    def link_to_page(match: re.Match[str]) -> str:
+        attribute, anchor = match.groups()
+        address = document.page_by_anchor.get(anchor, "")
+        return f'{attribute}="{address}#{anchor}"'
+
+    return _ANCHOR.sub(link_to_page, page)
+
+
+def _page_scripts(blocks: Sequence[doc.Block], *, has_charts: bool) -> list[str]:
+    """Return the scripts that the blocks of a page need."""
+    scripts = [_chart_library()] if has_charts else []
+    has_controls = any(isinstance(block, doc.Controls) for block in blocks)
+    has_sortable_table = any(getattr(block, "is_sortable", False) for block in blocks)
+    if has_controls or has_sortable_table:
+        script = read_template_file("page.js")
+        if has_charts:
+            script += read_template_file("charts.js")
+        scripts.append(script)
+    return scripts
+
+
+def _chart_specs(charts: Iterable[doc.Chart]) -> str:
+    """Return the specifications of the charts as JSON, by the key of the chart."""
+    specs = {}
+    for chart in charts:
+        specs[chart.key] = {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
+    return json_for_script(specs)
 
 
 def _report_date() -> str:
@@ -101,9 +114,9 @@ def _anchors(document: doc.Document) -> Iterator[str]:
 
 
 def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
-    """Redirect links to anchors on other pages to the addresses of these pages.
+    """Replace links to anchors on other pages by the addresses of these pages.
 
-    If several pages have the same anchor, links lead to the first of these pages.
+    If several pages have the same anchor, the link leads to the first of these pages.
     """
     # The blocks of each page are built only once.
     pages = {}
@@ -137,7 +150,7 @@ def _walk_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
 
 # ------------------------------------------------------------------------------------- templates
 def render_blocks(blocks: Iterable[doc.Block]) -> "Markup":
-    """Render blocks with the macros named after their classes."""
+    """Render blocks with the template macros that have the names of the block classes."""
     from markupsafe import Markup
 
     macros: Any = environment().get_template("blocks.html").module
@@ -154,7 +167,10 @@ def type_name(value: object) -> str:
 
 @cache
 def environment() -> "Environment":
-    """Return the template environment, which escapes everything that is not marked as safe."""
+    """Return the template environment.
+
+    Templates escape all values that are not marked as safe.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     env = Environment(
@@ -186,7 +202,7 @@ def environment() -> "Environment":
 
 
 def _escape_controls(value: Any) -> Any:
-    """Replace control characters in strings of the caller, but not in safe HTML."""
+    """Replace control characters in a string, but not in HTML that is marked as safe."""
     from markupsafe import Markup
 
     is_safe = not isinstance(value, str) or isinstance(value, Markup)
@@ -256,7 +272,10 @@ def json_for_script(value: object) -> str:
 
 
 def _chart_library() -> str:
-    """Return the JavaScript library for charts, which the build of the package creates."""
+    """Return the JavaScript library for charts.
+
+    The build of the package creates the file.
+    """
     try:
         return read_template_file("vega.js")
     except FileNotFoundError as error:
@@ -298,10 +317,9 @@ _MIN_TEXT_SIZE = 11
 
 
 def figure_svg(figure: doc.Figure) -> "Markup":
-    """Draw a figure as an ``svg`` element with escaped text and without a title.
+    """Draw a figure as an ``svg`` element without a title, and escape its text.
 
-    The ids inside the figure start with the key of the figure, so that the ids are unique on the
-    page.
+    The ids in the element start with the key of the figure, so that ids are unique on a page.
     """
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.

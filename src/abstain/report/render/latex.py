@@ -1,4 +1,7 @@
-"""LaTeX renderer for papers, whose output has no preamble."""
+"""LaTeX renderer for papers.
+
+The output has no preamble.
+"""
 
 import itertools
 import re
@@ -167,20 +170,23 @@ class _Latex(TextRenderer):
             yield self.inline(table.caption)
         n_columns = len(table.columns)
         alignment = "".join("r" if column.kind == "number" else "l" for column in table.columns)
-        lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", *self._header_lines(table)]
+        lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule"]
+        lines += self._header_lines(table)
         if not any(group.title for group in table.groups):
             lines.append(r"\midrule")
         for group in table.groups:
             if group.title:
                 title = rf"\emph{{{escape(group.title)}}}"
-                lines += [r"\midrule", rf"\multicolumn{{{n_columns}}}{{l}}{{{title}}} \\"]
+                lines.append(r"\midrule")
+                lines.append(rf"\multicolumn{{{n_columns}}}{{l}}{{{title}}} \\")
             lines += [" & ".join(self.row(row)) + r" \\" for row in group.rows]
         if table.footer:
             lines.append(rf"\multicolumn{{{n_columns}}}{{l}}{{{escape(table.footer)}}} \\")
-        yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        yield "\n".join(lines)
 
     def _header_lines(self, table: doc.Table) -> list[str]:
-        """Return the header row, below a row of column groups if the table has column groups."""
+        """Return the header row, and above it a row of column groups if there are any."""
         headers = " & ".join(label(column.label) for column in table.columns) + r" \\"
         if not table.column_groups:
             return [headers]

@@ -23,7 +23,7 @@ _MAX_STEPS: Final = 6
 
 
 def line_chart_svg(chart: LineChart) -> str:
-    """Return the chart as an ``svg`` element, which the caption describes."""
+    """Return the chart as an ``svg`` element."""
     attributes = {
         "class": "lines",
         "viewBox": f"0 0 {_WIDTH} {_HEIGHT}",
@@ -55,7 +55,7 @@ def _elements(chart: LineChart) -> Iterator[str]:
 
 
 def _line(line: ChartLine, chart: LineChart) -> str:
-    """Return a line with its dots as a group, which a page can show or hide."""
+    """Return a line with its dots as a group of SVG elements."""
     points = [f"{_x(x)} {_y(y, chart)}" for x, y in zip(line.x, line.y, strict=True)]
     color = css_variable(line.index)
     dashes = "" if dash_pattern(line.index)[1] == 0 else _join(dash_pattern(line.index))

@@ -109,14 +109,14 @@ class _Notebook(Renderer):
         """Yield the first rows of a table, and the number of remaining rows."""
         table = table.summary()
         classes = [' class="num"' if column.kind == "number" else "" for column in table.columns]
-        headers = "".join(
-            f'<th scope="col"{css_class}>{label(column.label)}</th>'
-            for column, css_class in zip(table.columns, classes, strict=True)
-        )
+        headers = ""
+        for column, css_class in zip(table.columns, classes, strict=True):
+            headers += f'<th scope="col"{css_class}>{label(column.label)}</th>'
         rows = "".join(_row(row, classes) for row in table.rows[:_MAX_ROWS])
         caption = f"<caption>{inline(table.title)}</caption>" if table.title else ""
         yield f"<table>{caption}<thead><tr>{headers}</tr></thead><tbody>{rows}</tbody></table>"
-        if (n_remaining := len(table.rows) - _MAX_ROWS) > 0:
+        n_remaining = len(table.rows) - _MAX_ROWS
+        if n_remaining > 0:
             text = f"{format_count(n_remaining)} more rows; .frame() returns all."
             yield f'<p class="small">{text}</p>'
 
@@ -131,10 +131,13 @@ def _row(row: doc.Row, classes: Sequence[str]) -> str:
     """Return a table row as HTML, with the first cell as the row header."""
     html = ""
     for i, (cell, css_class) in enumerate(zip(row.cells, classes, strict=True)):
-        # The switch to values times 1000 exists only on pages.
-        number = replace(cell, per_thousand=False) if isinstance(cell, doc.Number) else None
-        text = cell.text if isinstance(cell, doc.IntervalMark) else None
-        content = cell_content(number or text or cell, _TIE_MARK)
+        displayed: doc.Cell = cell
+        if isinstance(cell, doc.Number):
+            # The switch to values times 1000 exists only on pages.
+            displayed = replace(cell, per_thousand=False)
+        elif isinstance(cell, doc.IntervalMark) and cell.text:
+            displayed = cell.text
+        content = cell_content(displayed, _TIE_MARK)
         if i == 0:
             html += f'<th scope="row"{css_class}>{content}</th>'
         else:

@@ -1,4 +1,4 @@
-"""Base classes of the renderers, which visit the blocks of a document and format its text."""
+"""Base classes of the renderers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,8 @@ from abstain.report.formatting import format_interval
 class Renderer:
     """A renderer with a method for each type of block that it writes.
 
-    The name of a method is the lower-case name of the type, and the method yields parts of the
-    output. Blocks without a method, such as controls of a page, are omitted.
+    The name of a method is the lower-case name of the type, such as `table`, and the method yields
+    parts of the output. Blocks without a method, such as controls of a page, are omitted.
     """
 
     #: Roles of the blocks that are written.

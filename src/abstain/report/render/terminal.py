@@ -83,7 +83,7 @@ class _Terminal(Renderer):
 
 
 def _remark(remark: doc.Remark) -> "Line":
-    """Return a remark as a line, with the number of similar remarks."""
+    """Return a warning or note as a line, with the number of similar remarks."""
     is_warning = remark.level == "warning"
     line = inline("")
     line.append("Warning: " if is_warning else "Note: ", "bold yellow" if is_warning else "bold")

@@ -40,6 +40,18 @@ _FIGURE_DESCRIPTION: Final = (
 )
 
 
+_USAGE_LEAD: Final = (
+    "Run the first model on all samples, and each following model on the remaining samples. "
+    "Confidences of samples that an earlier stage answers are not used and can be NaN."
+)
+_USAGE_CODE: Final = """\
+import abstain as ab
+
+cascade = ab.load("cascade.json")
+# Index in cascade.names of the stage that answers each sample.
+stage = cascade.decide({arguments})"""
+
+
 def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.Document:
     """Build the report of a cascade and of its checks on other data."""
     checks = check_result_type(checks, CascadeChecks, "checks", "check_cascade")
@@ -62,23 +74,31 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
 
 def _key_numbers(checks: CascadeChecks) -> Iterator[doc.KeyNumber]:
     """Yield the key numbers for the only data set or for the calibration data."""
-    row = checks.rows()[-1 if len(checks) == 1 else 0]
-    detail = "" if len(checks) == 1 else "calibration data, optimistic"
+    # The first row contains the results on the calibration data.
+    row = checks.rows()[0]
+    detail = "calibration data, optimistic"
+    if len(checks) == 1:
+        row = checks.rows()[-1]
+        detail = ""
     if not math.isnan(row["risk"]):
-        low, high = row.get("risk_low", doc.NAN), row.get("risk_high", doc.NAN)
         label = "Wrong answers" if checks.is_binary else "Mean loss"
-        kind: doc.NumberFormat = "percent" if checks.is_binary else "number"
-        interval = format_interval(low, high, kind)
-        yield doc.KeyNumber(label, format_value(row["risk"], kind), interval or detail)
-        limit = format_value(checks.cascade.plan.max_risk, kind)
+        number_format: doc.NumberFormat = "percent" if checks.is_binary else "number"
+        interval = _format_row_interval(row, "risk", number_format)
+        yield doc.KeyNumber(label, format_value(row["risk"], number_format), interval or detail)
+        limit = format_value(checks.cascade.plan.max_risk, number_format)
         yield doc.KeyNumber("Limit", limit, f"delta {checks.cascade.plan.delta:g}")
-    interval = format_interval(
-        row.get("reviews_low", doc.NAN), row.get("reviews_high", doc.NAN), "percent"
-    )
+    interval = _format_row_interval(row, "reviews", "percent")
     value = format_value(row["reviews"], "percent")
     yield doc.KeyNumber(f"To the {PERSON}", value, interval or detail)
     if not math.isnan(row["cost"]):
         yield doc.KeyNumber("Cost per sample", format_number(row["cost"]), "in the unit of costs")
+
+
+def _format_row_interval(row: dict[str, Any], name: str, number_format: doc.NumberFormat) -> str:
+    """Format the interval of a quantity, or return an empty string without an interval."""
+    low = row.get(f"{name}_low", doc.NAN)
+    high = row.get(f"{name}_high", doc.NAN)
+    return format_interval(low, high, number_format)
 
 
 def _overview(checks: CascadeChecks) -> Iterator[doc.Block]:
@@ -96,13 +116,17 @@ def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
     path = checks.path(check, n=_N_PATH)
     has_losses = any(not math.isnan(stage.n_wrong) and stage.n_answered for stage in path)
     has_error_cost = checks.cascade.plan.error_cost > 0 and has_losses
-    labels = ["Reach it", "Answered"]
-    labels += ["Wrong" if checks.is_binary else "Total loss"] if has_losses else []
-    labels += ["Cost each", "Cost"]
-    labels += ["Cost of errors"] if has_error_cost else []
+    headers = ["Reach it", "Answered"]
+    if has_losses:
+        headers.append("Wrong" if checks.is_binary else "Total loss")
+    headers += ["Cost each", "Cost"]
+    if has_error_cost:
+        headers.append("Cost of errors")
     rows = []
     for stage in path:
-        cells: list[doc.Cell] = [stage.name, *map(_path_count, (stage.n_reached, stage.n_answered))]
+        cells: list[doc.Cell] = [stage.name]
+        cells.append(_path_count(stage.n_reached))
+        cells.append(_path_count(stage.n_answered))
         if has_losses:
             cells.append(_path_count(stage.n_wrong))
         cells.append(doc.Number(stage.cost_per_sample, number_format="six_digits"))
@@ -112,7 +136,7 @@ def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
         rows.append(cells)
     title = f"Path of {format_count(_N_PATH)} samples, {name}"
     return doc.Table(
-        (doc.Column("Stage", "name"), *map(doc.number_column, labels)),
+        (doc.Column("Stage", "name"), *map(doc.number_column, headers)),
         doc.single_group(rows),
         title=title,
         caption=(doc.Span(title, "strong"), " in the unit of the costs"),
@@ -123,8 +147,9 @@ def _path_table(checks: CascadeChecks, check: RuleCheck | None) -> doc.Table:
 def _path_count(value: float) -> doc.Number | None:
     if math.isnan(value):
         return None
-    is_whole = value == 0 or value >= 10
-    return doc.Number(value, display_text=f"{value:,.{0 if is_whole else 1}f}")
+    if value == 0 or value >= 10:
+        return doc.Number(value, display_text=f"{value:,.0f}")
+    return doc.Number(value, display_text=f"{value:,.1f}")
 
 
 def _check_sentences(checks: CascadeChecks) -> list[str]:
@@ -139,51 +164,53 @@ def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
 
 def _blocks(checks: CascadeChecks) -> list[doc.Block]:
     """Return the sections on stages, results, use and terms."""
+    stages_blocks: list[doc.Block] = [doc.Prose(text) for text in _guarantee_sentences(checks)]
+    stages_blocks.append(_stages_table(checks))
+    results_blocks = tuple(_results_blocks(checks))
     figures = [
         doc.Figure(key, display.title, display, _FIGURE_DESCRIPTION, role="key")
         for key, display in cascade_figures(checks)
     ]
-    terms = doc.define_terms(_GLOSSARY, level=format_percent(checks.level))
+    terms = [
+        replace(term, source=_SOURCE) if term.title == "Certified" else term
+        for term in doc.define_terms(_GLOSSARY, level=format_percent(checks.level))
+    ]
     return [
-        doc.Section(
-            "stages",
-            "Stages",
-            (*(doc.Prose(text) for text in _guarantee_sentences(checks)), _stages_table(checks)),
-            role="key",
-        ),
-        doc.Section(
-            "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
-        ),
+        doc.Section("stages", "Stages", tuple(stages_blocks), role="key"),
+        doc.Section("results", "Results on other data", results_blocks, nav_title="Results"),
         *_other_paths(checks),
         *doc.figures_section("Figure", figures),
         doc.Section("use", "Use the cascade", tuple(_usage_blocks(checks.cascade))),
-        doc.glossary_section(
-            replace(term, source=_SOURCE if term.title == "Certified" else "") for term in terms
-        ),
+        doc.glossary_section(terms),
     ]
 
 
 def _other_paths(checks: CascadeChecks) -> Iterator[doc.Section]:
     """Yield a section with the path tables of the data sets after the first."""
-    if tables := tuple(_path_table(checks, check) for check in checks.checks[1:_MAX_PATHS]):
+    tables = tuple(_path_table(checks, check) for check in checks.checks[1:_MAX_PATHS])
+    if tables:
         yield doc.Section("paths", "Paths on other data", tables, nav_title="Paths")
 
 
 def _stages_table(checks: CascadeChecks) -> doc.Table:
     """Return a table with the threshold, the cost and the shares of answers of each stage."""
     cascade = checks.cascade
-    costs = [*(stage.cost for stage in cascade.stages), cascade.plan.person_cost]
-    thresholds = [*map(_format_threshold, cascade.stages), "all others"]
+    # The person is the last stage and has no threshold.
+    costs = [stage.cost for stage in cascade.stages]
+    costs.append(cascade.plan.person_cost)
+    thresholds = [_format_threshold(stage) for stage in cascade.stages]
+    thresholds.append("all others")
     rows = []
     for i, name in enumerate(cascade.names):
-        stage_checks = [check.stages[i] for check in checks.checks]
-        cells = (
+        cells: list[doc.Cell] = [
             name,
             thresholds[i],
             doc.Number(costs[i], number_format="six_digits"),
             doc.Number(cascade.answered[i], number_format="four_decimals"),
-            *(estimate(check.share, check.share_interval) for check in stage_checks),
-        )
+        ]
+        for check in checks.checks:
+            stage_check = check.stages[i]
+            cells.append(estimate(stage_check.share, stage_check.share_interval))
         rows.append(cells)
     data_names = [check.name or "data" for check in checks.checks]
     headers = ("Threshold", "Cost", "Calibration", *data_names)
@@ -214,7 +241,8 @@ def _results_blocks(checks: CascadeChecks) -> Iterator[doc.Block]:
     rows = []
     for i, name in enumerate(checks.cascade.names):
         stage_checks = [check.stages[i] for check in checks.checks]
-        rows.append((name, *(estimate(check.risk, check.risk_interval) for check in stage_checks)))
+        risks = [estimate(check.risk, check.risk_interval) for check in stage_checks]
+        rows.append((name, *risks))
     data_columns = [doc.number_column(check.name) for check in checks.checks]
     quantity = "Share of wrong answers" if checks.is_binary else "Mean loss of the answers"
     yield doc.Table(
@@ -256,7 +284,10 @@ def _results_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
-    """Return the row for a data set, highlighted for the calibration data."""
+    """Return the row of a data set.
+
+    The row of the calibration data is highlighted.
+    """
     cells = [
         row["name"],
         doc.Number(row["n"], number_format="count"),
@@ -273,24 +304,13 @@ def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
 def _usage_blocks(cascade: Cascade) -> Iterator[doc.Block]:
     """Yield Python code that applies the cascade, and the cascade as JSON."""
     if cascade.attainable:
+        yield doc.Prose(_USAGE_LEAD, "lead")
         names = [re.sub(r"[\W_]", "_", stage.name) for stage in cascade.stages]
         arguments = ", ".join(f"confidence_of_{name}" for name in names)
-        yield doc.Prose(
-            "Run the first model on all samples, and each following model on the remaining "
-            "samples. Confidences of samples that an earlier stage answers are not used and can "
-            "be NaN.",
-            "lead",
-        )
-        yield doc.Code(
-            "import abstain as ab\n\n"
-            'cascade = ab.load("cascade.json")\n'
-            "# Index in cascade.names of the stage that answers each sample.\n"
-            f"stage = cascade.decide({arguments})"
-        )
+        yield doc.Code(_USAGE_CODE.format(arguments=arguments))
     else:
-        yield doc.Prose(
-            f"There are no thresholds, so all samples are forwarded to the {PERSON}.", "lead"
-        )
+        text = f"There are no thresholds, so all samples are forwarded to the {PERSON}."
+        yield doc.Prose(text, "lead")
     yield doc.Collapsible("The cascade as JSON", (doc.Code(cascade.to_json()),))
 
 
@@ -323,21 +343,22 @@ def _guarantee_sentences(checks: CascadeChecks) -> list[str]:
         f"Guarantee: {target}, for new data like the calibration data. It holds with a probability "
         f"of at least {probability} over calibration sets."
     )
-    shares = ", ".join(
-        f"{format_share(share)} by {f'the {name}' if name == PERSON else f'“{name}”'}"
-        for name, share in zip(cascade.names, cascade.answered, strict=True)
-        if share > 0 or name == PERSON
-    )
+    shares = []
+    for name, share in zip(cascade.names, cascade.answered, strict=True):
+        if name == PERSON:
+            shares.append(f"{format_share(share)} by the {name}")
+        elif share > 0:
+            shares.append(f"{format_share(share)} by “{name}”")
     expectation = (
-        f"Answers on the {format_count(cascade.n)} calibration samples: {shares}. The risk of "
-        f"these answers is {format_number(cascade.risk)}, and the mean cost per sample is "
+        f"Answers on the {format_count(cascade.n)} calibration samples: {', '.join(shares)}. The "
+        f"risk of these answers is {format_number(cascade.risk)}, and the mean cost per sample is "
         f"{format_number(cascade.cost)}."
     )
     return [guarantee, expectation]
 
 
 def _stages_sentence(cascade: Cascade) -> str:
-    """Return a sentence that says which samples each stage answers."""
+    """Return the sentence that states which samples each stage answers."""
     clauses: list[str] = []
     for stage in cascade.stages:
         if stage.answers == "none":
@@ -368,12 +389,11 @@ def _format_threshold(stage: CascadeStage) -> str:
 
 
 def _target_clause(plan: CascadePlan, *, binary: bool) -> str:
-    """Return the target as a clause."""
-    risk = (
-        f"at most {format_percent(plan.max_risk)} of all answers are wrong"
-        if binary
-        else f"the mean loss of all answers is at most {format_number(plan.max_risk)}"
-    )
+    """Return the maximum risk and the capacity of the person as a clause."""
+    if binary:
+        risk = f"at most {format_percent(plan.max_risk)} of all answers are wrong"
+    else:
+        risk = f"the mean loss of all answers is at most {format_number(plan.max_risk)}"
     if not plan.has_capacity_limit:
         return risk
     if plan.capacity == 0:
@@ -393,10 +413,8 @@ def _facts(cascade: Cascade) -> Iterator[tuple[str, str]]:
     """Yield the properties of a cascade as pairs of label and value."""
     plan = cascade.plan
     yield "Maximum risk", f"{plan.max_risk:g}, delta {plan.delta:g}"
-    yield (
-        f"Capacity of the {PERSON}",
-        f"{plan.capacity:.4g}" if plan.has_capacity_limit else "no limit",
-    )
+    capacity = f"{plan.capacity:.4g}" if plan.has_capacity_limit else "no limit"
+    yield f"Capacity of the {PERSON}", capacity
     if plan.reviews is not None:
         yield "Per day", f"{plan.reviews} of {plan.arrivals}, more on {plan.overflow:g} of the days"
     rate = "measured" if plan.person_error is None else f"{plan.person_error:g}, assumed"
@@ -404,10 +422,8 @@ def _facts(cascade: Cascade) -> Iterator[tuple[str, str]]:
     costs = [f"{stage.name} {stage.cost:g}" for stage in cascade.stages]
     costs += [f"{PERSON} {plan.person_cost:g}", f"error {plan.error_cost:g}"]
     yield "Costs", ", ".join(costs)
-    yield (
-        "Calibration samples",
-        f"{format_count(cascade.n)}, {format_count(cascade.tested)} of them for testing",
-    )
+    n_samples = format_count(cascade.n)
+    yield "Calibration samples", f"{n_samples}, {format_count(cascade.tested)} of them for testing"
 
 
 _GLOSSARY: Final = {

@@ -1,7 +1,7 @@
 """Report of a monitor of a decision rule in production."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -63,7 +63,7 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
-    """Yield a sentence for each active alarm, or one that there is no alarm."""
+    """Yield a sentence for each active alarm, or the sentence that there is no alarm."""
     standing = monitor.active_alarms
     if not standing:
         yield (
@@ -116,17 +116,20 @@ def _key_numbers(monitor: Monitor) -> Iterator[doc.KeyNumber]:
 
 
 def _overview(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the tests beside the figure of the risk or, without labels, of the coverage."""
-    alarms = [_alarms_table(monitor)] if monitor.alarms else []
-    note = doc.Prose(_TESTS_NOTE, "notes")
-    blocks = (_tests_table(monitor), *_risk_estimates_table(monitor), *alarms, note)
-    tables = doc.Box(blocks, "stack")
+    """Yield the tests beside the figure of the risk.
+
+    Without labels, the figure shows the coverage.
+    """
+    blocks: list[doc.Block] = [_tests_table(monitor), *_risk_estimates_table(monitor)]
+    if monitor.alarms:
+        blocks.append(_alarms_table(monitor))
+    blocks.append(doc.Prose(_TESTS_NOTE, "notes"))
     figures = dict(_figure_blocks(monitor))
     figure = figures.get("risk") or figures.get("coverage")
     if figure is None:
-        yield doc.Box(tables.blocks, "stack", role="key")
+        yield doc.Box(tuple(blocks), "stack", role="key")
     else:
-        yield doc.Box((tables, figure), "overview", role="key")
+        yield doc.Box((doc.Box(tuple(blocks), "stack"), figure), "overview", role="key")
 
 
 def _format_predictions(number: int) -> str:
@@ -140,14 +143,10 @@ def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
     yield "Stream", source
     yield "Predictions", format_count(monitor.predictions)
     yield "Tests", ", ".join(plan.watched)
-    yield (
-        "False alarms",
-        f"at most {format_percent(plan.delta)} of all streams without changes have one",
-    )
-    yield (
-        "Calibration",
-        "" if plan.reference is None else f"{format_count(plan.reference.n)} samples",
-    )
+    delta = format_percent(plan.delta)
+    yield "False alarms", f"at most {delta} of all streams without changes have one"
+    if plan.reference is not None:
+        yield "Calibration", f"{format_count(plan.reference.n)} samples"
     if plan.label_share is not None:
         yield "Requested labels", f"{format_percent(plan.label_share)} of the answers"
         yield "Pending labels", format_count(observations.requests.n_waiting)
@@ -159,7 +158,7 @@ def _notes(monitor: Monitor) -> Iterator[str]:
     for name, reason in _REASON_BY_UNUSED_TEST.items():
         if name not in plan.watched:
             yield f"The {_TITLE_BY_TEST[name].lower()} test is off: {reason}."
-    count_by_text = {
+    n_by_text = {
         "repeated predictions were ignored": counts.replayed,
         "labels of predictions that already had a label were ignored": counts.repeated,
         "labels that were not requested were ignored": counts.unasked,
@@ -170,7 +169,9 @@ def _notes(monitor: Monitor) -> Iterator[str]:
         "requested labels are missing: the test counts these answers as correct, and the estimates "
         "use only the received labels": monitor.state.requests.missing,
     }
-    yield from (f"{format_count(n)} {text}." for text, n in count_by_text.items() if n)
+    for text, n in n_by_text.items():
+        if n:
+            yield f"{format_count(n)} {text}."
     if plan.label_share is None and monitor.watches[2].tally.n:
         yield (
             "No labels were requested. The estimated risk and the false alarm rate of its test are "
@@ -241,17 +242,22 @@ def _optional_number(
 
 
 def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
-    """Yield the risk estimated from requested labels, if labels are requested."""
+    """Yield the table of the risk that is estimated from the requested labels."""
     estimates = monitor.estimate()
     if estimates is None:
         return
-    rows = (
-        ("labels and confidences", estimates.value, estimates.interval),
-        ("labels only", estimates.labels_only, estimates.labels_only_interval),
+    with_confidences = _optional_number(
+        estimates.value, estimates.interval.low, estimates.interval.high
     )
+    labels_only = _optional_number(
+        estimates.labels_only,
+        estimates.labels_only_interval.low,
+        estimates.labels_only_interval.high,
+    )
+    rows = (("labels and confidences", with_confidences), ("labels only", labels_only))
     yield doc.Table(
         (doc.Column("Estimated from", "name"), doc.number_column("Estimate")),
-        doc.single_group((name, _optional_number(x, i.low, i.high)) for name, x, i in rows),
+        doc.single_group(rows),
         title="Risk estimated from requested labels",
         caption=(
             f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
@@ -285,19 +291,12 @@ def _alarms_table(monitor: Monitor) -> doc.Table:
 
 # ---------------------------------------------------------------------------------- the figures
 def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
-    """Return the names and displays of the figures for which there are data."""
+    """Return the names and displays of the figures of a monitor."""
     check_result_type(monitor, Monitor, "result", "monitoring.start")
     points, plan = monitor.points(), monitor.plan
     if len(points) < 2:
         return []
-    times = tuple(point["events"] for point in points)
-
-    def values(name: str) -> tuple[float, ...]:
-        return tuple(point[name] for point in points)
-
-    def series_with_band(name: str) -> Series:
-        return Series("overall", times, values(name), values(f"{name}_low"), values(f"{name}_high"))
-
+    times = _values_of(points, "events")
     display = partial(
         SeriesDisplay,
         x_title="Predictions and labels",
@@ -306,33 +305,47 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
         marks_name="alarm",
         is_compact=True,
     )
-
-    def overall_and_recent(name: str) -> tuple[Series, Series]:
-        return series_with_band(name), Series("recent window", times, values(f"{name}_recent"))
-
-    limits = [Series("limits", (times[0], times[-1]), (x, x)) for x in plan.coverage or ()]
-    coverage_series = (*overall_and_recent("coverage"), *limits)
-    figures = [("coverage", display(coverage_series, "Coverage over time", y_title="Coverage"))]
+    coverage_series = _overall_and_recent(points, "coverage")
+    for limit in plan.coverage or ():
+        coverage_series.append(Series("limits", (times[0], times[-1]), (limit, limit)))
+    coverage = display(tuple(coverage_series), "Coverage over time", y_title="Coverage")
+    figures = [("coverage", coverage)]
     if monitor.watches[2].tally.n:
-        risk_display = display(
-            overall_and_recent("risk"),
+        risk = display(
+            tuple(_overall_and_recent(points, "risk")),
             "Risk over time",
             y_title="Risk",
             level={} if plan.max_risk is None else {"": plan.max_risk},
             level_name="limit",
         )
-        figures.append(("risk", risk_display))
+        figures.append(("risk", risk))
+    evidence_series = []
+    for name in plan.watched:
+        evidence = _values_of(points, f"{name}_evidence")
+        evidence_series.append(Series(_TITLE_BY_TEST[name].lower(), times, evidence))
     evidence_display = display(
-        tuple(
-            Series(_TITLE_BY_TEST[name].lower(), times, values(f"{name}_evidence"))
-            for name in plan.watched
-        ),
+        tuple(evidence_series),
         "Evidence of each test",
         y_title="Evidence",
         level={"": 1.0},
         level_name="alarm",
     )
-    return [*figures, ("evidence", evidence_display)]
+    figures.append(("evidence", evidence_display))
+    return figures
+
+
+def _values_of(points: Sequence[Mapping[str, float]], name: str) -> tuple[float, ...]:
+    return tuple(point[name] for point in points)
+
+
+def _overall_and_recent(points: Sequence[Mapping[str, float]], name: str) -> list[Series]:
+    """Return the line of the mean since the start with its band, and that of recent means."""
+    times = _values_of(points, "events")
+    low = _values_of(points, f"{name}_low")
+    high = _values_of(points, f"{name}_high")
+    overall = Series("overall", times, _values_of(points, name), low, high)
+    recent = Series("recent window", times, _values_of(points, f"{name}_recent"))
+    return [overall, recent]
 
 
 # ---------------------------------------------------------------------------------- the page
@@ -345,18 +358,20 @@ def _figure_blocks(monitor: Monitor) -> list[tuple[str, doc.Figure]]:
 
 def _blocks(monitor: Monitor) -> list[doc.Block]:
     """Return the sections with the figures, the decision rule and the terms."""
+    blocks: list[doc.Block] = []
     figures = dict(_figure_blocks(monitor))
+    # The first screen contains this figure.
     figures.pop("risk" if "risk" in figures else "coverage", None)
-    box = [doc.Box(tuple(figures.values()), "pair")] if figures else []
+    if figures:
+        box = doc.Box(tuple(figures.values()), "pair")
+        blocks.append(doc.Section("figures", "Over time", (box,), nav_title="Figures"))
+    blocks.append(doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)))
     risk = "the mean loss of the answers"
     if monitor.plan.risk_kind == "generalized risk":
         risk = "the total loss of the answers, divided by the number of all predictions"
     terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
-    return [
-        *([doc.Section("figures", "Over time", tuple(box), nav_title="Figures")] if box else []),
-        doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
-        doc.glossary_section(terms),
-    ]
+    blocks.append(doc.glossary_section(terms))
+    return blocks
 
 
 _GLOSSARY: Final = {

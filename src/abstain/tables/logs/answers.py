@@ -1,4 +1,4 @@
-"""Convert the graded answers and confidences in a log of a language model to a table."""
+"""Convert the graded answers in a log of a language model to a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,10 @@ def to_float(value: object) -> float | None:
 
 
 def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
-    """Return the fields of a record that are texts or numbers, with a prefix in their names."""
+    """Return the fields of a record that are texts or numbers.
+
+    The names of the fields start with the prefix.
+    """
     scalars: dict[str, Scalar] = {}
     for name, value in fields.items() if isinstance(fields, dict) else ():
         if isinstance(value, int) and abs(value) >= _INT64_LIMIT:
@@ -60,16 +63,19 @@ def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
 def answer_table(
     answers: Sequence[LoggedAnswer], source: str, notes: Iterable[str] = ()
 ) -> DataTable:
-    """Return a table of answers that declares its columns of grades and confidences."""
+    """Return a table of answers.
+
+    The table declares which columns contain grades and confidences.
+    """
     import polars as pl
 
     if not answers:
         raise FileFormatError(
             f"{source} contains no answers: no sample was finished, or none was logged"
         )
-    attribute_names = dict.fromkeys(name for answer in answers for name in answer.attributes)
-    grade_names = tuple(dict.fromkeys(name for answer in answers for name in answer.grades))
-    confidence_names = tuple(dict.fromkeys(n for answer in answers for n in answer.confidence))
+    attribute_names = _distinct_keys(answer.attributes for answer in answers)
+    grade_names = _distinct_keys(answer.grades for answer in answers)
+    confidence_names = _distinct_keys(answer.confidence for answer in answers)
     columns: dict[str, pl.Series] = {}
     for name in attribute_names:
         attributes = [answer.attributes.get(name) for answer in answers]
@@ -78,8 +84,7 @@ def answer_table(
         grades = [_get_grade(answer, name) for answer in answers]
         columns[name] = pl.Series(name, grades, pl.Float64)
     for name in confidence_names:
-        # The log-probabilities of a refusal are not a confidence in an answer.
-        confidence = [None if a.is_refusal else a.confidence.get(name) for a in answers]
+        confidence = [_get_confidence(answer, name) for answer in answers]
         columns[name] = pl.Series(name, confidence, pl.Float64)
     n_refusals = sum(answer.is_refusal for answer in answers)
     if n_refusals and REFUSED not in columns:
@@ -102,6 +107,19 @@ def answer_table(
     )
 
 
+def _distinct_keys(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the keys of all records in order of first appearance."""
+    keys: dict[str, None] = {}
+    for record in records:
+        keys |= dict.fromkeys(record)
+    return tuple(keys)
+
+
+def _get_confidence(answer: LoggedAnswer, name: str) -> float | None:
+    # The log-probabilities of a refusal are not a confidence in an answer.
+    return None if answer.is_refusal else answer.confidence.get(name)
+
+
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
     """Return a grade. A refusal without a grade has grade 0."""
     grade = answer.grades.get(name)
@@ -122,14 +140,16 @@ def _notes_on_confidence(names: tuple[str, ...]) -> list[str]:
 
 def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
     """Return a note for each grade that some answers do not have."""
-    graded = [answer for answer in answers if answer.grades]
-    counts = {name: sum(_get_grade(answer, name) is None for answer in graded) for name in names}
-    return [
-        f"{count:,} of {len(answers):,} answers have no grade in {name!r} (unscored, or the grader "
-        "failed); these rows can only be dropped"
-        for name, count in counts.items()
-        if count
-    ]
+    answers_with_grades = [answer for answer in answers if answer.grades]
+    notes = []
+    for name in names:
+        n_ungraded = sum(_get_grade(answer, name) is None for answer in answers_with_grades)
+        if n_ungraded:
+            notes.append(
+                f"{n_ungraded:,} of {len(answers):,} answers have no grade in {name!r} (unscored, "
+                "or the grader failed); these rows can only be dropped"
+            )
+    return notes
 
 
 # -------------------------------------------------------------------------- reasons of Inspect
@@ -142,19 +162,22 @@ _WITHOUT_GRADE: Final = frozenset({"grader_failed", "scoring_failed"})
 
 
 def reason_of(reason: Any, metadata: Any) -> str | None:
-    """Return the reason of a score, which logs before Inspect 0.3.245 store in the metadata."""
+    """Return the reason for a score.
+
+    Logs before Inspect 0.3.245 store the reason in the metadata.
+    """
     if reason is None and isinstance(metadata, Mapping):
         reason = metadata.get("unscored_reason")
     return reason if isinstance(reason, str) else None
 
 
 def is_refusal(value: Any, reason: str | None) -> bool:
-    """Return whether a score means that the model gave no answer."""
+    """Return whether a score records that the model gave no answer."""
     return value == _NO_ANSWER or reason in _WITHOUT_ANSWER
 
 
 def is_ungraded(reason: str | None) -> bool:
-    """Return whether a score has no grade because the grader or the scorer failed."""
+    """Return whether an answer has no grade because the grader or the scorer failed."""
     return reason in _WITHOUT_GRADE
 
 
@@ -172,10 +195,10 @@ def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
 
 
 def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return the normalized probability of the best choice and its margin to the second.
+    """Return the probability of the best choice and its margin to the second best choice.
 
-    The margin is a difference of log-probabilities. The result is empty if there are fewer than
-    two choices.
+    The probabilities of the choices are normalized. The margin is a difference of
+    log-probabilities. The result is empty if there are fewer than two choices.
     """
     descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
     if descending.size < 2 or not np.isfinite(descending[0]):

@@ -1,4 +1,4 @@
-"""Read logs of Inspect (inspect_ai), which are `.eval` zip archives or `.json` files."""
+"""Read logs of Inspect (inspect_ai), which are ZIP archives (`.eval`) or JSON files."""
 
 import os
 import zipfile
@@ -191,7 +191,7 @@ def _has_refusal_text(choice: Mapping[str, Any]) -> bool:
 
 
 def _parse_grade(value: Any) -> float | None:
-    """Convert a number or a word for a grade to a number. Return None for other values."""
+    """Convert a number or a word such as "C" to a grade. Return None for other values."""
     if not isinstance(value, str):
         return to_float(value)
     grade = grade_of(value)
@@ -228,7 +228,10 @@ _UNUSED_CHARACTER: Final = "\x1f"
 
 
 def max_decompressed_bytes(compressed: bytes) -> int:
-    """Return an upper bound of the decompressed size that does not rely on the stated size."""
+    """Return an upper bound of the decompressed size.
+
+    The size that the archive states may be wrong.
+    """
     position = max_bytes = 0
     while position < len(compressed):
         if compressed[position : position + 4] != _FRAME_MARK:

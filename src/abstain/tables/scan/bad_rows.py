@@ -1,4 +1,4 @@
-"""Find the rows of a table that raise an error."""
+"""Find the rows of a table that cannot be read."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,11 @@ _MIN_TRIALS, _ROWS_PER_TRIAL = 400, 20
 
 
 def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tuple[BoolArray, str]:
-    """Return a mask of the invalid rows of a table, and a remark.
+    """Return a mask of the rows that raise an error, and a remark.
 
-    The table must contain an invalid row. Ranges that raise an error are halved repeatedly. If too
-    many rows are invalid, the search stops early and marks all rows of the remaining ranges. The
-    remark then states the number of these rows; otherwise, it is empty.
+    The table must contain such a row. The search halves ranges of rows that raise an error. If many
+    rows are invalid, the search stops early and marks all rows of the remaining ranges. The remark
+    then states the number of these rows; otherwise, it is empty.
     """
 
     def fails(start: int, stop: int) -> bool:
@@ -32,16 +32,23 @@ def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tu
     n_trials = _MIN_TRIALS + table.n_rows // _ROWS_PER_TRIAL
     failing_ranges = [(0, table.n_rows)]
     while failing_ranges and n_trials > 0:
-        halves = [half for start, stop in failing_ranges for half in _halves(start, stop)]
-        failing_halves = [half for half in halves if fails(*half)]
-        is_bad[[start for start, stop in failing_halves if stop - start == 1]] = True
-        failing_ranges = [(start, stop) for start, stop in failing_halves if stop - start > 1]
+        halves: list[tuple[int, int]] = []
+        for start, stop in failing_ranges:
+            halves += _halves(start, stop)
         n_trials -= len(halves)
-    for start, stop in failing_ranges:
-        is_bad[start:stop] = True
+        failing_ranges = []
+        for start, stop in halves:
+            is_failing = fails(start, stop)
+            if is_failing and stop - start == 1:
+                is_bad[start] = True
+            elif is_failing:
+                failing_ranges.append((start, stop))
     if not failing_ranges:
         return is_bad, ""
-    n_in_failing_ranges = sum(stop - start for start, stop in failing_ranges)
+    n_in_failing_ranges = 0
+    for start, stop in failing_ranges:
+        is_bad[start:stop] = True
+        n_in_failing_ranges += stop - start
     remark = (
         f" These include {n_in_failing_ranges:,} rows in ranges with a bad row: too many rows are "
         "bad to find each of them."
@@ -50,5 +57,8 @@ def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tu
 
 
 def _halves(start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the two halves of a range, or only the range itself if it has a single row."""
     middle = (start + stop) // 2
-    return [(low, high) for low, high in ((start, middle), (middle, stop)) if low < high]
+    if middle == start:
+        return [(start, stop)]
+    return [(start, middle), (middle, stop)]

@@ -1,7 +1,7 @@
 """Divide a file into chunks that fit in memory, such as row groups or blocks of lines.
 
-A chunk is a small record without rows, which can be sent to another process. The chunks of a file
-are in order and cover the complete file.
+A `FileChunk` contains only a position in the file, so it can be sent to another process. The chunks
+of a file are in order and cover the complete file.
 """
 
 import io
@@ -70,22 +70,22 @@ class FileChunk:
 
     @property
     def file_label(self) -> str:
-        """Name of the file in messages."""
+        """Name of the file, for messages."""
         return self.custom_label or self.path.name
 
     @property
     def source(self) -> str:
-        """Name of the chunk in messages."""
+        """Name of the file with the position of the chunk, for messages."""
         return f"{self.file_label}, {self.location}" if self.location else self.file_label
 
     @property
     def size(self) -> int:
-        """Size of the chunk: the number of bytes of text, or the number of rows of other files."""
+        """Number of bytes of a chunk of text, or number of rows of another chunk."""
         return self.stop - self.start
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, or -1 for text, whose lines are not counted."""
+        """Number of rows of the chunk, or -1 for text, whose lines are not counted."""
         return -1 if _format_of(self.path) in {"csv", "json lines"} else self.size
 
     def open(self) -> DataTable:
@@ -110,7 +110,7 @@ class FileChunk:
 
 
 def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz", "undivided"]:
-    """Return the name of the method that divides and reads a file."""
+    """Return the name of the format that determines how a file is divided."""
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         return "csv"
@@ -123,14 +123,14 @@ def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz"
 
 
 def chunk_size_limits() -> list[int]:
-    """Return the limits that determine the boundaries of chunks."""
+    """Return the limits for the size of a chunk."""
     return [_TEXT_CHUNK_BYTES, _CHUNK_BYTES, _MIN_ROWS, _MAX_ROWS]
 
 
 def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
     """Yield the chunks of a file from which `n_columns` columns are read.
 
-    A file with columns but no rows has no chunks. Such files occur if a program writes many files.
+    A file without rows has no chunks.
     """
     max_rows = _CHUNK_BYTES // (8 * max(n_columns, 1))
     max_rows = min(max(max_rows, _MIN_ROWS), _MAX_ROWS)
@@ -159,7 +159,7 @@ def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
 def _divide_text(
     path: Path, start: int, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> Iterator[FileChunk]:
-    """Yield chunks of complete lines."""
+    """Yield chunks of complete lines of a text file."""
     first_row, size = 0, file_size(path)
     with open_regular_file(path) as file:
         while start < size:
@@ -174,7 +174,7 @@ def _divide_text(
 def _find_chunk_end(
     file: IO[bytes], start: int, path: Path, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return the end of the chunk that begins at `start`, and its number of lines."""
+    """Return the end of the chunk that begins at `start`, and the number of lines in the chunk."""
     length, size = _TEXT_CHUNK_BYTES, file_size(path)
     while True:
         file.seek(start)
@@ -286,9 +286,9 @@ def _open_npz(chunk: FileChunk) -> DataTable:
 
 @lru_cache(maxsize=8)
 def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
-    """Return an array of an archive, memory-mapped if it is not compressed.
+    """Return an array of an archive, which is memory-mapped unless it is compressed.
 
-    The cache contains one entry for each `state` of the file, so a changed file is read again.
+    The `state` of the file is a key of the cache, so a changed file is read again.
     """
     _verify_checksum(path, name, state)
     return Archive(path).memory_map(name)

@@ -1,4 +1,4 @@
-"""`scan_predictions`, which reads predictions that do not fit in memory in batches."""
+"""Read predictions that do not fit in memory in batches."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -38,7 +38,7 @@ _OPTION_NAMES = tuple(option_field.name for option_field in fields(ReadingOption
 
 @dataclass(frozen=True)
 class _ReferenceFile:
-    """The file that determines which columns are selected in all files."""
+    """The first file with rows, which determines the selected columns of all files."""
 
     path: Path
     selection: ColumnSelection
@@ -137,9 +137,9 @@ class PredictionScan:
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
 
     def identity(self) -> dict[str, Any]:
-        """Return values for JSON that change if a file or an option changes.
+        """Return values that change if a file or an option changes.
 
-        Saved checkpoints contain the keys, so the keys must not change.
+        Saved checkpoints contain these keys, so the keys must not be renamed.
         """
         options: dict[str, Any] = {"skip_bad": self.skip_bad, "by_file": self.by_file}
         for name in _OPTION_NAMES:
@@ -183,7 +183,11 @@ class PredictionScan:
         return self._read(chunk, open_partition)
 
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
-        """Read a chunk. Skip it if it has no valid row or, with `skip_bad`, raises an error."""
+        """Read one chunk.
+
+        A chunk without a valid row is skipped. With `skip_bad`, a chunk that raises an error is
+        skipped too.
+        """
         try:
             table = open_chunk()
             if self.options.decimal == ",":
@@ -362,7 +366,7 @@ def _scan_frame(frame: Any, options: ReadingOptions, *, skip_bad: bool) -> Predi
 def _scan_files(
     paths: Sequence[Path], options: ReadingOptions, *, skip_bad: bool
 ) -> PredictionScan:
-    """Select the columns from the first file with rows, and check that other files have them."""
+    """Select the columns from the first file with rows, and check the other files."""
     by_file = FILENAME in options.by
     options = replace(options, by=tuple(name for name in options.by if name != FILENAME))
     reference: _ReferenceFile | None = None
@@ -399,7 +403,7 @@ def _scan_files(
 
 
 def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
-    """Select the columns from the first chunk of a file. Return None if the file has no rows."""
+    """Select the columns from the first chunk of a file, or return None for a file without rows."""
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None
@@ -407,13 +411,12 @@ def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
     if options.decimal == ",":
         table = table.with_numbers(",")
     selection = select_columns(replace(table, source=path.name), options)
-    notes_on_pooled_columns = [
-        Note(
-            READING,
+    notes = list(table.notes)
+    for name in pooled_columns(table, selection):
+        text = (
             f"all values of column {name!r} are evaluated together; pass "
-            f"{format_option('by', name)} to evaluate them separately",
+            f"{format_option('by', name)} to evaluate them separately"
         )
-        for name in pooled_columns(table, selection)
-    ]
-    notes = (*table.notes, *notes_on_pooled_columns, *selection.notes)
-    return _ReferenceFile(path, selection, column_kinds(path), notes)
+        notes.append(Note(READING, text))
+    notes += selection.notes
+    return _ReferenceFile(path, selection, column_kinds(path), tuple(notes))

@@ -26,8 +26,8 @@ _DIGITS = re.compile(r"(\d+)")
 def resolve_files(source: Any) -> tuple[Path, ...]:
     """Return the files of a path, a pattern, a folder, or a list of these.
 
-    The files of a folder or of a pattern such as "big/*.parquet" are sorted by name. Numbers in
-    names are sorted by value, so part-9 comes before part-10. Names that begin with a dot or an
+    The files of a folder or of a pattern such as "big/*.parquet" are sorted by name, and numbers in
+    names are sorted by value: part-9 comes before part-10. Names that begin with a dot or an
     underscore are ignored.
     """
     sources = [source] if isinstance(source, str | Path) else source
@@ -64,7 +64,10 @@ def _readable_files(folder: Path) -> list[Path]:
 
 
 def _files_of_match(match: Path) -> list[Path]:
-    """Return a file, or the files in a folder that has the suffix of a file, as Spark writes."""
+    """Return a file in a list, or the files in a folder.
+
+    Spark writes folders that have the suffix of a file.
+    """
     if match.is_file():
         return [match]
     return _readable_files(match) if match.suffix.lower() in SUFFIXES else []
@@ -76,7 +79,10 @@ def is_file_pattern(source: str) -> bool:
 
 
 def _sorted_by_name(paths: Iterable[Path], message_if_empty: str) -> list[Path]:
-    """Return the paths that are not hidden, sorted by name with numbers sorted by value."""
+    """Return the paths that are not hidden, sorted by name.
+
+    Numbers in names are sorted by value.
+    """
     visible = [path for path in paths if not path.name.startswith((".", "_"))]
     if not visible:
         raise InputError(message_if_empty)
@@ -91,9 +97,10 @@ def _sorted_by_name(paths: Iterable[Path], message_if_empty: str) -> list[Path]:
 
 
 def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
-    """Return a unique label for each file: its name, or its path from the common folder.
+    """Return a unique label for each file.
 
-    Files that are written daily can have the same name in different folders.
+    The label is the name of the file, or its path from the common folder if several files have the
+    same name.
     """
     paths = tuple(paths)
     if len({path.name for path in paths}) == len(paths):
@@ -103,7 +110,10 @@ def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
 
 
 def file_states(paths: Iterable[Path]) -> list[list[Any]]:
-    """Return the path, size and modification time of each file, which reveal changes."""
+    """Return the path, size and modification time of each file.
+
+    A program can compare these values to detect changed files.
+    """
     return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]
 
 
@@ -117,10 +127,10 @@ _KIND_LABELS = {
 
 
 def column_kinds(path: Path) -> Mapping[str, str]:
-    """Return a description of the contents of each column, such as "numbers" or "text".
+    """Return a description of each column, such as "numbers" or "text".
 
-    The description is empty if the contents are unknown without reading rows, as in CSV files and
-    in columns of type null. The mapping is empty if the format has no list of columns.
+    A description is empty if it would require reading rows, as for CSV files and columns of type
+    null. The mapping is empty if the format has no list of columns.
     """
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
@@ -141,7 +151,7 @@ def column_kinds(path: Path) -> Mapping[str, str]:
 def check_same_columns(
     path: Path, names: Iterable[str], reference: Path, reference_kinds: Mapping[str, str]
 ) -> None:
-    """Raise an error if a selected column is missing or has other contents than in `reference`."""
+    """Raise an error unless the selected columns have the same contents as in `reference`."""
     kinds = reference_kinds if path == reference else column_kinds(path)
     for name in names:
         if kinds and name not in kinds:

@@ -7,10 +7,11 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError, MissingInputError
-from abstain.inference.intervals import check_level, no_interval
+from abstain.inference.intervals import Interval, check_level, no_interval
 from abstain.thresholds.cascade.record import PERSON, Cascade, overflow_probability
 from abstain.thresholds.rule_check import (
     UNLABELED,
+    AcceptedLosses,
     LoadCheck,
     RuleCheck,
     StageCheck,
@@ -117,9 +118,10 @@ class CascadeData:
         return out
 
 
-def _losses(x: AnyArray, n: int, name: str) -> FloatArray:
+def _losses(losses: AnyArray, n: int, name: str) -> FloatArray:
+    """Validate the losses of a stage, which must lie in [0, 1]."""
     try:
-        values = checks.loss(x, length=n)
+        values = checks.loss(losses, length=n)
         checks.unit_interval(values, "loss", hint="Divide by the largest loss possible.")
     except InputError as error:
         raise type(error)(f"stage {name!r}: {error}") from error
@@ -181,50 +183,75 @@ def check_decisions(
     plan, level = cascade.plan, check_level(level)
     joint_level = 1 - (1 - level) / (2 if plan.has_capacity_limit else 1)
     loss = None if data.losses is None else data.losses_of_answers(answered)
-    everyone = np.ones(data.n, np.bool_)
-    samples = check_losses(everyone, loss, None, level=level)
-    joint_samples = check_losses(everyone, loss, None, level=joint_level)
+    all_samples = np.ones(data.n, np.bool_)
+    samples = check_losses(all_samples, loss, None, level=level)
+    joint_samples = check_losses(all_samples, loss, None, level=joint_level)
     risk, risk_interval = selective_risk(joint_samples)
     excess, excess_interval = excess_over_target(risk, risk_interval, plan.max_risk)
     risk_verdict = decide_verdict(excess_interval)
+    load = _check_load(cascade, answered, samples, joint_samples)
+    verdict: Verdict = "unattainable"
+    if cascade.attainable:
+        verdict = worst_verdict((risk_verdict, load.verdict))
+    return RuleCheck(
+        name=name,
+        rule=cascade,
+        n=data.n,
+        stages=_check_stages(cascade, answered, samples),
+        risk=risk,
+        risk_interval=risk_interval,
+        excess=excess,
+        excess_interval=excess_interval,
+        verdict=verdict,
+        excess_verdict=risk_verdict,
+        load=load,
+    )
+
+
+def _check_stages(
+    cascade: Cascade, answered: IntArray, samples: AcceptedLosses
+) -> tuple[StageCheck, ...]:
+    """Return the share and the risk of the answers of each stage and of the person."""
     stages = []
-    for index, stage_name in enumerate(cascade.names):
+    for index, name in enumerate(cascade.names):
         is_answered = answered == index
-        stage_share, share_interval = share_with_interval(samples, is_answered)
-        stage_risk = selective_risk(samples.subset(is_answered))
+        share, share_interval = share_with_interval(samples, is_answered)
+        risk, risk_interval = selective_risk(samples.subset(is_answered))
         n_answered = int(np.count_nonzero(is_answered))
-        stages.append(StageCheck(stage_name, n_answered, stage_share, share_interval, *stage_risk))
-    reviews, reviews_interval = share_with_interval(joint_samples, answered == len(cascade.stages))
-    load_excess = _NAN
-    load_verdict: Verdict = "no target"
+        stages.append(StageCheck(name, n_answered, share, share_interval, risk, risk_interval))
+    return tuple(stages)
+
+
+def _check_load(
+    cascade: Cascade, answered: IntArray, samples: AcceptedLosses, joint_samples: AcceptedLosses
+) -> LoadCheck:
+    """Return the share of reviews and the cost; `joint_samples` have the level of the share."""
+    plan = cascade.plan
+    is_reviewed = answered == len(cascade.stages)
+    reviews, reviews_interval = share_with_interval(joint_samples, is_reviewed)
+    excess = _NAN
+    verdict: Verdict = "no target"
     if plan.has_capacity_limit:
-        load_excess, load_interval = excess_over_target(reviews, reviews_interval, plan.capacity)
-        by_design = any(stage.answers == "all" for stage in cascade.stages)
-        load_verdict = "holds" if by_design else decide_verdict(load_interval)
+        excess, excess_interval = excess_over_target(reviews, reviews_interval, plan.capacity)
+        has_no_reviews = any(stage.answers == "all" for stage in cascade.stages)
+        verdict = "holds" if has_no_reviews else decide_verdict(excess_interval)
     days_over = _NAN
     if plan.reviews is not None and plan.arrivals is not None:
         days_over = overflow_probability(reviews, plan.reviews, plan.arrivals)
+    cost, cost_interval = _mean_cost(cascade, answered, samples)
+    return LoadCheck(reviews, reviews_interval, excess, verdict, days_over, cost, cost_interval)
+
+
+def _mean_cost(
+    cascade: Cascade, answered: IntArray, samples: AcceptedLosses
+) -> tuple[float, Interval]:
+    """Return the mean cost of a sample; NaN if errors have a cost and losses are unknown."""
+    error_cost = cascade.plan.error_cost
     costs = np.asarray(cascade.costs(answered), dtype=np.float64)
-    if plan.error_cost and loss is None:
-        cost, cost_interval = _NAN, no_interval(level, UNLABELED)
-    else:
-        costs = costs if loss is None else costs + plan.error_cost * loss
-        cost, cost_interval = 0.0, no_interval(level, "all costs are 0")
-        if costs.any():
-            cost, cost_interval = mean_with_interval(samples, costs)
-    attainable = cascade.attainable
-    return RuleCheck(
-        name,
-        cascade,
-        data.n,
-        tuple(stages),
-        risk,
-        risk_interval,
-        excess,
-        excess_interval,
-        worst_verdict((risk_verdict, load_verdict)) if attainable else "unattainable",
-        excess_verdict=risk_verdict,
-        load=LoadCheck(
-            reviews, reviews_interval, load_excess, load_verdict, days_over, cost, cost_interval
-        ),
-    )
+    if samples.loss is not None:
+        costs = costs + error_cost * samples.loss
+    elif error_cost:
+        return _NAN, no_interval(samples.level, UNLABELED)
+    if not costs.any():
+        return 0.0, no_interval(samples.level, "all costs are 0")
+    return mean_with_interval(samples, costs)

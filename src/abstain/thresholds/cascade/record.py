@@ -69,13 +69,14 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
     arrivals = checks.positive_int(arrivals, "arrivals")
     if isinstance(reviews, bool) or reviews != int(checks.number(reviews, "reviews")):
         raise InputError(f"`reviews` must be a whole number; got {reviews!r}")
-    if not 0 <= reviews <= arrivals:
+    n_reviews = int(reviews)
+    if not 0 <= n_reviews <= arrivals:
         raise DomainError(f"`reviews` must lie in [0, arrivals = {arrivals}]; got {reviews!r}")
     hint = "It is the share of days on which there may be more reviews, such as 0.05."
     overflow = _choice.check_open_interval(overflow, "overflow", hint=hint)
-    if reviews == arrivals:
+    if n_reviews == arrivals:
         return 1.0
-    return float(special.betaincinv(int(reviews) + 1.0, arrivals - int(reviews), overflow))
+    return float(special.betaincinv(n_reviews + 1.0, arrivals - n_reviews, overflow))
 
 
 def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
@@ -147,9 +148,9 @@ class CascadePlan:
         return self.capacity < 1
 
 
-#: Name of the last stage, which answers all samples that no model answers, and reserved name for
-#: the cost of an error.
+#: Name of the last stage, which answers all samples that no model answers.
 PERSON: Final = "person"
+#: Reserved name for the cost of an error.
 ERROR: Final = "error"
 
 Answers = Literal["some", "all", "none"]
@@ -213,9 +214,9 @@ class CascadeStage:
         ndarray of shape (n,)
             Booleans.
         """
-        given, said = stage_confidence(self, confidence, None)
-        values = checks.confidence(given, f"confidence of {self.name!r}")
-        return accepts_confidence(self, values, said)
+        array, scale = stage_confidence(self, confidence, None)
+        values = checks.confidence(array, f"confidence of {self.name!r}")
+        return accepts_confidence(self, values, scale)
 
     @property
     def scale_description(self) -> str:
@@ -268,8 +269,8 @@ VERSION: Final = 1
 class Cascade(NotebookDisplay):
     """A sequence of models in which the first confident model answers a sample.
 
-    A person answers the samples that no model answers. If no thresholds reach the limits, `reason`
-    states the reason and the person answers all samples.
+    A person answers the samples that no model answers. If no thresholds reach the limits, the
+    person answers all samples, and the field `reason` states the reason.
 
     Attributes
     ----------
@@ -400,12 +401,12 @@ class Cascade(NotebookDisplay):
             stage_confidence(stage, confidence, scale)
             for stage, confidence in zip(stages, confidences, strict=True)
         ]
-        n = checks.vector(values_and_scales[0][0], f"confidence of {self.names[0]!r}").size
+        first_array, _ = values_and_scales[0]
+        n = checks.vector(first_array, f"confidence of {self.names[0]!r}").size
         answered_by = np.full(n, self._next_run_stage(len(stages)), np.int64)
         remaining = np.arange(n)
-        for i, (stage, (array, array_scale)) in enumerate(
-            zip(stages, values_and_scales, strict=True)
-        ):
+        for i, stage in enumerate(stages):
+            array, array_scale = values_and_scales[i]
             name = f"confidence of {stage.name!r}"
             values = checks.vector(array, name, length=n, reference=self.names[0])
             if remaining.size == 0 or stage.answers == "none":
@@ -436,9 +437,10 @@ class Cascade(NotebookDisplay):
         ndarray of shape (n,)
             Sum of the costs of all stages that were run and of the review.
         """
-        run = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
-        total = np.append(np.cumsum(run), sum(run) + self.plan.person_cost)
-        return np.asarray(total[to_numpy(answered, "answered")])
+        stage_costs = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
+        cost_with_person = sum(stage_costs) + self.plan.person_cost
+        cost_by_answering_stage = np.append(np.cumsum(stage_costs), cost_with_person)
+        return np.asarray(cost_by_answering_stage[to_numpy(answered, "answered")])
 
     def to_json(self) -> str:
         """Return the cascade as JSON text; `from_json` restores exactly the same numbers."""

@@ -1,15 +1,15 @@
 """Selection of the thresholds of a cascade by Pareto testing.
 
-A choice contains the thresholds of all stages. One part of the calibration samples selects the
-choices on the Pareto front of evidence and cost, and orders them from the safest to the cheapest.
-The other part is independent of this order. It tests the choices one after the other at level delta
-and stops at the first failure. With probability 1 - delta, no choice that passes exceeds a limit.
-The search therefore selects the cheapest choice that passes.
+A choice contains the thresholds of all stages. The first part of the calibration samples selects
+the choices on the Pareto front of p-value and cost, and orders them from the safest to the
+cheapest. The second part tests the choices in this order at level delta, until the first failure.
+With probability 1 - delta, no choice that passes exceeds a limit. The search selects the cheapest
+choice that passes.
 
-The thresholds of a stage divide its confidences into cells. The samples of each combination of
-cells are summed once. The result of a choice is the sum over a block of cells, and cumulative sums
-along the axes yield the sums of all blocks. The cost is therefore one pass over the samples and one
-pass over the choices.
+The thresholds of each stage are the edges of a histogram of its confidences. The samples are summed
+in the bins of the joint histogram of all stages. The result of a choice is a sum over a rectangle
+of bins, which cumulative sums along the axes yield for all choices at once. The cost is one pass
+over the samples and one pass over the choices.
 """
 
 from dataclasses import dataclass, replace
@@ -97,65 +97,84 @@ def compute_totals(
 ) -> ChoiceTotals:
     """Compute the sums over the samples for every choice.
 
-    Choice a of a stage answers the samples with a code of at least a. The stage answers all samples
-    for a = 0, and no sample if a is above the number of thresholds.
+    Choice a of a stage answers the samples whose confidence reaches at least a thresholds. The
+    stage answers all samples for a = 0, and no sample if a is above the number of thresholds.
     """
-    sizes = tuple(grid.size + 1 for grid in grids)
-    shape = tuple(size + 1 for size in sizes)
+    n_bins = tuple(grid.size + 1 for grid in grids)
+    shape = tuple(n + 1 for n in n_bins)
+    n_stages = len(shape)
     ones = np.ones(data.n)
     loss: FloatArray = np.zeros(shape)
     runs: list[FloatArray] = []
-    for s in range(len(grids)):
+    for s in range(n_stages):
         # The samples that reach a stage depend only on the choices of earlier stages.
-        stage_codes, stage_sizes = codes[: s + 1], sizes[: s + 1]
-        losses_of_cells = _sum_cells(stage_codes, stage_sizes, data.required_losses[s])
-        loss_of_answers = _sum_answered(_sum_not_answered(losses_of_cells, s), s)
-        loss += _add_axes(loss_of_answers, len(shape))
-        counts_of_cells = _sum_cells(stage_codes, stage_sizes, ones)
-        n_reaching = _sum_not_answered(counts_of_cells, s).sum(axis=-1, keepdims=True)
+        stage_codes, stage_bins = codes[: s + 1], n_bins[: s + 1]
+        histogram_of_losses = _histogram(stage_codes, stage_bins, data.required_losses[s])
+        loss_of_answers = _sum_answered(_sum_not_answered(histogram_of_losses, s), s)
+        loss += _append_axes(loss_of_answers, n_stages)
+        histogram = _histogram(stage_codes, stage_bins, ones)
+        n_reaching = _sum_not_answered(histogram, s).sum(axis=-1, keepdims=True)
+        # The last choice does not run the stage.
         is_run = np.ones(shape[s])
         is_run[-1] = 0.0
-        n_runs = _add_axes(n_reaching * is_run, len(shape))
+        n_runs = _append_axes(n_reaching * is_run, n_stages)
         runs.append(np.broadcast_to(n_runs, shape).ravel())
-    n_stages = len(shape)
-    reviews = _sum_not_answered(_sum_cells(codes, sizes, ones), n_stages)
-    loss += _sum_not_answered(_sum_cells(codes, sizes, data.required_losses[-1]), n_stages)
-    never = np.zeros(shape, np.bool_)
-    for axis in range(n_stages):
-        never[(slice(None),) * axis + (0,)] = True
-    return ChoiceTotals(data.n, loss.ravel(), reviews.ravel(), np.stack(runs), never.ravel())
+    reviews = _sum_not_answered(_histogram(codes, n_bins, ones), n_stages)
+    losses_of_person = _histogram(codes, n_bins, data.required_losses[-1])
+    loss += _sum_not_answered(losses_of_person, n_stages)
+    return ChoiceTotals(
+        n=data.n,
+        loss=loss.ravel(),
+        reviews=reviews.ravel(),
+        runs=np.stack(runs),
+        no_reviews=_any_stage_answers_all(shape).ravel(),
+    )
 
 
-def _sum_cells(
-    codes: tuple[IntArray, ...], sizes: tuple[int, ...], weight: FloatArray
+def _any_stage_answers_all(shape: tuple[int, ...]) -> BoolArray:
+    """Return a mask of the choices in which any stage answers all samples that reach it."""
+    choice_by_stage = np.indices(shape, sparse=True)
+    is_answered: BoolArray = np.zeros(shape, np.bool_)
+    for choice in choice_by_stage:
+        is_answered |= choice == 0
+    return is_answered
+
+
+def _histogram(
+    codes: tuple[IntArray, ...], n_bins: tuple[int, ...], weight: FloatArray
 ) -> FloatArray:
-    """Sum the weights of the samples for each combination of codes."""
-    flat = np.ravel_multi_index(codes, sizes)
-    sums = np.bincount(flat, weights=weight, minlength=int(np.prod(sizes)))
-    return np.asarray(sums.reshape(sizes), dtype=np.float64)
+    """Sum the weights of the samples for each combination of codes, shape `n_bins`."""
+    flat_codes = np.ravel_multi_index(codes, n_bins)
+    sums = np.bincount(flat_codes, weights=weight, minlength=int(np.prod(n_bins)))
+    return np.asarray(sums.reshape(n_bins), dtype=np.float64)
 
 
-def _sum_not_answered(cells: FloatArray, axes: int) -> FloatArray:
-    """Sum the cells of the samples that the first stages reject, for each choice."""
-    for axis in range(axes):
-        through = np.cumsum(cells, axis=axis)
-        none = np.zeros_like(np.take(through, [0], axis=axis))
-        cells = np.concatenate([none, through], axis=axis)
-    return cells
+def _sum_not_answered(histogram: FloatArray, n_axes: int) -> FloatArray:
+    """Sum the samples that no stage of the first axes answers, for each choice of these stages."""
+    sums = histogram
+    for axis in range(n_axes):
+        sums = _cumulative_sum_from_zero(sums, axis)
+    return sums
 
 
-def _sum_answered(cells: FloatArray, axis: int) -> FloatArray:
-    """Sum the cells of the samples that one stage answers, for each choice."""
-    below = np.cumsum(cells, axis=axis)
-    none = np.zeros_like(np.take(below, [0], axis=axis))
-    above = np.take(below, [-1], axis=axis) - np.concatenate([none, below], axis=axis)
+def _sum_answered(histogram: FloatArray, axis: int) -> FloatArray:
+    """Sum the samples that the stage of one axis answers, for each of its choices."""
+    not_answered = _cumulative_sum_from_zero(histogram, axis)
+    total = np.take(not_answered, [-1], axis=axis)
     # Sums of graded losses may be slightly negative because of rounding.
-    return np.asarray(np.maximum(above, 0.0))
+    return np.asarray(np.maximum(total - not_answered, 0.0))
 
 
-def _add_axes(x: FloatArray, axes: int) -> FloatArray:
-    """Append axes for the later stages."""
-    return x.reshape(x.shape + (1,) * (axes - x.ndim))
+def _cumulative_sum_from_zero(histogram: FloatArray, axis: int) -> FloatArray:
+    """Return the cumulative sums along an axis, which begin with 0."""
+    cumulative = np.cumsum(histogram, axis=axis)
+    zero = np.zeros_like(np.take(cumulative, [0], axis=axis))
+    return np.concatenate([zero, cumulative], axis=axis)
+
+
+def _append_axes(array: FloatArray, n_axes: int) -> FloatArray:
+    """Append axes of size 1 for the later stages, up to `n_axes` axes."""
+    return array.reshape(array.shape + (1,) * (n_axes - array.ndim))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,11 +265,12 @@ class CascadeFrontier:
         ndarray of shape (choices,)
             Booleans.
         """
+        # The last choice of a stage does not run the stage.
         choices_by_stage = np.unravel_index(np.arange(self.risk.size), self.shape)
         is_only_stage = np.ones(self.risk.size, np.bool_)
-        for i, (choice, size) in enumerate(zip(choices_by_stage, self.shape, strict=True)):
+        for i, n_choices in enumerate(self.shape):
             if i != stage:
-                is_only_stage &= choice == size - 1
+                is_only_stage &= choices_by_stage[i] == n_choices - 1
         return is_only_stage
 
     def answer_all_choice(self, stage: int) -> int:
@@ -332,14 +352,11 @@ def compute_frontier(
             f"a cascade has at most {_MAX_STAGES} stages in addition to the {PERSON}; "
             f"got {len(stages)}"
         )
-    shuffled = np.random.default_rng(plan.seed).permutation(data.n)
-    # Each part has at least one sample.
-    n_ordering = min(max(round(plan.ordered_by * data.n), 1), data.n - 1)
-    is_ordering = np.zeros(data.n, np.bool_)
-    is_ordering[shuffled[:n_ordering]] = True
+    is_ordering = _select_ordering_part(data.n, plan)
     ordering, testing = data.subset(is_ordering), data.subset(~is_ordering)
-    # The number of thresholds of a stage limits the number of choices.
-    max_thresholds = min(_MAX_THRESHOLDS, max(2, int(_MAX_CHOICES ** (1 / len(stages))) - 2))
+    max_choices_of_stage = int(_MAX_CHOICES ** (1 / len(stages)))
+    # A stage has two more choices than thresholds: it answers all samples, or it is not run.
+    max_thresholds = min(_MAX_THRESHOLDS, max(2, max_choices_of_stage - 2))
     grids = tuple(_grid(confidence, max_thresholds) for confidence in ordering.confidences)
     ordering_totals = compute_totals(ordering, threshold_codes(ordering, grids), grids)
     testing_totals = compute_totals(testing, threshold_codes(testing, grids), grids)
@@ -396,6 +413,15 @@ def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
     )
 
 
+def _select_ordering_part(n: int, plan: CascadePlan) -> BoolArray:
+    """Return a random mask of the samples that order the choices; both parts have a sample."""
+    shuffled = np.random.default_rng(plan.seed).permutation(n)
+    n_ordering = min(max(round(plan.ordered_by * n), 1), n - 1)
+    is_ordering = np.zeros(n, np.bool_)
+    is_ordering[shuffled[:n_ordering]] = True
+    return is_ordering
+
+
 def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
     """Return the distinct confidences as thresholds, or confidences at evenly spaced ranks."""
     ordered = np.sort(confidence.astype(np.float64))
@@ -407,24 +433,29 @@ def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
 
 
 def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
-    """Return the larger p-value of "the risk is too high" and "the load is too high"."""
+    """Return the p-value of each choice for the hypothesis that its risk or its load is too high.
+
+    It is the maximum of the p-values of both hypotheses.
+    """
     test = binomial_p_value if binary else hoeffding_bentkus_p_value
     n = np.full(totals.loss.shape, totals.n)
-    out = test(n, totals.loss, plan.max_risk)
+    p_value_of_risk = test(n, totals.loss, plan.max_risk)
     if plan.capacity >= 1:
-        return out
+        return p_value_of_risk
     if plan.capacity <= 0:
         # Only choices without reviews by construction reach a capacity of 0.
-        return np.where(totals.no_reviews, out, 1.0)
-    load = np.where(totals.no_reviews, 0.0, binomial_p_value(n, totals.reviews, plan.capacity))
-    return np.maximum(out, load)
+        return np.where(totals.no_reviews, p_value_of_risk, 1.0)
+    p_value_of_load = binomial_p_value(n, totals.reviews, plan.capacity)
+    p_value_of_load = np.where(totals.no_reviews, 0.0, p_value_of_load)
+    return np.maximum(p_value_of_risk, p_value_of_load)
 
 
 def _pareto_front(first: FloatArray, second: FloatArray) -> IntArray:
     """Return the indices of the Pareto front of two arrays, in ascending order of the first."""
     order = np.lexsort((second, first))
-    lowest_before = np.concatenate(([np.inf], np.minimum.accumulate(second[order])[:-1]))
-    return np.asarray(order[second[order] < lowest_before])
+    sorted_second = second[order]
+    lowest_before = np.append(np.inf, np.minimum.accumulate(sorted_second)[:-1])
+    return np.asarray(order[sorted_second < lowest_before])
 
 
 def _reason(frontier: CascadeFrontier, *, binary: bool) -> str:
@@ -439,16 +470,23 @@ def _reason(frontier: CascadeFrontier, *, binary: bool) -> str:
             f"the {n} samples that test cannot certify {limits} with delta {plan.delta:g}, which "
             f"takes {required} without a failure"
         )
-    loss, reviews = frontier.closest
-    counts = np.asarray([np.ceil(loss) if binary else loss, reviews])
-    bounds = upper_bound(np.asarray([n, n]), counts, plan.delta)
-    results = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
-    if binary:
-        results += f", certified below {bounds[0]:.4g}"
-    if plan.has_capacity_limit:
-        results += f", and sends {reviews / n:.4g} to the {PERSON}, certified below {bounds[1]:.4g}"
     safest = ", ".join(str(stage) for stage in frontier.stages_for_choice(int(frontier.order[0])))
+    results = _describe_closest(frontier, binary=binary)
     return (
         f"no thresholds are certified for {limits} with delta {plan.delta:g}; the safest choice of "
         f"the other {frontier.n - n} samples: {safest}; {results}"
     )
+
+
+def _describe_closest(frontier: CascadeFrontier, *, binary: bool) -> str:
+    """Return a text with the risk and the load of the safest choice on the test part."""
+    plan, n = frontier.plan, frontier.n_tested
+    loss, reviews = frontier.closest
+    counts = np.asarray([np.ceil(loss) if binary else loss, reviews])
+    bounds = upper_bound(np.asarray([n, n]), counts, plan.delta)
+    text = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
+    if binary:
+        text += f", certified below {bounds[0]:.4g}"
+    if plan.has_capacity_limit:
+        text += f", and sends {reviews / n:.4g} to the {PERSON}, certified below {bounds[1]:.4g}"
+    return text

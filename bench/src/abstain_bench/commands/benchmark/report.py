@@ -49,8 +49,10 @@ class EvaluationOptions:
 
 _DEFAULT_EVALUATION = EvaluationOptions()
 
-#: Names of the first page and of the folder of tables in the folder of the report.
-_PAGE, _TABLES = "benchmark.html", "tables"
+#: Name of the first page in the folder of the report.
+_PAGE = "benchmark.html"
+#: Name of the folder of the tables in the folder of the report.
+_TABLES = "tables"
 
 
 def report(
@@ -85,35 +87,43 @@ def report(
     networks that are tested, and states this. Torch is required only for the example images.
     """
     from abstain_bench.pages import benchmark_terminal
-    from abstain_bench.results import results_of, rotated_results, with_published
+    from abstain_bench.results import with_published
     from abstain_bench.runs.costs import Stopwatch, write_report_costs
     from abstain_bench.runs.store import MANIFEST, Store
 
-    store, *other_stores = _tested_stores(folder, *beside)
+    stores = _tested_stores(folder, *beside)
     rotated_stores = [Store.read(other) for other in rotations]
-    all_stores = (store, *rotated_stores, *other_stores)
-    manifests = [other.folder / MANIFEST for other in all_stores]
+    manifests = [store.folder / MANIFEST for store in (*stores, *rotated_stores)]
     target = check_folder(out if out is not None else folder / "report", [_PAGE], manifests)
     stopwatch = Stopwatch()
-    options, other_results = evaluation.options(), []
+    own_results, *other_results = _evaluate(stores, rotated_stores, evaluation, stopwatch)
+    results = with_published(own_results) if published else own_results
+    write_and_print(
+        lambda: benchmark_terminal(results),
+        lambda: _report_files(results, other_results, stores[0], data, stopwatch),
+        target,
+    )
+    write_report_costs(stores[0].folder, stopwatch)
+
+
+def _evaluate(
+    stores: "list[Store]",
+    rotated_stores: "list[Store]",
+    evaluation: EvaluationOptions,
+    stopwatch: "Stopwatch",
+) -> "list[BenchmarkResults]":
+    """Evaluate each store, or the mean over the first store and the rotated stores."""
+    from abstain_bench.results import results_of, rotated_results
+
+    options = evaluation.options()
     with show_status("Comparing the methods") as update_status:
         if rotated_stores:
             # The thresholds of different networks have no mean.
             del options["risk"], options["delta"]
-            results = rotated_results([store, *rotated_stores], **options)
-        else:
-            options |= {
-                "on_study": lambda done, total: update_status(f"{done} of {total} studies"),
-                "watch": stopwatch,
-            }
-            results, *other_results = [results_of(s, **options) for s in (store, *other_stores)]
-    results = with_published(results) if published else results
-    write_and_print(
-        lambda: benchmark_terminal(results),
-        lambda: _report_files(results, other_results, store, data, stopwatch),
-        target,
-    )
-    write_report_costs(store.folder, stopwatch)
+            return [rotated_results([stores[0], *rotated_stores], **options)]
+        options["on_study"] = lambda done, total: update_status(f"{done} of {total} studies")
+        options["watch"] = stopwatch
+        return [results_of(store, **options) for store in stores]
 
 
 def _report_files(
@@ -139,17 +149,18 @@ def _report_files(
 
 
 def _tested_stores(*folders: Path) -> "list[Store]":
-    """Read run folders of the same task. A folder without a tested run raises an InputError."""
+    """Read run folders of the same task that contain tested runs."""
     from abstain_bench.runs.store import Store
 
     stores = [Store.read(folder) for folder in folders]
+    first_task = stores[0].config.get("task")
     for store in stores:
         if not store.tested_runs:
             raise InputError(
                 f"no run in {str(store.folder)!r} is tested yet; `abstain benchmark status "
                 f"{shlex.quote(str(store.folder))}` prints its progress"
             )
-        task, first_task = store.config.get("task"), stores[0].config.get("task")
+        task = store.config.get("task")
         if task != first_task:
             raise InputError(
                 f"`--beside` compares runs of one task; got {first_task!r} and {task!r}"

@@ -25,9 +25,13 @@ from abstain.errors import AbstainError, InputError, MissingInputError, UnknownN
 from abstain_bench.commands.console import JobLines, plain_table, print_line
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from abstain_bench.runs.jobs import Outcome
     from abstain_bench.runs.specification import Config
+    from abstain_bench.runs.specification.budget import Budget
     from abstain_bench.runs.store import Store
+    from abstain_bench.runs.tasks.counts import ImageCounts
 
 #: Default maximum number of parallel jobs, which leaves cores for other programs.
 _MAX_DEFAULT_JOBS = 2
@@ -121,7 +125,9 @@ class DryRun:
     ] = 10.0
 
 
-_NO_CHANGES, _DEFAULT_WORKERS, _NO_DRY_RUN = RunOptions(), Workers(), DryRun()
+_NO_CHANGES = RunOptions()
+_DEFAULT_WORKERS = Workers()
+_NO_DRY_RUN = DryRun()
 
 
 def run(
@@ -202,12 +208,13 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     from abstain_bench.runs.specification import default_config, read_config, update_config
     from abstain_bench.runs.tasks import TASKS
 
-    protocol, path = changes.get("protocol"), Path(task)
+    protocol = changes.get("protocol")
     if protocol and task not in TASKS:
         raise InputError(
             f"`--protocol {protocol}` requires a task (`abstain list tasks`); got {task!r}. A file "
             "contains all settings: start with a file that --print-config writes"
         )
+    path = Path(task)
     if task not in TASKS and (path.suffix.lower() == ".toml" or path.is_file()):
         return update_config(read_config(path), **changes)
     try:
@@ -228,49 +235,57 @@ def _print_changes(out: Path, config: "Config") -> None:
     if "task" not in previous:
         # The folder contains only imported runs.
         return
-    if (task := previous["task"]) != config.task:
+    previous_task = previous["task"]
+    if previous_task != config.task:
         raise InputError(
-            f"the folder {str(out)!r} contains runs of the task {task!r}; choose another folder "
-            f"for {config.task!r} with --out"
+            f"the folder {str(out)!r} contains runs of the task {previous_task!r}; choose another "
+            f"folder for {config.task!r} with --out"
         )
     changes = changes_in(previous, to_plain(config))
     if changes:
-        heading = (
+        print_line(
+            _STDERR,
             "The folder contains runs of another configuration. They are used again if nothing "
-            "that they depend on has changed:"
+            "that they depend on has changed:",
         )
-        for line in [heading, *(f"  {change}" for change in changes)]:
-            print_line(_STDERR, line)
+        for change in changes:
+            print_line(_STDERR, f"  {change}")
 
 
 def result_text(outcome: "Outcome") -> str:
     """Return the results of a tested network on the i.i.d. images, for its line."""
-    from abstain.confidence.registry import BASELINE
     from abstain.metrics import METRICS
     from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
 
     values_by_method = outcome.facts.get("first")
-    if outcome.status != "done" or not isinstance(values_by_method, dict) or not values_by_method:
+    if outcome.status != "done" or not isinstance(values_by_method, dict):
         return ""
-    methods = [name for name in values_by_method if name in METHODS]
-    # The line reports the learned confidence and the softmax response. The tables contain the
-    # other methods.
-    single_pass = [name for name in methods if not METHODS[name].uses_mean_prediction] or methods
-    learned = [name for name in single_pass if "learned" in METHODS[name].needs]
-    softmax = [name for name in single_pass if name.rpartition("_")[2] == BASELINE][:1]
-    reported = list(dict.fromkeys([*softmax, *learned])) or single_pass[:1]
-    classifier_metric, default_metric = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
-    parts = []
+    reported = _reported_methods(list(values_by_method))
+    classifier_metric = METRICS[CLASSIFIER_METRIC]
+    default_metric = METRICS[DEFAULT_METRIC]
+    texts = []
     for name in reported[:1]:
         classifier_value = values_by_method[name].get(classifier_metric.name)
         if classifier_value is not None:
-            parts.append(f"{classifier_metric.title} {classifier_value:.3f}")
+            texts.append(f"{classifier_metric.title} {classifier_value:.3f}")
     for name in reported:
         value = values_by_method[name].get(default_metric.name)
         if value is not None:
-            parts.append(f"{default_metric.title} {value:.4f} ({METHODS[name].title})")
-    return ", ".join(parts)
+            texts.append(f"{default_metric.title} {value:.4f} ({METHODS[name].title})")
+    return ", ".join(texts)
+
+
+def _reported_methods(names: Sequence[str]) -> list[str]:
+    """Select the softmax response and the learned confidence, or else the first method."""
+    from abstain.confidence.registry import BASELINE
+    from abstain_bench.runs.methods import METHODS
+
+    methods = [name for name in names if name in METHODS]
+    single_pass = [name for name in methods if not METHODS[name].uses_mean_prediction] or methods
+    learned = [name for name in single_pass if "learned" in METHODS[name].needs]
+    softmax = [name for name in single_pass if name.rpartition("_")[2] == BASELINE][:1]
+    return list(dict.fromkeys([*softmax, *learned])) or single_pass[:1]
 
 
 def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
@@ -281,10 +296,11 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
     if failed:
         paths = [outcome.job.path(out / JOBS, ".log") for outcome in failed]
         logs = [str(path) for path in paths if path.is_file()]
-        message = f"{len(failed)} of {len(outcomes)} jobs failed or were skipped. "
-        message += f"Their logs: {', '.join(logs)}. " if logs else ""
-        message += "The same command tries them again."
-        print_line(_STDERR, message)
+        sentences = [f"{len(failed)} of {len(outcomes)} jobs failed or were skipped."]
+        if logs:
+            sentences.append(f"Their logs: {', '.join(logs)}.")
+        sentences.append("The same command tries them again.")
+        print_line(_STDERR, " ".join(sentences))
     print_text(
         f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
     )
@@ -295,8 +311,10 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 def _default_n_jobs() -> int:
     """Return the number of available cores, but at most `_MAX_DEFAULT_JOBS`."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        n_cores = len(os.sched_getaffinity(0))
+    else:
+        n_cores = os.cpu_count() or 1
     return min(_MAX_DEFAULT_JOBS, n_cores)
 
 
@@ -306,17 +324,18 @@ _IGNORED_FIELDS = {"folder"}
 
 def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
     """Describe each field that differs, one line per field."""
-    old, new = dict(_fields(previous, "")), dict(_fields(current, ""))
-    names = [name for name in {**old, **new} if name not in _IGNORED_FIELDS]
-    return [
-        f"{name}: {_describe_change(old.get(name), new.get(name))}"
-        for name in names
-        if old.get(name) != new.get(name)
-    ]
+    old_fields = dict(_fields(previous, ""))
+    new_fields = dict(_fields(current, ""))
+    changes = []
+    for name in {**old_fields, **new_fields}:
+        old, new = old_fields.get(name), new_fields.get(name)
+        if name not in _IGNORED_FIELDS and old != new:
+            changes.append(f"{name}: {_describe_change(old, new)}")
+    return changes
 
 
 def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield all fields with their values. The name of a nested field contains dots."""
+    """Yield all fields with their values, with dots in the names of nested fields."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{prefix}{name}.")
@@ -326,13 +345,16 @@ def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
 
 def _describe_change(old: Any, new: Any) -> str:
     """Describe the added and removed values of two lists, or the old and the new value."""
-    if isinstance(old, list) and isinstance(new, list):
-        added = [value for value in new if value not in old]
-        removed = [value for value in old if value not in new]
-        parts = [f"with {_value_text(added)}"] if added else []
-        parts += [f"without {_value_text(removed)}"] if removed else []
-        return ", ".join(parts) or "in another order"
-    return f"{_value_text(old)} -> {_value_text(new)}"
+    if not isinstance(old, list) or not isinstance(new, list):
+        return f"{_value_text(old)} -> {_value_text(new)}"
+    added = [value for value in new if value not in old]
+    removed = [value for value in old if value not in new]
+    differences = []
+    if added:
+        differences.append(f"with {_value_text(added)}")
+    if removed:
+        differences.append(f"without {_value_text(removed)}")
+    return ", ".join(differences) or "in another order"
 
 
 def _value_text(value: Any) -> str:
@@ -359,31 +381,42 @@ def show_budget(config: "Config", teraflops: float) -> None:
     out = console()
     heading = f"{config.task}, {config.model}, {len(config.seeds)} seeds"
     out.print(plain_text(f"{heading}: at most {budget.jobs:,} jobs"))
+    out.print(_budget_table(budget))
+    for sentence in (
+        _images_text(counts, budget),
+        _hours_text(budget, teraflops),
+        "The numbers of tests are upper bounds: only settings that some method selects are tested.",
+        *(f"Note: {note}." for note in reward_notes(config.arms, counts.classes)),
+    ):
+        out.print(plain_text(sentence), soft_wrap=True)
+
+
+def _budget_table(budget: "Budget") -> "Table":
+    """Return a table with the jobs, GPU hours and disk space of each stage and in total."""
     table = plain_table(("stage", "networks trained by"), ("jobs", "GPU hours", "disk, GB"))
     for row in budget.rows:
         names = (plain_text(row.stage), plain_text(row.arm))
         table.add_row(*names, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
     table.add_row("all", "", f"{budget.jobs:,}", _hours(budget.hours), f"{budget.size / _GB:.2f}")
-    out.print(table)
+    return table
+
+
+def _images_text(counts: "ImageCounts", budget: "Budget") -> str:
     n_tested = sum(counts.exposures.values())
-    hours_text = (
-        "unknown, because the operations of this network are not counted."
-        if budget.hours is None
-        else f"operations of the networks at an assumed {teraflops:g} TFLOP/s (--teraflops), "
-        "without the time for reading images and computing scores."
-    )
-    images_text = (
+    return (
         f"Images: {counts.train:,} for training, {counts.validation:,} for validation, "
         f"{n_tested:,} in {len(counts.exposures)} test sets; "
         f"{budget.memory / _GB:.1f} GB of memory per process."
     )
-    for sentence in (
-        images_text,
-        f"GPU hours: {hours_text}",
-        "The numbers of tests are upper bounds: only settings that some method selects are tested.",
-        *(f"Note: {note}." for note in reward_notes(config.arms, counts.classes)),
-    ):
-        out.print(plain_text(sentence), soft_wrap=True)
+
+
+def _hours_text(budget: "Budget", teraflops: float) -> str:
+    if budget.hours is None:
+        return "GPU hours: unknown, because the operations of this network are not counted."
+    return (
+        f"GPU hours: operations of the networks at an assumed {teraflops:g} TFLOP/s "
+        "(--teraflops), without the time for reading images and computing scores."
+    )
 
 
 def _hours(hours: float | None) -> str:

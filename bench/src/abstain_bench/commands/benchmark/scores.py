@@ -125,11 +125,11 @@ def _missing_methods(reasons: Mapping[str, str]) -> str:
     """Return one line with the names of the methods that cannot be computed, grouped by reason."""
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        general = reason.removeprefix(f"the method {name!r} ")
-        names_by_reason.setdefault(general, []).append(name)
+        general_reason = reason.removeprefix(f"the method {name!r} ")
+        names_by_reason.setdefault(general_reason, []).append(name)
     groups = [f"{', '.join(names)} ({reason})" for reason, names in names_by_reason.items()]
-    count = f"{len(reasons)} method{'s' * (len(reasons) > 1)}"
-    return f"{count} cannot be computed: {'; '.join(groups)}"
+    noun = "method" if len(reasons) == 1 else "methods"
+    return f"{len(reasons)} {noun} cannot be computed: {'; '.join(groups)}"
 
 
 def import_runs(

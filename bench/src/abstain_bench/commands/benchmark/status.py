@@ -12,7 +12,7 @@ from abstain.errors import UnknownNameError, suggest
 from abstain_bench.commands.console import plain_table, progress_text
 
 if TYPE_CHECKING:
-    from abstain_bench.runs.costs import Cost
+    from abstain_bench.runs.costs import Cost, CostRow
     from abstain_bench.runs.progress import Progress
     from abstain_bench.runs.selection import SelectedSetting
 
@@ -34,15 +34,17 @@ def status(
     progress = read_progress(folder)
     metrics = list(dict.fromkeys(selection.metric for selection in progress.selected))
     if metric is not None and metrics and metric not in metrics:
-        message = f"no setting was selected by {metric!r}.{suggest(metric, metrics)} Metrics: "
-        raise UnknownNameError(message + ", ".join(metrics))
+        hint = suggest(metric, metrics)
+        raise UnknownNameError(
+            f"no setting was selected by {metric!r}.{hint} Metrics: {', '.join(metrics)}"
+        )
     out = console()
     out.print(plain_text(f"{_configuration_text(progress)}; {_size_text(progress)} in {folder}"))
     if progress.arms:
         out.print(_objectives_table(progress))
     for arm, count in progress.imported.items():
-        out.print(plain_text(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
-    displayed_metric = metric or (metrics[0] if metrics else "")
+        out.print(plain_text(f"Imported: {_format_plural(count, 'run')} of {arm}"))
+    displayed_metric = metric or next(iter(metrics), "")
     selections = [
         selection for selection in progress.selected if selection.metric == displayed_metric
     ]
@@ -54,33 +56,43 @@ def status(
     _print_remaining(progress)
 
 
+def _format_plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _configuration_text(progress: "Progress") -> str:
     """Return the task, the model and the number of seeds of a run."""
     config = progress.store.config
     if "task" not in config:
         return "Imported runs"
-    seeds = len(config["seeds"])
-    return f"{config['task']}, {config['model']}, {seeds} seed{'s' * (seeds > 1)}"
+    seeds = _format_plural(len(config["seeds"]), "seed")
+    return f"{config['task']}, {config['model']}, {seeds}"
 
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
     """Print the number of jobs and the time of each stage and of each score."""
     from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
+    by_stage = costs_by_stage(costs)
+    by_score = costs_by_score(costs)
     out = console()
-    for title, names, rows in (
-        ("Time by stage", ("stage", "part"), costs_by_stage(costs)),
-        ("Time by score (fitting and computing)", ("score",), costs_by_score(costs)),
-    ):
-        table = plain_table(names, ("jobs", "seconds", "share"), title=title)
-        table.columns[-4].no_wrap = len(names) == 1
-        for row in rows:
-            cells = (plain_text(word) for word in row.labels)
-            table.add_row(*cells, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
-        if rows:
-            out.print()
-            out.print(table)
+    if by_stage:
+        table = _costs_table("Time by stage", ("stage", "part"), by_stage)
+        table.columns[1].no_wrap = False
+        out.print()
+        out.print(table)
+    if by_score:
+        out.print()
+        out.print(_costs_table("Time by score (fitting and computing)", ("score",), by_score))
     out.print()
+
+
+def _costs_table(title: str, names: "Sequence[str]", rows: "Sequence[CostRow]") -> Table:
+    table = plain_table(names, ("jobs", "seconds", "share"), title=title)
+    for row in rows:
+        labels = (plain_text(label) for label in row.labels)
+        table.add_row(*labels, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
+    return table
 
 
 def _print_remaining(progress: "Progress") -> None:
@@ -89,11 +101,8 @@ def _print_remaining(progress: "Progress") -> None:
     for step in progress.running_jobs:
         out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
     if progress.unfinished_trainings:
-        out.print(
-            plain_text(
-                f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}"
-            )
-        )
+        names = ", ".join(progress.unfinished_trainings)
+        out.print(plain_text(f"Interrupted, with a checkpoint: {names}"))
     for failure in progress.failures:
         out.print(plain_text(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
     if progress.is_finished:
@@ -133,8 +142,8 @@ def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) ->
 def _size_text(progress: "Progress") -> str:
     """Format the size of the run folder in bytes, kB, MB or GB."""
     size = float(progress.size)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
         size /= 1000
-    return f"{size:.3g} {unit}"
+    return f"{size:.3g} GB"

@@ -53,9 +53,8 @@ class Corruption:
     apply : callable
         Function that returns the corrupted images, which `corrupt` clips to [0, 1]. Its arguments
         are float32 images of shape (n, channels, height, width) in [0, 1], a generator, and a value
-        for each constant by name. The function does not modify its arguments. It calls a method of
-        the generator at most once and samples values with the images on the first axis. The result
-        for an image therefore does not depend on later images.
+        for each constant by name. It samples at most once, with the images on the first axis, so
+        that the result for an image does not depend on later images.
 
     Examples
     --------
@@ -84,10 +83,7 @@ CORRUPTIONS: Catalogue[Corruption] = Catalogue("corruption")
 def _add_corruption(
     group: Group, name: str, meaning: str, *, title: str = "", **constants: tuple[float, ...]
 ) -> Callable[[Callable[..., Pictures]], Callable[..., Pictures]]:
-    """Return a decorator that adds a function to `CORRUPTIONS`.
-
-    By default, the title is the name without hyphens.
-    """
+    """Return a decorator that adds a function to `CORRUPTIONS`, by default titled by its name."""
 
     def add(apply: Callable[..., Pictures]) -> Callable[..., Pictures]:
         full_title = title or name.replace("-", " ")
@@ -165,11 +161,14 @@ def _defocus(pictures: Pictures, _rng: np.random.Generator, *, radius: float) ->
 def _glass(
     pictures: Pictures, rng: np.random.Generator, *, distance: float, deviation: float
 ) -> Pictures:
+    """Blur the pixels, move each by a random offset of at most `distance`, and blur again."""
     n, _, height, width = pictures.shape
     random_values = rng.random((n, 2, height, width), dtype=np.float32)
-    away = (2 * random_values - 1) * np.float32(distance * unit(pictures))
-    soft = deviation * unit(pictures)
-    return blurred(moved(blurred(pictures, soft), away[:, 0], away[:, 1]), soft)
+    offset = (2 * random_values - 1) * np.float32(distance * unit(pictures))
+    deviation_in_pixels = deviation * unit(pictures)
+    blurred_pictures = blurred(pictures, deviation_in_pixels)
+    displaced = moved(blurred_pictures, offset[:, 0], offset[:, 1])
+    return blurred(displaced, deviation_in_pixels)
 
 
 @_blur(
@@ -188,10 +187,10 @@ def _motion(pictures: Pictures, rng: np.random.Generator, *, length: float) -> P
     largest=(1.12, 1.2, 1.3, 1.45, 1.65),
 )
 def _zoom(pictures: Pictures, _rng: np.random.Generator, *, largest: float) -> Pictures:
+    height, width = pictures.shape[-2:]
     out = np.zeros_like(pictures)
     for factor in np.linspace(1, largest, _ZOOMS):
-        larger = (_enlargement(side, factor) for side in pictures.shape[-2:])
-        out += separable(pictures, *larger)
+        out += separable(pictures, _enlargement(height, factor), _enlargement(width, factor))
     return out / np.float32(_ZOOMS)
 
 
@@ -222,9 +221,8 @@ _PERIOD = 3.2
 def frost_texture() -> Pictures:
     """Return the texture of frost, which has shape (SIDE, SIDE).
 
-    The values are from 0 for clear glass to 1 for ice. Each grain is a fern that consists of a stem
-    in a random direction and needles at 60 degrees to the stem. The grains fill the cells of a
-    Voronoi diagram, whose borders are clear.
+    The values are from 0 for clear glass to 1 for ice. Each grain is a fern with a stem in a random
+    direction and needles at 60 degrees to the stem. The grains are the cells of a Voronoi diagram.
     """
     from scipy.spatial import cKDTree
 
@@ -275,6 +273,7 @@ _ICE = (0.9, 0.96, 1.0)
     veil=(0.02, 0.035, 0.055, 0.08, 0.12),
 )
 def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: float) -> Pictures:
+    """Cover images with white flakes that fall in one direction, and a gray veil."""
     n, _, height, width = pictures.shape
     rows, columns = _cells(pictures, 32)
     random_values = rng.random((n, rows * columns + 1), dtype=np.float32)
@@ -296,17 +295,16 @@ def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: f
     ice=(0.06, 0.1, 0.17, 0.28, 0.45),
 )
 def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: float) -> Pictures:
+    """Darken images and add a random crop of the texture of frost, which may be mirrored."""
     n, channels, height, width = pictures.shape
+    n_rows, n_columns = _cells(pictures, 32)
     random_values = rng.random((n, 4))
-    first = (random_values[:, :2] * SIDE).astype(np.int64)
+    start = (random_values[:, :2] * SIDE).astype(np.int64)
     step = np.where(random_values[:, 2:] < 0.5, -1, 1)
-    rows, columns = (
-        (first[:, k, None] + step[:, k, None] * np.arange(size)) % SIDE
-        for k, size in enumerate(_cells(pictures, 32))
-    )
-    crystals = stretched(
-        frost_texture()[rows[:, None, :, None], columns[:, None, None]], (height, width)
-    )
+    rows = (start[:, :1] + step[:, :1] * np.arange(n_rows)) % SIDE
+    columns = (start[:, 1:] + step[:, 1:] * np.arange(n_columns)) % SIDE
+    crops = frost_texture()[rows[:, None, :, None], columns[:, None, None]]
+    crystals = stretched(crops, (height, width))
     tint = np.array(_ICE if channels == 3 else [1.0], np.float32)[:, None, None]
     return np.float32(keep) * pictures + np.float32(ice) * tint * crystals
 
@@ -317,14 +315,16 @@ def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: fl
     opacity=(0.06, 0.12, 0.22, 0.38, 0.65),
 )
 def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pictures:
+    """Blend images with gray clouds, which are a sum of random layers of increasing resolution."""
+    n, _, height, width = pictures.shape
     cells = [_cells(pictures, count) for count in _LAYERS]
-    sizes = [(rows + 1) * (columns + 1) for rows, columns in cells]
-    random_values = rng.random((len(pictures), sum(sizes)), dtype=np.float32)
-    density = np.zeros((len(pictures), 1, *pictures.shape[-2:]), np.float32)
-    parts = np.split(random_values, np.cumsum(sizes)[:-1], axis=1)
-    for layer, ((rows, columns), part) in enumerate(zip(cells, parts, strict=True)):
-        values = part.reshape(-1, 1, rows + 1, columns + 1)
-        density += np.float32(0.5**layer) * stretched(values, pictures.shape[-2:])
+    layer_sizes = [(rows + 1) * (columns + 1) for rows, columns in cells]
+    random_values = rng.random((n, sum(layer_sizes)), dtype=np.float32)
+    layers = np.split(random_values, np.cumsum(layer_sizes)[:-1], axis=1)
+    density = np.zeros((n, 1, height, width), np.float32)
+    for i, (rows, columns) in enumerate(cells):
+        corners = layers[i].reshape(-1, 1, rows + 1, columns + 1)
+        density += np.float32(0.5**i) * stretched(corners, (height, width))
     low = density.min(axis=(1, 2, 3), keepdims=True)
     high = density.max(axis=(1, 2, 3), keepdims=True)
     # The lowest opacity in an image is a third of the highest opacity.
@@ -379,14 +379,15 @@ def _contrast(pictures: Pictures, _rng: np.random.Generator, *, factor: float) -
     distance=(0.8, 1.2, 1.7, 2.3, 3.0),
 )
 def _elastic(pictures: Pictures, rng: np.random.Generator, *, distance: float) -> Pictures:
+    """Move each pixel by a smooth random offset with a given root mean square distance."""
     n, _, height, width = pictures.shape
     pixels = min(height, width) / 32
     grid = round(height / pixels), round(width / pixels)
     random_values = rng.standard_normal((n, 2, *grid), dtype=np.float32)
-    field = stretched(blurred(random_values, _SMOOTH), (height, width))
-    size = np.sqrt(np.mean(field**2, axis=(1, 2, 3), keepdims=True) * 2)
-    away = field / size * np.float32(distance * pixels)
-    return moved(pictures, away[:, 0], away[:, 1])
+    smooth = stretched(blurred(random_values, _SMOOTH), (height, width))
+    rms_distance = np.sqrt(np.mean(smooth**2, axis=(1, 2, 3), keepdims=True) * 2)
+    offset = smooth / rms_distance * np.float32(distance * pixels)
+    return moved(pictures, offset[:, 0], offset[:, 1])
 
 
 @_digital(
@@ -395,8 +396,10 @@ def _elastic(pictures: Pictures, rng: np.random.Generator, *, distance: float) -
     share=(0.84, 0.69, 0.56, 0.44, 0.31),
 )
 def _pixelate(pictures: Pictures, _rng: np.random.Generator, *, share: float) -> Pictures:
-    sides = pictures.shape[-2:]
-    return separable(pictures, *(blocks(side, max(1, round(side * share))) for side in sides))
+    height, width = pictures.shape[-2:]
+    down = blocks(height, max(1, round(height * share)))
+    across = blocks(width, max(1, round(width * share)))
+    return separable(pictures, down, across)
 
 
 @_digital(
@@ -406,6 +409,7 @@ def _pixelate(pictures: Pictures, _rng: np.random.Generator, *, share: float) ->
     title="JPEG",
 )
 def _jpeg(pictures: Pictures, _rng: np.random.Generator, *, quality: float) -> Pictures:
+    """Compress each image to a JPEG file and read it back."""
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
@@ -413,15 +417,16 @@ def _jpeg(pictures: Pictures, _rng: np.random.Generator, *, quality: float) -> P
             raise
         raise InputError("the corruption 'jpeg' needs Pillow: pip install Pillow") from None
     pixels = np.round(255 * pictures).astype(np.uint8)
+    is_gray = pixels.shape[1] == 1
+    options = {} if is_gray else {"subsampling": "4:2:0"}
     out = np.empty_like(pixels)
     for picture, compressed in zip(pixels, out, strict=True):
+        levels = picture[0] if is_gray else picture.transpose(1, 2, 0)
         file = io.BytesIO()
-        levels = picture[0] if len(picture) == 1 else picture.transpose(1, 2, 0)
-        options = {} if len(picture) == 1 else {"subsampling": "4:2:0"}
         Image.fromarray(levels).save(file, "JPEG", quality=int(quality), **options)
         with Image.open(file) as image:
             decoded = np.asarray(image)
-        compressed[:] = decoded if len(picture) == 1 else decoded.transpose(2, 0, 1)
+        compressed[:] = decoded if is_gray else decoded.transpose(2, 0, 1)
     return (out / np.float32(255)).astype(np.float32)
 
 
@@ -468,10 +473,8 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
     Notes
     -----
     The result for an image depends on the seed and on the position of the image in the batch, but
-    not on the other images. The first ten of 1,000 images are corrupted like a batch of these ten
-    images. If `rng` is a generator, its state advances. Consecutive batches with the same generator
-    are therefore corrupted like one batch. If `rng` is a seed, each call starts with the same
-    random values.
+    not on the other images. If `rng` is a generator, its state advances, so consecutive batches are
+    corrupted like one batch. If `rng` is a seed, each call starts with the same random values.
 
     The constants suit images with a side of 32 pixels. Lengths are proportional to the shorter
     side. The function corrupts thousands of images per second on one core.

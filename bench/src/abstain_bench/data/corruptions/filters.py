@@ -1,8 +1,7 @@
 """Linear filters of a batch of images, such as convolutions, blurs and interpolation.
 
-The unit of the lengths in corruptions is 1/32 of the shorter side of an image. For an image of
-32 x 32 pixels, the unit is a pixel. Beyond the border of an image, convolutions and blurs use its
-mirror image.
+Lengths are in units of 1/32 of the shorter side of an image, which is a pixel for 32 x 32 pixels.
+Beyond its border, an image continues as its mirror image.
 """
 
 import math
@@ -23,11 +22,10 @@ def unit(pictures: Pictures) -> float:
 
 
 def spread(rows: Array, columns: Array) -> Pictures:
-    """Return kernels that average the pixels at the given offsets.
+    """Return kernels of shape (n, k, k) that average the pixels at offsets of shape (n, points).
 
-    The offsets have shape (n, points), and the kernels have shape (n, k, k). Linear interpolation
-    distributes the weight of an offset over the neighboring pixels. The kernels are therefore
-    continuous functions of the offsets.
+    The weight of an offset is distributed over the neighboring pixels by linear interpolation, so
+    the kernels are continuous functions of the offsets.
     """
     reach = math.ceil(max(np.abs(rows).max(), np.abs(columns).max()))
     grid = np.arange(-reach, reach + 1)[:, None]
@@ -47,24 +45,22 @@ def disk(radius: float) -> Pictures:
     # The disk consists of eight rings of equal area. Each ring has 32 evenly spaced points.
     ring = radius * np.sqrt((np.arange(8) + 0.5) / 8)[:, None]
     angle = 2 * np.pi * (np.arange(32) + 0.5) / 32
-    return spread((ring * np.sin(angle)).reshape(1, -1), (ring * np.cos(angle)).reshape(1, -1))
+    rows = ring * np.sin(angle)
+    columns = ring * np.cos(angle)
+    return spread(rows.reshape(1, -1), columns.reshape(1, -1))
 
 
 def line(length: float, angle: Array) -> Pictures:
     """Return the kernels of lines, which have shape (n, k, k).
 
-    The angles have shape (n,) and are in radians. A line with the angle 0 is horizontal.
+    The angles have shape (n,) and are in radians from the horizontal.
     """
     along = length * (np.linspace(0, 1, 4 * math.ceil(length) + 1) - 0.5)
     return spread(np.sin(angle)[:, None] * along, np.cos(angle)[:, None] * along)
 
 
 def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
-    """Convolve each image with its kernel.
-
-    The images have shape (n, channels, height, width). The kernels have shape (n, k, k), or
-    (1, k, k) if all images have the same kernel.
-    """
+    """Convolve each image with its kernel of shape (k, k), or with a common kernel."""
     _, _, height, width = pictures.shape
     padding = (kernels.shape[-1] // 2,) * 2
     padded = np.pad(pictures, ((0, 0), (0, 0), padding, padding), mode="symmetric")
@@ -133,9 +129,9 @@ def blocks(size: int, count: int) -> Array:
 
 
 def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Replace each pixel by the value at an offset, which is interpolated linearly.
+    """Replace each pixel by the interpolated value at an offset.
 
-    `down` and `across` contain the offsets in pixels and have shape (n, height, width). Positions
+    The offsets `down` and `across` are in pixels and have shape (n, height, width). Positions
     outside of an image are replaced by the nearest position inside.
     """
     _, _, height, width = pictures.shape
@@ -150,8 +146,8 @@ def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
 
     def at(offset: int) -> Pictures:
         """Return the values at the top left corner of each position, moved by a flat offset."""
-        values: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
-        return values.reshape(pictures.shape)
+        corner_values: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
+        return corner_values.reshape(pictures.shape)
 
     upper = at(0) * (1 - right) + at(1) * right
     lower = at(width) * (1 - right) + at(width + 1) * right

@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test images.
 
-The official version for Python consists of pickled objects, which can run any code. It is never
+The official version for Python consists of pickled objects, which can run any code, and is never
 read.
 """
 
@@ -143,21 +143,23 @@ def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Imag
         names = read_class_names(names_path, file_format.n_classes)
     else:
         names = _class_numbers(file_format.n_classes)
+    n_label_bytes = file_format.n_label_bytes
+    file_names = (file_format.train_files, file_format.test_files)
     splits = []
-    for files, n_official in zip(
-        (file_format.train_files, file_format.test_files), file_format.n_images, strict=True
-    ):
+    for files, n_official in zip(file_names, file_format.n_images, strict=True):
         count = expected_count(n_official, records)
-        rows = np.concatenate(
-            [_read_rows(layout.require(data_folder, name), file_format, count) for name in files]
-        )
-        n_label_bytes = file_format.n_label_bytes
+        blocks = [
+            _read_rows(layout.require(data_folder, name), file_format, count) for name in files
+        ]
+        rows = np.concatenate(blocks)
         pixels = np.ascontiguousarray(rows[:, n_label_bytes:]).reshape(-1, 3, 32, 32)
-        images = Images(pixels, rows[:, n_label_bytes - 1].astype(np.int64), names)
+        labels = rows[:, n_label_bytes - 1].astype(np.int64)
+        images = Images(pixels, labels, names)
         if records is None:
             _check_equal_class_sizes(images, layout.title, files)
         splits.append(images)
-    return splits[0], splits[1]
+    train, test = splits
+    return train, test
 
 
 def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
@@ -184,7 +186,7 @@ def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
 
 
 def _check_equal_class_sizes(images: Images, title: str, files: tuple[str, ...]) -> None:
-    """Raise an error if the classes have different numbers of images, unlike the official files."""
+    """Raise an error if the classes have different numbers of images."""
     counts = np.bincount(images.labels, minlength=images.n_classes)
     if counts.min() != counts.max():
         raise FileFormatError(
@@ -348,10 +350,7 @@ def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
 
 
 def _map_array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
-    """Map a file with an array of integers into memory.
-
-    The function neither reads the complete file nor unpickles objects.
-    """
+    """Map a file with an array of integers into memory, without unpickling objects."""
     remedy = f"{layout.download_command}, again"
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -97,21 +97,21 @@ class ImageFiles:
         )
 
     def sample(self, limit: int | None, *, rng: Rng = 0) -> "ImageFiles":
-        """Sample at most `limit` images, which remain in the order of the source.
+        """Sample at most `limit` images, or return all images if `limit` is None.
 
-        If `limit` is None, all images are returned.
+        The images remain in the order of the source.
         """
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
             return self
-        return self.subset(np.sort(as_generator(rng).choice(self.n, limit, replace=False)))
+        rows = as_generator(rng).choice(self.n, limit, replace=False)
+        return self.subset(np.sort(rows))
 
     def read(self, *, side: int = 32) -> Images:
         """Read all images as squares of `side` pixels.
 
         Large JPEG files are decoded at a fraction of their size, which is at least twice `side`. An
-        antialiased bilinear filter resizes the images. If the images need more than 8 GiB, they are
-        stored in an unnamed temporary file in TMPDIR, which is deleted when the process ends. If a
-        file is damaged, the error contains its name.
+        antialiased bilinear filter resizes the images. Images of more than 8 GiB are stored in an
+        unnamed temporary file in TMPDIR. If a file is damaged, the error contains its name.
         """
         if not self.n:
             raise InputError(f"there are no images to read in {str(self.folder)!r}")
@@ -125,7 +125,8 @@ class ImageFiles:
         """Read and yield batches of `size` images, for data sets that do not fit into memory."""
         checks.positive_int(size, "size")
         for start in range(0, self.n, size):
-            yield self.subset(np.arange(start, min(start + size, self.n))).read(side=side)
+            rows = np.arange(start, min(start + size, self.n))
+            yield self.subset(rows).read(side=side)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +151,15 @@ class ImageFileSplits:
     shifts: Mapping[str, ImageFiles]
 
     def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Splits:
-        """Read every split as squares of `side` pixels.
+        """Read at most `limit` sampled images of every split as squares of `side` pixels.
 
-        The function samples at most `limit` images of each split. An image needs 3 x side x side
-        bytes, so 100,000 images of 64 x 64 pixels need 1.2 GB.
+        An image needs 3 x side x side bytes, so 100,000 images of 64 x 64 pixels need 1.2 GB.
         """
         generator = as_generator(rng)
 
         def read(files: ImageFiles) -> Images:
-            return files.sample(limit, rng=generator).read(side=side)
+            sample = files.sample(limit, rng=generator)
+            return sample.read(side=side)
 
         return Splits(
             train=read(self.train),
@@ -243,7 +244,7 @@ def find_image_folder(
     Returns
     -------
     ImageFiles
-        The files in the order of classes and names. The subfolders of a class folder are included.
+        The files in the order of classes and names, including subfolders of the class folders.
         Hidden files, links to folders and files that are not images are ignored.
 
     Raises
@@ -285,10 +286,7 @@ def find_image_folder(
 
 
 def _image_paths(folder: Path, class_name: str) -> list[str]:
-    """Return the sorted paths of the images of a class relative to the folder.
-
-    Raises FileFormatError if there are no images.
-    """
+    """Return the sorted paths of the images of a class relative to the folder."""
     paths = [
         Path(root, file).relative_to(folder).as_posix()
         for root, _, files in os.walk(folder / class_name)

@@ -65,8 +65,8 @@ def _read_content(file: IO[bytes], path: Path, *, is_compressed: bool) -> Array:
         )
     shape = tuple(np.frombuffer(lengths, ">u4").tolist())
     count = math.prod(shape)
-    # The limit prevents a damaged length from exceeding the memory. The function reads one
-    # additional byte to detect a file that is too long.
+    # A damaged length must not exceed the memory. One additional byte reveals a file that is too
+    # long.
     max_size = path.stat().st_size * (_MAX_COMPRESSION if is_compressed else 1)
     content = file.read(min(count, max_size) + 1)
     if len(content) != count:
@@ -272,7 +272,7 @@ def _find_idx_file(folder: Path, stem: str, n_axes: int, layout: Layout) -> Path
 
 
 def _idx_suffixes(n_axes: int) -> tuple[str, ...]:
-    """Return the possible ends of the names of IDX files. Some copies begin with a dot."""
+    """Return the possible ends of the names of IDX files, some of which begin with a dot."""
     return tuple(f"{dot}idx{n_axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
 
 
@@ -280,13 +280,15 @@ def _read_mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
     """Read the sorted labels and the characters of each label."""
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
-    if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):
+    is_valid = [len(row) >= 2 and all(number.isdigit() for number in row) for row in rows]
+    if not rows or not all(is_valid):
         raise FileFormatError(
             f"{path.name} must have a label and its character codes in every line"
         )
     rows.sort(key=lambda row: int(row[0]))
-    codes = np.array([int(row[0]) for row in rows])
-    return codes, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
+    labels = np.array([int(row[0]) for row in rows])
+    characters = tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
+    return labels, characters
 
 
 ENTRIES = (

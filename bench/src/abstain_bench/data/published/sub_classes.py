@@ -55,10 +55,10 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
 
     Notes
     -----
-    `HELD_OUT_FINE` contains the held-out classes, which are the held-out classes of `SuperCIFAR100`
-    in FD-Shifts. As in FD-Shifts, the super-class "vehicles 2" is left out. FD-Shifts has no i.i.d.
-    test images for this data set. `Images.rows` contains the indices in the training file and in
-    the test file. In the shift, the indices of test images follow those of the training images.
+    `HELD_OUT_FINE` contains the held-out classes, which are those of `SuperCIFAR100` in FD-Shifts.
+    As there, the super-class "vehicles 2" is left out. FD-Shifts has no i.i.d. test images for this
+    data set. `Images.rows` contains the indices in the training file and in the test file. In the
+    shift, the indices of test images follow those of the training images.
 
     References
     ----------
@@ -123,10 +123,7 @@ def _read_names(folder: Path, file_name: str, count: int) -> tuple[str, ...]:
 def _super_class_by_fine_class(
     fine_labels: IntArray, super_labels: IntArray, fine_names: tuple[str, ...]
 ) -> IntArray:
-    """Return the super-class of each fine class.
-
-    Raises FileFormatError if a fine class belongs to two super-classes.
-    """
+    """Return the super-class of each fine class, or raise FileFormatError if it has two."""
     super_class_of = np.full(len(fine_names), -1)
     super_class_of[fine_labels] = super_labels
     mismatches = np.flatnonzero(super_class_of[fine_labels] != super_labels)
@@ -144,12 +141,10 @@ def _super_class_by_fine_class(
 def _held_out_codes(
     fine_names: tuple[str, ...], super_class_of: IntArray, super_names: tuple[str, ...]
 ) -> Array:
-    """Return the codes of the held-out fine classes.
-
-    Raises FileFormatError unless each retained super-class contains one of them.
-    """
+    """Return the codes of the held-out fine classes, one of each retained super-class."""
     missing = [name for name in HELD_OUT_FINE if name not in fine_names]
-    missing += [DROPPED] if DROPPED not in super_names else []
+    if DROPPED not in super_names:
+        missing.append(DROPPED)
     if missing:
         raise FileFormatError(
             f"the names are not those of CIFAR-100: there is no class {missing[0]!r} in "
@@ -261,7 +256,10 @@ def _find_train_folder(folder: Path) -> Path:
             f"there is no folder {str(folder)!r} to read the training images of ImageNet from"
         )
     for path in (folder, *(folder / name for name in _TRAIN_FOLDERS)):
-        if path.is_dir() and any(_WNID.fullmatch(p.name) for p in path.iterdir() if p.is_dir()):
+        if not path.is_dir():
+            continue
+        subfolders = [entry.name for entry in path.iterdir() if entry.is_dir()]
+        if any(_WNID.fullmatch(name) for name in subfolders):
             return path
     raise InputError(
         f"{str(folder)!r} does not hold the training images of ImageNet: there is no class "
@@ -273,10 +271,9 @@ def _find_train_folder(folder: Path) -> Path:
 def _find_domain(folder: Path, column: int) -> ImageFiles:
     """List the image files of the source domain (column 1) or the target domain (column 2)."""
     # The order of the folders is also the order of other readers.
-    labeled_wnids = sorted(
-        (wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]
-    )
-    files = find_image_folder(folder, classes=[wnid for wnid, _ in labeled_wnids])
-    super_class_of = np.array([label for _, label in labeled_wnids])
+    label_by_wnid = {wnid: label for label, row in enumerate(ENTITY13) for wnid in row[column]}
+    wnids = sorted(label_by_wnid)
+    files = find_image_folder(folder, classes=wnids)
+    super_class_of = np.array([label_by_wnid[wnid] for wnid in wnids])
     classes = tuple(row[0] for row in ENTITY13)
     return ImageFiles(folder, files.names, super_class_of[files.labels], classes)

@@ -41,10 +41,7 @@ class _DamageError(Exception):
 
 
 def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
-    """Read the arrays with the given names from a MATLAB 5 file.
-
-    Raises FileFormatError if the file is damaged or has another format.
-    """
+    """Read the arrays with the given names from a MATLAB 5 file, or raise FileFormatError."""
     content = path.read_bytes()
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD])
     if order is None:
@@ -131,7 +128,7 @@ def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, 
     dtype = _CLASSES.get(class_and_flags & 0xFF)
     if dtype is None or (class_and_flags >> 8) & _COMPLEX:
         raise _DamageError(f"{name} is no array of real numbers")
-    shape = tuple(int(x) for x in np.frombuffer(dimensions, f"{order}i4"))
+    shape = tuple(np.frombuffer(dimensions, f"{order}i4").tolist())
     type_code, values, _ = _element(after_name, order)
     if type_code not in _STORED:
         raise _DamageError(f"{name} is stored as the type {type_code}")

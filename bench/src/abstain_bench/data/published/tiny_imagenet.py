@@ -49,8 +49,8 @@ def read_tiny_imagenet(
     Notes
     -----
     The function takes about two minutes on one core. FD-Shifts reads a version with images of
-    32 x 32 pixels. This function resizes the images with the antialiased bilinear filter of Pillow,
-    so the confidences for individual images differ slightly.
+    32 x 32 pixels. Here, the antialiased bilinear filter of Pillow resizes the images, so the
+    confidences for individual images differ slightly.
 
     References
     ----------
@@ -91,10 +91,7 @@ def find_tiny_imagenet(
 
 
 def _class_names(folder: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first word and the WordNet number of each class.
-
-    If the folder has no word for a class, the name is the number.
-    """
+    """Return the first word and the WordNet number of each class, or only the number."""
     path = folder / "words.txt"
     lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
     words = {}
@@ -110,7 +107,9 @@ def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
     names: list[str] = []
     for wnid in wnids:
         images = _LAYOUT.require(folder, f"train/{wnid}/images")
-        files = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
+        files = sorted(
+            path.name for path in images.iterdir() if path.suffix.lower() in {".jpeg", ".jpg"}
+        )
         if len(files) != count:
             raise FileFormatError(
                 f"train/{wnid}/images must hold {count} images, and it holds {len(files)} (half "

@@ -31,10 +31,7 @@ def _read_csv(path: Path) -> "pl.DataFrame":
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Read columns of a CSV file as text.
-
-    Raises FileFormatError if a column or a cell is missing.
-    """
+    """Read columns of a CSV file as text, without missing cells."""
     frame = _read_csv(path)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -56,10 +53,7 @@ def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
 def _parse_integers(
     table: Mapping[str, list[str]], name: str, path: Path, *, below: int | None = None
 ) -> IntArray:
-    """Convert a column to integers of at least 0.
-
-    Raises FileFormatError with the line number of an invalid value.
-    """
+    """Convert a column to integers of at least 0, or raise FileFormatError with the line number."""
     # Some versions of the files contain integers such as 2.0.
     texts = [text.removesuffix(".0") for text in table[name]]
     for row, text in enumerate(texts):
@@ -224,7 +218,8 @@ def find_camelyon17(
     center = _parse_integers(table, "center", path, below=_CENTERS)
     split = _parse_integers(table, "split", path, below=4)
     names = []
-    for patient, node, x, y in zip(*(table[name] for name in name_columns), strict=True):
+    coordinates = zip(*(table[name] for name in name_columns), strict=True)
+    for patient, node, x, y in coordinates:
         slide = f"patient_{patient}_node_{node}"
         names.append(f"patches/{slide}/patch_{slide}_x_{x}_y_{y}.png")
     labels = _parse_integers(table, "tumor", path, below=2)
@@ -265,10 +260,7 @@ def _subset(files: ImageFiles, mask: Array, name: str) -> ImageFiles:
 
 
 def _read_animal_names(folder: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the animals from categories.csv.
-
-    The number of an animal replaces a missing name.
-    """
+    """Read the names of the animals from categories.csv, with numbers for missing names."""
     path = folder / "categories.csv"
     numbers = tuple(map(str, range(count)))
     name_by_number = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from abstain._foundation.notes import Note
 from abstain.plots.formatting import format_percent
@@ -40,9 +40,9 @@ from abstain_bench.pages.benchmark.studies import change_figure, corruption_sect
 from abstain_bench.results import BenchmarkResults
 from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_stage
 from abstain_bench.runs.selection import needs_probabilities
-from abstain_bench.runs.studies import ERROR_RULES
+from abstain_bench.runs.studies import ERROR_RULES, Study
 
-#: Maximum number of rows of the table of mean ranks in a terminal. The report contains all rows.
+#: Maximum number of rows of the table of mean ranks in a terminal.
 _MAX_ROWS: Final = 8
 
 _LEAD: Final = (
@@ -58,16 +58,13 @@ _LEAD: Final = (
 
 
 def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
-    """Return the report of a benchmark.
-
-    If `origin` contains benchmarks of other models for the same task, one section compares the
-    models.
-    """
+    """Return the report of a benchmark, with a comparison to the other models of `origin`."""
     board = Leaderboard(results)
-    task = results.task
+    kind = "Benchmark of confidence scores"
+    default_title = f"Benchmark on {results.task}" if results.task else kind
     return doc.Document(
-        origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
-        ("Benchmark of confidence scores",),
+        origin.title or default_title,
+        (kind,),
         lambda: (
             doc.DeferredBlocks(lambda: _summary(board), role="summary"),
             doc.DeferredBlocks(lambda: _sections(board, origin), role="detail"),
@@ -89,51 +86,58 @@ def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Blo
 def method_sections(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
-    """Yield the sections about all methods.
-
-    The blocks in `between` precede the section with the descriptions of the methods.
-    """
+    """Yield the sections about all methods, with `between` before the descriptions of methods."""
     results = board.results
     yield _controls(board)
-    change = change_figure(board, None, "change", "Mean ranks over all studies. ")
-    blocks = (*main_tables(board), *change)
-    yield doc.Section("tables", "Rankings", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield _rankings_section(board)
     yield from published_section(results)
     yield from corruption_section(board)
-    inliers = tuple(new_class_tables(board))
-    if inliers:
-        title = "New classes: definitions of a failure"
-        yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav_title="New classes")
+    yield from _new_classes_section(board)
     yield from between
     yield methods_section(board)
     yield from calibration_section(board)
     yield from backbones_section(board, [Leaderboard(other) for other in origin.other_models])
     yield from costs_section(results.costs)
-    if results.left_out:
-        entries = tuple(
-            doc.GlossaryEntry(name, reason) for name, reason in results.left_out.items()
-        )
-        title = "Excluded methods"
-        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
+    yield from _excluded_section(results.left_out)
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(glossary_entries(results))),))
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
     """Return the controls that select the metric and the intervals, and that jump to a section."""
-    heads = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
+    headings = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
+    metrics = tuple(doc.Option(str(i), heading) for i, heading in enumerate(headings))
     studies = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
     methods = tuple((board.method_anchor(method), method.name) for method in board.results.methods)
     return doc.Controls(
         (
-            doc.Choice(
-                "metric", "Metric", tuple(doc.Option(str(i), head) for i, head in enumerate(heads))
-            ),
+            doc.Choice("metric", "Metric", metrics),
             doc.Switch("with-intervals", "Intervals"),
             doc.JumpMenu("a study or method", (("Studies", studies), ("Methods", methods))),
         ),
         "Metric, intervals and navigation",
         is_sticky=True,
     )
+
+
+def _rankings_section(board: Leaderboard) -> doc.Section:
+    lead = doc.Prose(_LEAD, "lead")
+    change = change_figure(board, None, "change", "Mean ranks over all studies. ")
+    blocks = (lead, *main_tables(board), *change, back(TOP))
+    return doc.Section("tables", "Rankings", blocks)
+
+
+def _new_classes_section(board: Leaderboard) -> Iterator[doc.Section]:
+    tables = tuple(new_class_tables(board))
+    if tables:
+        title = "New classes: definitions of a failure"
+        yield doc.Section("new-classes", title, (*tables, back(TOP)), nav_title="New classes")
+
+
+def _excluded_section(reasons: Mapping[str, str]) -> Iterator[doc.Section]:
+    entries = tuple(doc.GlossaryEntry(name, reason) for name, reason in reasons.items())
+    if entries:
+        glossary = doc.Glossary(entries)
+        yield doc.Section("left-out", "Excluded methods", (glossary,), nav_title="Excluded")
 
 
 # -------------------------------------------------------------------------------------- terminal
@@ -145,11 +149,11 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
         yield _leaders(grid, board.baseline)
         if board.mean_rank_by_method(grid.metric):
             yield from _overall(board, grid)
+        unit = "times 1000" if grid.label.scale > 1 else "fractions"
         alpha = format_percent(round(1 - results.level, 10))
         yield doc.Prose(
-            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}. ≈ and Similar: "
-            f"not significantly different from the best at the level {alpha}, adjusted for all "
-            "pairs of a study.",
+            f"Values are {unit}. ≈ and Similar: not significantly different from the best at the "
+            f"level {alpha}, adjusted for all pairs of a study.",
             "notes",
         )
     yield from published_summary(results)
@@ -160,63 +164,62 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
     yield from front_curve(board)
 
 
-def _leaders(grid: Grid, base: str) -> doc.Table:
-    """Return a table with one row per study.
-
-    A row contains the best methods, their value, the number of methods that are not significantly
-    different from the best, and the value of the baseline.
-    """
-    rows: list[tuple[doc.Cell, ...]] = []
-    for study in grid.studies:
-        best, entries = grid.methods_with_relation(study), grid.column(study)
-        values = {
-            n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in entries.items()
-        }
-        n_similar = doc.Number(
-            len(grid.methods_with_relation(study, "not told apart")), number_format="count"
-        )
-        rows.append(
-            (
-                study.title,
-                doc.Span(", ".join(best), "best") if best else None,
-                replace(values[best[0]], mark="") if best else None,
-                n_similar if grid.is_tested(study) else None,
-                values.get(base),
-            )
-        )
+def _leaders(grid: Grid, baseline: str) -> doc.Table:
+    """Return a table with the best methods, their value and the baseline for each study."""
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
         *map(doc.number_column, ("Value", "Similar", "Baseline")),
     )
+    rows = [_leaders_row(grid, study, baseline) for study in grid.studies]
     return doc.Table(columns, doc.single_group(rows), title=metric_heading(grid))
+
+
+def _leaders_row(grid: Grid, study: Study, baseline: str) -> tuple[doc.Cell, ...]:
+    """Return a study, its best methods with a value, the number of similar ones, the baseline."""
+    values = {
+        name: replace(entry.number, low=doc.NAN, high=doc.NAN)
+        for name, entry in grid.column(study).items()
+    }
+    n_similar: doc.Cell = None
+    if grid.is_tested(study):
+        similar = grid.methods_with_relation(study, "not told apart")
+        n_similar = doc.Number(len(similar), number_format="count")
+    best_methods: doc.Cell = None
+    best_value: doc.Cell = None
+    best = grid.methods_with_relation(study)
+    if best:
+        best_methods = doc.Span(", ".join(best), "best")
+        best_value = replace(values[best[0]], mark="")
+    return study.title, best_methods, best_value, n_similar, values.get(baseline)
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
     """Yield the methods with the best mean ranks, and how often each method is best."""
     means = {metric: board.mean_rank_by_method(metric) for metric in board.metrics}
     relations = {
-        m.name: [entry.relation_to_best for entry in grid.row(m) if entry] for m in grid.methods
+        method.name: [entry.relation_to_best for entry in grid.row(method) if entry]
+        for method in grid.methods
     }
-    rows: list[tuple[doc.Cell, ...]] = [
-        (
-            name,
-            *(
-                doc.Number(ranks.get(name, doc.NAN), number_format="two_decimals")
-                for ranks in means.values()
-            ),
-            doc.Number(relations[name].count("best"), number_format="count"),
-            doc.Number(relations[name].count("not told apart"), number_format="count"),
+    rows: list[list[doc.Cell]] = []
+    for name in means[grid.metric]:
+        mean_ranks = [ranks.get(name, doc.NAN) for ranks in means.values()]
+        counts = [relations[name].count(relation) for relation in ("best", "not told apart")]
+        rows.append(
+            [
+                name,
+                *(doc.Number(rank, number_format="two_decimals") for rank in mean_ranks),
+                *(doc.Number(count, number_format="count") for count in counts),
+            ]
         )
-        for name in means[grid.metric]
-    ]
-    heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
+    headers = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     yield doc.Table(
-        (doc.Column("Method"), *map(doc.number_column, heads)),
+        (doc.Column("Method"), *map(doc.number_column, headers)),
         doc.single_group(rows[:_MAX_ROWS]),
         title="Best mean ranks over all studies",
     )
-    if (n_more := len(rows) - _MAX_ROWS) > 0:
+    n_more = len(rows) - _MAX_ROWS
+    if n_more > 0:
         yield doc.SeeAlso(f"{format_count(n_more)} more methods ", "in the report", "in the report")
 
 
@@ -234,37 +237,43 @@ _DISPLAYED_FACTS: Final = {
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return the title and the text of each fact. The text of an unknown fact is empty."""
+    """Return the title and the text of each fact, which is empty if the fact is unknown."""
     facts = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
-    numbers = {name: facts.get(name) for name in ("train", "validation", "seconds")}
-    counts = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
-    raw_versions = facts.get("versions")
-    versions: Mapping[str, Any] = raw_versions if isinstance(raw_versions, Mapping) else {}
+    seconds = facts.get("seconds")
+    duration = format_duration(seconds) if isinstance(seconds, int | float) and seconds else ""
     return (
         ("Task", results.task),
         ("Model", results.model),
-        ("Seeds", _seeds(facts.get("seeds") or results.configured("seeds"))),
+        ("Seeds", _seeds_text(facts.get("seeds") or results.configured("seeds"))),
         ("Training objectives", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training images", format_count(counts["train"]) if "train" in counts else ""),
-        ("Validation images", format_count(counts["validation"]) if "validation" in counts else ""),
+        ("Training images", _count_text(facts.get("train"))),
+        ("Validation images", _count_text(facts.get("validation"))),
         *((title, str(facts.get(name) or "")) for name, title in _DISPLAYED_FACTS.items()),
-        ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
-        ("Time of all jobs", format_duration(counts["seconds"]) if counts.get("seconds") else ""),
+        ("Versions", _versions_text(facts.get("versions"))),
+        ("Time of all jobs", duration),
     )
 
 
-def _seeds(values: object) -> str:
-    """Format the number of seeds, followed by the seeds in parentheses.
+def _count_text(count: object) -> str:
+    return format_count(count) if isinstance(count, int | float) else ""
 
-    Without the number of seeds, a single seed 0 would look like a count of zero.
-    """
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        return f"{format_count(len(values))} ({', '.join(map(str, values))})" if values else ""
-    return "" if values is None else str(values)
+
+def _versions_text(versions: object) -> str:
+    if not isinstance(versions, Mapping):
+        return ""
+    return ", ".join(f"{name} {versions[name]}" for name in _PACKAGES if versions.get(name))
+
+
+def _seeds_text(seeds: object) -> str:
+    """Format the number of seeds, followed by the seeds in parentheses."""
+    if isinstance(seeds, Sequence) and not isinstance(seeds, str):
+        # Without the number of seeds, a single seed 0 would look like a count of zero.
+        return f"{format_count(len(seeds))} ({', '.join(map(str, seeds))})" if seeds else ""
+    return "" if seeds is None else str(seeds)
 
 
 def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[doc.Remark, ...]:
@@ -340,21 +349,18 @@ _TABLE_TERMS: Final = {
 
 def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
     """Yield the general terms, then the metrics, then the terms of the tables."""
-    kinds = dict.fromkeys(study.kind for study in results.headline)
-    study_terms = {
-        kind_title(kind): meaning for kind, meaning in _STUDY_TERMS.items() if kind in kinds
-    }
-    yield from (
-        doc.GlossaryEntry(title, meaning)
-        for title, meaning in (_GENERAL_TERMS | study_terms).items()
-    )
+    for title, meaning in _GENERAL_TERMS.items():
+        yield doc.GlossaryEntry(title, meaning)
+    kinds = {study.kind for study in results.headline}
+    for kind, meaning in _STUDY_TERMS.items():
+        if kind in kinds:
+            yield doc.GlossaryEntry(kind_title(kind), meaning)
     yield from metric_entries(list(results.comparisons))
     metrics = filter(None, map(find_metric, results.comparisons))
-    titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
-    for title, meaning in _TABLE_TERMS.items():
-        # An empty title stands for the metrics that require probabilities.
-        for entry_title in [title] if title else titles:
-            yield doc.GlossaryEntry(entry_title, meaning)
+    titles = [short_title(metric.name) for metric in metrics if needs_probabilities(metric)]
+    for term, meaning in _TABLE_TERMS.items():
+        for title in titles if term == _PROBABILITY_METRICS else [term]:
+            yield doc.GlossaryEntry(title, meaning)
 
 
 # ------------------------------------------------------------------------------------ costs
@@ -369,18 +375,19 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
     """Yield the section with the time of each stage and score, unless no job was run."""
     if not costs:
         return
-    stages = _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs))
+    blocks: list[doc.Block] = [
+        doc.Prose(_COSTS_LEAD, "lead"),
+        _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs)),
+    ]
     scores = costs_by_score(costs)
-    title = "Time by score (fitting and computing)"
-    collapsed = (
-        [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
-    )
-    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *collapsed, back(TOP))
-    yield doc.Section("costs", "Costs", blocks, nav_title="Costs")
+    if scores:
+        title = "Time by score (fitting and computing)"
+        blocks.append(doc.Collapsible(title, (_costs_table(title, ("Score",), scores),)))
+    yield doc.Section("costs", "Costs", (*blocks, back(TOP)), nav_title="Costs")
 
 
 def _costs_table(title: str, headers: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
-    """Return a table with the number of jobs, the seconds and the share of the time in each row."""
+    """Return a table with the jobs, the seconds and the share of the time in each row."""
     columns = (*map(doc.Column, headers), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [

@@ -1,5 +1,6 @@
 """Write the first page of a benchmark for new readers, and its conclusions."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -33,14 +34,19 @@ _CURVE: Final = (
 def best_method(board: Leaderboard) -> str:
     """Return the method with the best mean rank by the first metric.
 
-    Without mean ranks, return the best method of the first study. If no method of the first study
-    has a rank, return the baseline.
+    Without mean ranks, return the best method of the first study, or else the baseline.
     """
-    means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
+    means = _mean_ranks(board)
     if means:
         return min(means, key=lambda name: means[name])
     studies = board.results.headline
-    return next(iter([*(board.order(studies[0]) if studies else []), board.baseline]))
+    ranked_methods = board.order(studies[0]) if studies else []
+    return ranked_methods[0] if ranked_methods else board.baseline
+
+
+def _mean_ranks(board: Leaderboard) -> dict[str, float]:
+    """Return the mean rank of each method by the first metric."""
+    return board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
 
 
 def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
@@ -61,22 +67,23 @@ def front_context(board: Leaderboard) -> tuple[str, ...]:
 
 def _best_method_sentences(board: Leaderboard, best: str) -> Iterator[str]:
     """Yield the best mean rank, the number of wins and the certainty of the first rank."""
-    means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
+    means = _mean_ranks(board)
     if best not in means:
         return
     grid = board.grid(board.metrics[0])
-    wins = sum(best in grid.methods_with_relation(study) for study in grid.studies)
+    wins = _count_wins(grid, grid.studies)
     yield f"“{best}” has the best mean rank: {means[best]:.2f} of {len(means)}."
-    yield f"It is the best method in {wins} of {len(grid.studies)} studies."
+    yield f"It is the best method in {wins[best]} of {len(grid.studies)} studies."
     yield _first_rank_sentence(board)
 
 
 def _first_rank_sentence(board: Leaderboard) -> str:
-    """State how certain the first mean rank is. Return an empty text for a single study."""
-    across = board.mean_ranks(board.metrics[0])
-    if across is None or across.blocks < 2:
+    """State how certain the first mean rank over several studies is."""
+    mean_ranks = board.mean_ranks(board.metrics[0])
+    if mean_ranks is None or mean_ranks.blocks < 2:
         return ""
-    n_others, n_similar = len(across.methods) - 1, len(_methods_similar_to_first(across))
+    n_others = len(mean_ranks.methods) - 1
+    n_similar = len(_methods_similar_to_first(mean_ranks))
     if not n_similar:
         return f"It is significantly better than all {n_others} others (Nemenyi's test)."
     return (
@@ -86,19 +93,14 @@ def _first_rank_sentence(board: Leaderboard) -> str:
 
 
 def _error_rate_sentence(board: Leaderboard, best: str) -> str:
-    """State the error rate of the accepted answers at 80% coverage.
-
-    The sentence compares images from the training distribution with other sources of failures.
-    """
+    """Compare the error rates at 80% coverage on i.i.d. images and under the shifts."""
     risk_by_study = {study.name: risk for study, risk in _risks(board, best)}
-    iid_study = next((s.name for s in board.results.headline if s.kind == "iid"), None)
+    iid_study = next((study.name for study in board.results.headline if study.kind == "iid"), None)
     shift_risks = [risk for name, risk in risk_by_study.items() if name != iid_study]
     if iid_study not in risk_by_study or not shift_risks:
         return ""
-    low, high = (
-        format_percent(round(min(shift_risks), 2)),
-        format_percent(round(max(shift_risks), 2)),
-    )
+    low = format_percent(round(min(shift_risks), 2))
+    high = format_percent(round(max(shift_risks), 2))
     risk_range = low if low == high else f"{low} to {high}"
     iid_risk = format_percent(round(risk_by_study[iid_study], 2))
     return (
@@ -120,17 +122,12 @@ def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[do
     """Yield example images, the risk-coverage curves of the best method, and the best methods."""
     if not board.metrics:
         return
+    if images is not None:
+        yield from _example_images(board.results.headline, images)
     best = best_method(board)
-    thumbnails = tuple(_example_images(board.results.headline, images))
-    if thumbnails:
-        yield doc.Thumbnails("", thumbnails, layout="strip", role="interactive")
-    elif images and images.reason:
-        reason = f"Example images are not available: {images.reason.rstrip('.')}."
-        yield doc.Prose(reason, "about", role="interactive")
-    method_text = f"Method “{best}”. "
-    display = _curve(board, best)
-    figures = figure(display, "front", "Error rate of accepted answers", f"{method_text}{_CURVE}")
-    yield doc.Box((*figures, _table(board)), "side")
+    about = f"Method “{best}”. {_CURVE}"
+    figures = figure(_curve(board, best), "front", "Error rate of accepted answers", about)
+    yield doc.Box((*figures, _best_methods_table(board)), "side")
 
 
 def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
@@ -139,32 +136,30 @@ def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
     yield from figure(display, "front", "Error rate of accepted answers", _CURVE)
 
 
-def _example_images(
-    studies: Sequence[Study], images: SampleImages | None
-) -> Iterator[doc.Thumbnail]:
-    """Yield one thumbnail for each study whose example image is available."""
+def _example_images(studies: Sequence[Study], images: SampleImages) -> Iterator[doc.Block]:
+    """Yield the available example images of the studies, or the reason why there are none."""
+    thumbnails = []
     for study in studies:
-        source = images.sources.get(example_image(study), "") if images else ""
+        source = images.sources.get(example_image(study))
         if source:
             name = kind_title("iid") if study.kind == "iid" else capitalize_first(study.title)
             alternative_text = f"An image of {KINDS.get(study.kind, study.kind)}"
-            yield doc.Thumbnail(source, alternative_text, name, "", "")
-
-
-def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
-    """Return the first study of each source of failures by the title of the source."""
-    firsts: dict[str, Study] = {}
-    for study in studies:
-        firsts.setdefault(kind_title(study.kind), study)
-    return firsts
+            thumbnails.append(doc.Thumbnail(source, alternative_text, name, "", ""))
+    if thumbnails:
+        yield doc.Thumbnails("", tuple(thumbnails), layout="strip", role="interactive")
+    elif images.reason:
+        reason = f"Example images are not available: {images.reason.rstrip('.')}."
+        yield doc.Prose(reason, "about", role="interactive")
 
 
 def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
-    """Return the risk-coverage curves of one method, with one study of each kind."""
-    firsts = _first_of_each_kind(board.results.headline)
+    """Return the risk-coverage curves of one method in the first study of each kind."""
+    first_studies: dict[str, Study] = {}
+    for study in board.results.headline:
+        first_studies.setdefault(kind_title(study.kind), study)
     curves = {
         f"{title}: {study.title}": board.results.curves.get((study.name, method))
-        for title, study in firsts.items()
+        for title, study in first_studies.items()
     }
     series = curve_series(curves)
     if not series:
@@ -178,21 +173,20 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
     )
 
 
-def _table(board: Leaderboard) -> doc.Table:
+def _best_methods_table(board: Leaderboard) -> doc.Table:
     """Return the table of the methods with the best mean ranks by the first metric."""
     metric = board.metrics[0]
-    grid, means = board.grid(metric), board.mean_rank_by_method(metric)
+    grid = board.grid(metric)
+    means = board.mean_rank_by_method(metric)
     methods = {method.name: method for method in grid.methods}
     order = sorted(means, key=lambda name: means[name]) or list(methods)
+    wins = _count_wins(grid, grid.studies)
     rows: list[tuple[doc.Cell, ...]] = [
         (
             method_link(board, methods[name]),
             methods[name].title,
             doc.Number(means.get(name, doc.NAN), number_format="two_decimals"),
-            doc.Number(
-                [name in grid.methods_with_relation(s) for s in grid.studies].count(True),
-                number_format="count",
-            ),
+            doc.Number(wins[name], number_format="count"),
         )
         for name in order[:_N_ROWS]
         if name in methods
@@ -210,6 +204,11 @@ def _table(board: Leaderboard) -> doc.Table:
         caption=f"{title} over {len(grid.studies)} sources of failures, by {short_title(metric)}.",
         layout="leads",
     )
+
+
+def _count_wins(grid: Grid, studies: Sequence[Study]) -> Counter[str]:
+    """Count the studies in which each method is best."""
+    return Counter(name for study in studies for name in grid.methods_with_relation(study))
 
 
 #: Phrase that a sentence uses for each kind of study.
@@ -239,7 +238,7 @@ def verdict_of(board: Leaderboard) -> tuple[str, ...]:
 def best_methods_sentence(grid: Grid) -> str:
     """Name the methods that are best in most studies, for each kind of study."""
     kinds = dict.fromkeys(study.kind for study in grid.studies)
-    clauses = [clause for kind in kinds if (clause := _best_methods_of_kind(grid, kind))]
+    clauses = list(filter(None, (_best_methods_of_kind(grid, kind) for kind in kinds)))
     if not clauses:
         return f"No method is best: {grid.label.text} is equal for all methods."
     return f"By {grid.label.text}, {'; '.join(clauses)}."
@@ -248,13 +247,14 @@ def best_methods_sentence(grid: Grid) -> str:
 def _best_methods_of_kind(grid: Grid, kind: str) -> str:
     """Name the methods that are best in most studies of one kind, with the significance."""
     studies = [study for study in grid.studies if study.kind == kind]
-    phrase = _PHRASES.get(kind, f"on {KINDS.get(kind, kind)}")
-    wins = Counter(name for study in studies for name in grid.methods_with_relation(study))
+    wins = _count_wins(grid, studies)
     if not wins:
         return ""
     max_wins = max(wins.values())
     names = [name for name, count in wins.items() if count == max_wins]
-    clause = f"{phrase} {join_quoted(names)} {'is' if len(names) == 1 else 'are'} best"
+    phrase = _PHRASES.get(kind, f"on {KINDS.get(kind, kind)}")
+    verb = "is" if len(names) == 1 else "are"
+    clause = f"{phrase} {join_quoted(names)} {verb} best"
     if len(studies) == 1:
         return f"{clause}{_significance_in_study(grid, studies[0])}"
     each = " each" if len(names) > 1 else ""
@@ -266,13 +266,16 @@ def _significance_in_studies(grid: Grid, studies: Sequence[Study]) -> str:
     """State in how many studies the best method is significantly better than all others."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
-    not_worse: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
-    n_significant = sum(
-        len(grid.methods_with_relation(study)) == 1
-        and not any(grid.methods_with_relation(study, relation) for relation in not_worse)
-        for study in studies
-    )
+    n_significant = sum(_has_significant_winner(grid, study) for study in studies)
     return f" (significantly better than all others in {n_significant or 'none'} of them)"
+
+
+def _has_significant_winner(grid: Grid, study: Study) -> bool:
+    """Return whether one method is significantly better than all others in a study."""
+    not_worse: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
+    return len(grid.methods_with_relation(study)) == 1 and not any(
+        grid.methods_with_relation(study, relation) for relation in not_worse
+    )
 
 
 def _significance_in_study(grid: Grid, study: Study) -> str:
@@ -290,25 +293,20 @@ def _significance_in_study(grid: Grid, study: Study) -> str:
 
 def baseline_sentences(grid: Grid, name: str) -> list[str]:
     """State in which studies the baseline is best or not significantly different from the best."""
-    columns = [(study, grid.column(study).get(name)) for study in grid.studies]
-    defined = [
-        (study, entry)
-        for study, entry in columns
-        if entry and entry.relation_to_best != "undefined"
-    ]
-    if not defined:
+    entries = [(study, grid.column(study).get(name)) for study in grid.studies]
+    relations = [(study, entry.relation_to_best) for study, entry in entries if entry]
+    n_defined = sum(relation != "undefined" for _, relation in relations)
+    if not n_defined:
         return []
-    best, similar = (
-        [study for study, entry in defined if entry.relation_to_best == relation]
-        for relation in ("best", "not told apart")
-    )
-    sentence = f"The baseline “{name}” is best {_studies_text(best, len(defined))}"
+    best = [study for study, relation in relations if relation == "best"]
+    sentence = f"The baseline “{name}” is best {_studies_text(best, n_defined)}"
     if not any(map(grid.is_tested, grid.studies)):
         return [f"{sentence}; differences were not tested."]
-    if len(best) == len(defined):
+    if len(best) == n_defined:
         return [f"{sentence}."]
+    similar = [study for study, relation in relations if relation == "not told apart"]
     if similar:
-        studies_text = _studies_text(similar, len(defined))
+        studies_text = _studies_text(similar, n_defined)
         return [f"{sentence} and not significantly different from the best {studies_text}."]
     studies_text = "all other tested studies" if best else "all tested studies"
     return [f"{sentence} and significantly worse than the best in {studies_text}."]
@@ -320,43 +318,48 @@ def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
         return "in no study"
     if len(studies) == n_studies:
         return f"in all {n_studies} studies" if n_studies > 1 else "in the only study"
-    return f"in {len(studies)} of {n_studies} studies ({join_quoted([s.title for s in studies])})"
+    titles = join_quoted([study.title for study in studies])
+    return f"in {len(studies)} of {n_studies} studies ({titles})"
 
 
 def _mean_rank_sentence(board: Leaderboard) -> list[str]:
     """Name the methods with the best mean rank by each metric, with the significance."""
-    ranks_by_methods: dict[str, list[str]] = {}
+    mean_ranks = board.mean_ranks(board.metrics[0])
+    clauses = ", ".join(_best_mean_rank_clauses(board))
+    if mean_ranks is None or not clauses:
+        return []
+    note = f" {capitalize_first(mean_ranks.note).rstrip('.')}." if mean_ranks.note else ""
+    scope = f"Over {mean_ranks.blocks} studies" if mean_ranks.blocks > 1 else "In one study"
+    return [f"{scope} {clauses}{_similar_methods(mean_ranks)}.{note}"]
+
+
+def _best_mean_rank_clauses(board: Leaderboard) -> Iterator[str]:
+    """Yield a clause for each group of methods that have the best mean rank by some metrics."""
+    ranks_by_methods: dict[tuple[str, ...], list[str]] = {}
     for metric in board.metrics:
         means = board.mean_rank_by_method(metric)
-        best = [name for name, rank in means.items() if rank == min(means.values())]
+        best_rank = min(means.values(), default=math.nan)
+        best = tuple(name for name, rank in means.items() if rank == best_rank)
         if best:
-            rank = f"{short_title(metric)} ({means[best[0]]:.2f})"
-            ranks_by_methods.setdefault(
-                f"{join_quoted(best)} {'has' if len(best) == 1 else 'have'}", []
-            ).append(rank)
-    across = board.mean_ranks(board.metrics[0])
-    if across is None or not ranks_by_methods:
-        return []
-    clauses = [
-        f"{methods} the best mean rank by {' and '.join(ranks)}"
-        for methods, ranks in ranks_by_methods.items()
-    ]
-    note = f" {capitalize_first(across.note).rstrip('.')}." if across.note else ""
-    scope = f"Over {across.blocks} studies" if across.blocks > 1 else "In one study"
-    return [f"{scope} {', '.join(clauses)}{_similar_methods(across)}.{note}"]
+            rank_text = f"{short_title(metric)} ({best_rank:.2f})"
+            ranks_by_methods.setdefault(best, []).append(rank_text)
+    for names, ranks in ranks_by_methods.items():
+        verb = "has" if len(names) == 1 else "have"
+        yield f"{join_quoted(names)} {verb} the best mean rank by {' and '.join(ranks)}"
 
 
-def _similar_methods(across: MeanRanks) -> str:
+def _similar_methods(mean_ranks: MeanRanks) -> str:
     """State how many methods are not significantly different from the first by mean rank."""
-    similar, n_others = _methods_similar_to_first(across), len(across.methods) - 1
-    if not similar:
+    n_similar = len(_methods_similar_to_first(mean_ranks))
+    if not n_similar:
         return ""
-    count_text = f"{len(similar)} of {n_others} others are not significantly different"
-    return f"; {count_text} by {short_title(across.metric)} (Nemenyi's test)"
+    n_others = len(mean_ranks.methods) - 1
+    count_text = f"{n_similar} of {n_others} others are not significantly different"
+    return f"; {count_text} by {short_title(mean_ranks.metric)} (Nemenyi's test)"
 
 
-def _methods_similar_to_first(across: MeanRanks) -> set[str]:
+def _methods_similar_to_first(mean_ranks: MeanRanks) -> set[str]:
     """Return the methods whose mean rank is not significantly different from the best mean rank."""
-    means = dict(zip(across.methods, across.mean_ranks, strict=True))
+    means = dict(zip(mean_ranks.methods, mean_ranks.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")
-    return {name for clique in across.cliques if first in clique for name in clique} - {first}
+    return {name for clique in mean_ranks.cliques if first in clique for name in clique} - {first}

@@ -54,11 +54,10 @@ TOP: Final = ("results", "Back to the top")
 
 
 def back(*targets: tuple[str, str]) -> doc.Prose:
-    """Return links to the anchors of `targets`, which are pairs of an anchor and a text."""
+    """Return a line of links to `targets`, which are pairs of an anchor and a text."""
     links = [doc.Span(text, link=f"#{anchor}") for anchor, text in targets]
-    return doc.Prose(
-        tuple(item for link in links for item in (" · ", link))[1:], "back", role="interactive"
-    )
+    separated = tuple(item for link in links for item in (" · ", link))
+    return doc.Prose(separated[1:], "back", role="interactive")
 
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
@@ -82,9 +81,13 @@ def wide_table(
     caption: str = "",
 ) -> doc.Table:
     """Return a sortable table with one row of headers."""
-    titles = (title, caption or title)
     return doc.Table(
-        tuple(columns), doc.single_group(rows), *titles, layout="wide", is_sortable=True
+        tuple(columns),
+        doc.single_group(rows),
+        title=title,
+        caption=caption or title,
+        layout="wide",
+        is_sortable=True,
     )
 
 
@@ -106,31 +109,33 @@ def grid_table(
     means: Mapping[str, float] | None = None,
     paper: bool = False,
 ) -> doc.Table:
-    """Return the table of a grid. If `means` is passed, the last column contains the mean ranks.
+    """Return the table of a grid, whose last column contains the mean ranks in `means`.
 
-    If `paper` is True, the first header is the metric and the rows are grouped by training
-    objective. The notes are then not part of the table. Otherwise, the rows are in the order of
-    their mean ranks and the caption contains the notes.
+    In a table for a paper, the first header is the metric, the rows are grouped by training
+    objective, and there is no caption. Otherwise, the rows are in the order of their mean ranks,
+    and the caption contains the notes.
     """
-    mean_rank_columns = [doc.Column("Mean rank", "number")] if means else []
+    columns = [
+        doc.Column(grid.label if paper else "Method", "name"),
+        *study_columns(board, grid.studies),
+    ]
+    if means:
+        columns.append(doc.Column("Mean rank", "number"))
 
     def row(method: MethodFacts) -> doc.Row:
         """Return the row of a method with a link, its cells and its mean rank."""
-        name, rank = method_link(board, method), (means or {}).get(method.name)
-        added: doc.Text = (
-            (name, " ", doc.Span("added", "small")) if method.added and not paper else name
-        )
-        ranks = [
-            None if rank is None else doc.Number(rank, number_format="two_decimals")
-            for _ in mean_rank_columns
-        ]
-        return doc.Row((added, *map(cell, grid.row(method)), *ranks))
+        link = method_link(board, method)
+        is_marked = method.added and not paper
+        name: doc.Text = (link, " ", doc.Span("added", "small")) if is_marked else link
+        cells = [name, *map(cell, grid.row(method))]
+        if means:
+            cells.append(_mean_rank_cell(means.get(method.name)))
+        return doc.Row(tuple(cells))
 
-    row_groups = _rows(grid, None if paper else means)
+    row_groups = _groups_by_arm(grid) if paper or not means else _order_by_mean_rank(grid, means)
     notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
-    first_column = doc.Column(grid.label if paper else "Method", "name")
     return doc.Table(
-        (first_column, *study_columns(board, grid.studies), *mean_rank_columns),
+        tuple(columns),
         tuple(doc.TableRows(tuple(map(row, methods)), title) for title, methods in row_groups),
         title=grid.label.text,
         caption="" if paper else notes,
@@ -139,10 +144,19 @@ def grid_table(
     )
 
 
-def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
-    """Return groups of methods with titles, in the order of mean ranks or by training objective."""
-    if not means:
-        return [(arm_title(arm), methods) for arm, methods in grid.groups.items()]
+def _mean_rank_cell(rank: float | None) -> doc.Cell:
+    return None if rank is None else doc.Number(rank, number_format="two_decimals")
+
+
+def _groups_by_arm(grid: Grid) -> list[tuple[str, list[MethodFacts]]]:
+    """Return the methods of each training objective, with a title."""
+    return [(arm_title(arm), methods) for arm, methods in grid.groups.items()]
+
+
+def _order_by_mean_rank(
+    grid: Grid, means: Mapping[str, float]
+) -> list[tuple[str, list[MethodFacts]]]:
+    """Return a single group of methods in the order of their mean ranks, without a title."""
     return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
 
 
@@ -152,14 +166,15 @@ def paper(
     """Return the table of a metric for a paper, and the notes of the table."""
     grid = board.grid(board.metric(metric))
     means = board.mean_rank_by_method(grid.metric)
-
-    second = {id(entry) for study in grid.studies for entry in _second_best(grid, study)}
+    second_best = {id(entry) for study in grid.studies for entry in _second_best(grid, study)}
 
     def cell(entry: GridEntry | None) -> doc.Cell:
+        """Return the value of an entry, with only the requested decorations."""
         if entry is None:
             return None
-        number = replace(entry.number, is_second=id(entry) in second)
-        number = number if intervals else replace(number, low=doc.NAN, high=doc.NAN)
+        number = replace(entry.number, is_second=id(entry) in second_best)
+        if not intervals:
+            number = replace(number, low=doc.NAN, high=doc.NAN)
         return number if shades else replace(number, shade=None)
 
     notes = footnote(
@@ -170,9 +185,10 @@ def paper(
 
 def _second_best(grid: Grid, study: Study) -> list[GridEntry]:
     """Return the entries of a study with the second best value."""
-    others = [e for e in grid.column(study).values() if e.relation_to_best != "best"]
-    ranks = [entry.rank for entry in others if not math.isnan(entry.rank)]
-    return [entry for entry in others if ranks and entry.rank == min(ranks)]
+    entries = grid.column(study).values()
+    others = [entry for entry in entries if entry.relation_to_best != "best"]
+    second_rank = min((e.rank for e in others if not math.isnan(e.rank)), default=math.nan)
+    return [entry for entry in others if entry.rank == second_rank]
 
 
 def study_columns(
@@ -228,22 +244,28 @@ def footnote(
 
 
 def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Yield a section for each metric with values and ranks. A page displays one metric."""
+    """Yield a section with values and ranks for each metric, one of which a page displays."""
     for i, metric in enumerate(board.results.comparisons):
-        grid, means = board.grid(metric), board.mean_rank_by_method(metric)
-        explanation = value_explanation(metric, grid.label)
-        ranks = replace(
-            grid_table(board, grid, rank_cell, means=means),
-            title=f"{grid.label.text}: ranks",
-            caption=f"Ranks by {grid.label.text}; 1 is best.",
-        )
-        blocks = (
-            *([doc.Prose(explanation, "about")] if explanation else []),
-            grid_table(board, grid, means=means),
-            doc.Collapsible(f"Ranks by {grid.label.text}", (ranks,)),
-        )
+        grid = board.grid(metric)
+        blocks = tuple(_metric_blocks(board, grid))
         section = doc.Section(f"metric-{i}", metric_heading(grid), blocks, level=3)
         yield doc.Box((section,), tags={"metric": str(i)})
+
+
+def _metric_blocks(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
+    """Yield the explanation, the table of the values and the table of the ranks of a metric."""
+    explanation = value_explanation(grid.metric, grid.label)
+    if explanation:
+        yield doc.Prose(explanation, "about")
+    means = board.mean_rank_by_method(grid.metric)
+    yield grid_table(board, grid, means=means)
+    metric_name = grid.label.text
+    ranks = replace(
+        grid_table(board, grid, rank_cell, means=means),
+        title=f"{metric_name}: ranks",
+        caption=f"Ranks by {metric_name}; 1 is best.",
+    )
+    yield doc.Collapsible(f"Ranks by {metric_name}", (ranks,))
 
 
 def metric_heading(grid: Grid) -> str:
@@ -263,30 +285,32 @@ def value_explanation(metric: str, label: doc.Label) -> str:
 
 def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
     """Yield the tables of the studies of new classes for all evaluations of the same images."""
-    new = [study for study in board.results.studies if study.kind in NEW_CLASS_KINDS]
-    if len({study.errors for study in new}) < 2:
+    studies = [study for study in board.results.studies if study.kind in NEW_CLASS_KINDS]
+    if len({study.errors for study in studies}) < 2:
         return
     cost = board.results.facts.get("outlier_cost")
     cost_text = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
     yield doc.Prose(_EVALUATIONS.format(cost=cost_text), "lead")
-    # The columns of all evaluations of the same images share one header. The header is the title
-    # of the first study.
     families: dict[tuple[str, ...], list[Study]] = {}
-    for study in new:
+    for study in studies:
         families.setdefault(study.exposures, []).append(study)
     for metric in board.metrics:
         grid, table = _evaluations_table(board, metric, families.values())
         yield doc.Collapsible(metric_heading(grid), (table,), is_open=metric == board.metrics[0])
-    auroc = FAILURE_AUROC.name
-    pairs = [
-        [study for study in family if study.errors in _PROTOCOLS] for family in families.values()
-    ]
-    if auroc in board.results.comparisons and any(len(pair) == len(_PROTOCOLS) for pair in pairs):
-        grid, table = _evaluations_table(board, auroc, pairs, rank_cell)
+    if FAILURE_AUROC.name in board.results.comparisons:
+        yield from _protocol_ranks(board, families.values())
+
+
+def _protocol_ranks(
+    board: Leaderboard, families: Iterable[Sequence[Study]]
+) -> Iterator[doc.Collapsible]:
+    """Yield the ranks by the two evaluations of FD-Shifts, if both exist for some images."""
+    pairs = [[study for study in family if study.errors in _PROTOCOLS] for family in families]
+    if any(len(pair) == len(_PROTOCOLS) for pair in pairs):
+        grid, table = _evaluations_table(board, FAILURE_AUROC.name, pairs, rank_cell)
         title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
-        yield doc.Collapsible(
-            title, (replace(table, title=title, caption=f"{title}; {_RANKS_NOTE}"),)
-        )
+        ranks = replace(table, title=title, caption=f"{title}; {_RANKS_NOTE}")
+        yield doc.Collapsible(title, (ranks,))
 
 
 def _evaluations_table(
@@ -295,7 +319,10 @@ def _evaluations_table(
     families: Iterable[Sequence[Study]],
     cell: Callable[[GridEntry | None], doc.Cell] = value_cell,
 ) -> tuple[Grid, doc.Table]:
-    """Return a table with a column for each evaluation of the same images."""
+    """Return a table with a column for each evaluation of the same images.
+
+    The columns of the same images share a header, which is the title of their first study.
+    """
     full_grid = board.full_grid(metric)
     titled_studies = [(family[0].title, full_grid.select(family).studies) for family in families]
     grid = full_grid.select([study for _, studies in titled_studies for study in studies])

@@ -71,22 +71,28 @@ class Grid:
         """Return a grid with some of the studies and with the methods that have values in them."""
         selected = tuple(study for study in studies if study in self.studies)
         grid = replace(self, studies=selected)
-        return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
+        methods = tuple(method for method in self.methods if any(grid.row(method)))
+        return replace(grid, methods=methods)
 
     def row(self, method: MethodFacts) -> list[GridEntry | None]:
         """Return the entry of a method in each study, or None where the method has no value."""
         return [self.entries.get((method.name, study.name)) for study in self.studies]
 
     def column(self, study: Study) -> dict[str, GridEntry]:
-        """Return the entries of a study by method. The dict is empty without the study."""
+        """Return the entries of a study by method, or an empty dict without the study."""
         if study not in self.studies:
             return {}
-        entries = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
+        names = [method.name for method in self.methods]
+        entries = ((name, self.entries.get((name, study.name))) for name in names)
         return {name: entry for name, entry in entries if entry}
 
     def methods_with_relation(self, study: Study, relation: RelationToBest = "best") -> list[str]:
         """Return the methods that have `relation` to the best method of a study, in rank order."""
-        ranks = {n: e.rank for n, e in self.column(study).items() if e.relation_to_best == relation}
+        ranks = {
+            name: entry.rank
+            for name, entry in self.column(study).items()
+            if entry.relation_to_best == relation
+        }
         return sorted(ranks, key=lambda name: ranks[name])
 
     def is_tested(self, study: Study) -> bool:
@@ -99,7 +105,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The results of a benchmark by metric and study. Each result is computed on its first use."""
+    """The results of a benchmark by metric and study, which are computed when needed."""
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
@@ -113,15 +119,12 @@ class Leaderboard:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The metrics that rank methods, with the most important metric first.
-
-        If no metric ranks methods, the list contains the first metric only.
-        """
+        """The metrics that rank methods, or else the first metric."""
         metrics = list(self.results.comparisons)
-        # Areas under a curve depend on all coverages.
-        return [
-            m for m in headline_metrics(metrics) if metric_named(m).measurement.rank_weight
-        ] or metrics[:1]
+        ranking_metrics = [
+            name for name in headline_metrics(metrics) if metric_named(name).measurement.rank_weight
+        ]
+        return ranking_metrics or metrics[:1]
 
     @cached_property
     def baseline(self) -> str:
@@ -131,14 +134,11 @@ class Leaderboard:
 
     @cached_property
     def anchors(self) -> dict[str, str]:
-        """Anchor of each study by the name of the study. Anchors contain numbers, not names."""
-        return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, 1)}
+        """Anchors of the studies by name."""
+        return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, start=1)}
 
     def metric(self, name: str | None) -> str:
-        """Return `name` if the results contain this metric. Other names raise an UnknownNameError.
-
-        If `name` is None, return the first ranking metric.
-        """
+        """Check that the results contain a metric. The default is the first ranking metric."""
         if name is None:
             return self.metrics[0]
         if name not in self.results.comparisons:
@@ -147,7 +147,7 @@ class Leaderboard:
         return name
 
     def full_grid(self, metric: str) -> Grid:
-        """Return the grid of a metric with all studies, also outside the main tables."""
+        """Return the grid of a metric with all studies."""
         if metric not in self._grids:
             self._grids[metric] = self._build_grid(metric)
         return self._grids[metric]
@@ -158,25 +158,29 @@ class Leaderboard:
 
     def _build_grid(self, metric: str) -> Grid:
         """Return the grid of a metric, with the methods grouped by training objective."""
-        comparison, results = self.results.comparisons[metric], self.results
+        results = self.results
+        comparison = results.comparisons[metric]
         studies = tuple(study for study in results.studies if study_split(study) in comparison.data)
         entries = {
             (name, study.name): entry
             for study in studies
             for name, entry in _entries(self.metric_result(metric, study))
         }
-        lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
-        label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
+        lower_is_better = next(
+            (e.lower_is_better for e in comparison.estimates if e.metric == metric), True
+        )
+        label = Label(short_title(metric), "lower" if lower_is_better else "higher", _scale(metric))
         arms = list(dict.fromkeys(method.arm for method in results.methods))
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
         return Grid(metric, label, studies, tuple(methods), entries).select(studies)
 
     def metric_result(self, metric: str, study: Study | None) -> MetricResult:
         """Return the results of a metric in a study, or over all studies if `study` is None."""
-        key = metric, study.name if study else ""
+        key = (metric, study.name if study else "")
         if key not in self._metric_results:
+            comparison = self.results.comparisons[metric]
             data = study_split(study) if study else None
-            self._metric_results[key] = MetricResult(self.results.comparisons[metric], metric, data)
+            self._metric_results[key] = MetricResult(comparison, metric, data)
         return self._metric_results[key]
 
     def mean_ranks(self, metric: str) -> MeanRanks | None:
@@ -185,15 +189,18 @@ class Leaderboard:
 
     def mean_rank_by_method(self, metric: str) -> dict[str, float]:
         """Return the mean rank of each method over all studies by a metric."""
-        across = self.mean_ranks(metric)
-        return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
+        mean_ranks = self.mean_ranks(metric)
+        if mean_ranks is None:
+            return {}
+        return dict(zip(mean_ranks.methods, mean_ranks.mean_ranks, strict=True))
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
-        """Return the ranks by method in a study, or over all studies without a study."""
-        return {s.method: s.rank for s in self.metric_result(metric, study).standings}
+        """Return the ranks by method in a study, or over all studies if `study` is None."""
+        standings = self.metric_result(metric, study).standings
+        return {standing.method: standing.rank for standing in standings}
 
     def order(self, study: Study) -> list[str]:
-        """Return the methods of a study that have a rank, in the order of their ranks."""
+        """Return the methods with a rank in a study, in the order of their ranks."""
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
@@ -215,13 +222,11 @@ class Leaderboard:
 
     @cached_property
     def order_under_corruption(self) -> list[str]:
-        """The methods in the order of their ranks on images of all severities.
-
-        Without such a study, the ranks are those of the highest severity.
-        """
+        """The methods in the order of their ranks on all severities, or else on the highest."""
         studies = [study for study in self.results.studies if study.kind == "corruption"]
-        strongest = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
-        return self.order(strongest) if strongest else []
+        # The study of all severities has severity 0.
+        reference = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
+        return self.order(reference) if reference else []
 
     @cached_property
     def threshold_methods(self) -> list[str]:
@@ -233,10 +238,7 @@ class Leaderboard:
 
     @cached_property
     def plotted_methods(self) -> tuple[str, ...]:
-        """The methods of all figures, in a fixed order.
-
-        The order determines the color of a method, so every figure of a page uses the same color.
-        """
+        """The methods of all figures, in the order of their colors."""
         names = [name for study in self.results.headline for name in self.leaders(study)]
         return tuple(dict.fromkeys([self.baseline, *names, *self.threshold_methods]))
 
@@ -247,7 +249,10 @@ class Leaderboard:
 
 def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES) -> list[str]:
     """Return the first methods, followed by the baseline if it is one of the names."""
-    return list(dict.fromkeys([*names[:max_methods], *([base] if base in names else [])]))
+    leaders = list(names[:max_methods])
+    if base in names and base not in leaders:
+        leaders.append(base)
+    return leaders
 
 
 def study_split(study: Study) -> tuple[tuple[str, str], ...]:
@@ -262,16 +267,15 @@ def _scale(metric: str) -> int:
 def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
     """Yield each method with its entry, whose color depends on the rank of the method."""
     ranks = {s.method: s.rank for s in metric_result.standings if not math.isnan(s.rank)}
+    scale = _scale(metric_result.metric)
     for name, number in metric_result.numbers.items():
         rank = ranks.get(name, NAN)
-        displayed = replace(
-            number, scale=_scale(metric_result.metric), shade=_shade(rank, len(ranks))
-        )
+        displayed = replace(number, scale=scale, shade=_shade(rank, len(ranks)))
         yield name, GridEntry(displayed, metric_result.comparison_with_best[name], rank)
 
 
 def _shade(rank: float, n_ranks: int) -> int | None:
-    """Return the index of the color of a cell, or None for no color. A better rank is darker."""
+    """Return the index of the color of a cell, from the darkest color on, or None for no color."""
     if math.isnan(rank) or n_ranks < 2:
         return None
     relative_rank = (rank - 1) / (n_ranks - 1)
@@ -279,7 +283,7 @@ def _shade(rank: float, n_ranks: int) -> int | None:
 
 
 def seeds_note(rows: Iterable[ThresholdRow]) -> str:
-    """Return a note that values are means over the seeds, or an empty text."""
+    """Return a note if the values are means over the seeds."""
     return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -45,6 +45,7 @@ from abstain_bench.results import (
     PublishedNumber,
     SelectedSetting,
 )
+from abstain_bench.runs.studies import Study
 
 _CALIBRATION: Final = (
     "The expected calibration error (ECE) is the mean difference between confidence and "
@@ -82,20 +83,20 @@ def methods_section(board: Leaderboard) -> doc.Section:
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     """Return the name, the title and the mean ranks of a method, for a collapsed description."""
-    ranks = [
-        f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
-        for metric in board.metrics
-        if method.name in (means := board.mean_rank_by_method(metric))
-    ]
-    rank_text = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
-    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *rank_text)
+    ranks = []
+    for metric in board.metrics:
+        rank = board.mean_rank_by_method(metric).get(method.name)
+        if rank is not None:
+            ranks.append(f"{short_title(metric)} {format_value(rank, 'two_decimals')}")
+    names = (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"))
+    if not ranks:
+        return names
+    return (*names, " ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small"))
 
 
 def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
     """Yield the description, the source, the values and the settings of a method."""
-    meaning = capitalize_first(method.meaning.rstrip("."))
-    added = "Added from a file; a higher confidence is more trusted"
-    yield doc.Prose(f"{meaning or (added if method.added else 'No description')}.")
+    yield doc.Prose(f"{_meaning(method)}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
     yield doc.Prose(source, "source")
@@ -104,24 +105,34 @@ def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Bloc
     yield back(("methods", "All methods"), ("tables", "Main tables"))
 
 
+def _meaning(method: MethodFacts) -> str:
+    """Return the description of a method without the final dot."""
+    if method.meaning:
+        return capitalize_first(method.meaning.rstrip("."))
+    if method.added:
+        return "Added from a file; a higher confidence is more trusted"
+    return "No description"
+
+
 def _values_table(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
-    """Yield a table with the value and the rank of a method in all studies, for each metric."""
+    """Yield a table with the value and the rank of a method for each metric and study."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
-    rows = [
-        (grid.label, *map(_with_rank, replace(grid, studies=studies).row(method)))
-        for grid in grids
-        if method in grid.methods
-    ]
-    if studies:
-        yield doc.Table(
-            (doc.Column("Metric", "name"), *study_columns(board, studies)),
-            doc.single_group(rows),
-            title=f"{method.name} in all studies",
-            caption=f"“{method.name}” in all studies: value and rank",
-            layout="grid",
-            column_groups=kind_spans(studies),
-        )
+    if not studies:
+        return
+    rows = []
+    for grid in grids:
+        if method in grid.methods:
+            entries = replace(grid, studies=studies).row(method)
+            rows.append((grid.label, *map(_with_rank, entries)))
+    yield doc.Table(
+        (doc.Column("Metric", "name"), *study_columns(board, studies)),
+        doc.single_group(rows),
+        title=f"{method.name} in all studies",
+        caption=f"“{method.name}” in all studies: value and rank",
+        layout="grid",
+        column_groups=kind_spans(studies),
+    )
 
 
 def _with_rank(entry: GridEntry | None) -> doc.Cell:
@@ -140,8 +151,13 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
     has_several_seeds = any(setting.seeds > 1 for setting in settings)
     unit = "means over the seeds, as fractions" if has_several_seeds else "fractions"
     notes = dict.fromkeys(setting.note for setting in settings if setting.note)
-    value = doc.number_column("On validation data")
-    columns = (doc.Column("Metric"), doc.Column("Selected"), value, doc.Column("All settings"))
+    caption = " ".join([f"{title}: {unit}.", *notes])
+    columns = (
+        doc.Column("Metric"),
+        doc.Column("Selected"),
+        doc.number_column("On validation data"),
+        doc.Column("All settings"),
+    )
     rows = (
         (
             short_title(setting.metric),
@@ -151,7 +167,7 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
         )
         for setting in settings
     )
-    yield wide_table(title, columns, rows, " ".join([f"{title}: {unit}.", *notes]))
+    yield wide_table(title, columns, rows, caption)
 
 
 def _all_settings_text(setting: SelectedSetting) -> str:
@@ -170,23 +186,20 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     # The mean over the seeds is sorted last, so that it replaces the values of single seeds.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
     rows_by_key = {(row.method, row.study): row for row in rows}
-    studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
-    methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
+    study_names = {row.study for row in rows}
+    studies = [study for study in results.headline if study.name in study_names]
+    method_names = {row.method for row in rows}
+    methods = [method for method in results.methods if method.name in method_names]
     if not studies or not methods:
         return
-    columns = (
-        doc.METHOD_COLUMN,
-        *(doc.Column(study.title, "number") for study in studies),
-    )
-    body = (
-        (
-            method_link(board, m),
-            *(_calibration_cell(rows_by_key.get((m.name, s.name))) for s in studies),
-        )
-        for m in methods
-    )
+    columns = (doc.METHOD_COLUMN, *(doc.Column(study.title, "number") for study in studies))
+    body = []
+    for method in methods:
+        method_rows = (rows_by_key.get((method.name, study.name)) for study in studies)
+        body.append((method_link(board, method), *map(_calibration_cell, method_rows)))
     table = wide_table("ECE before → after Platt scaling", columns, body)
-    lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
+    has_means = any(row.run == MEAN for row in rows)
+    lead = _CALIBRATION.format(means=", means over the seeds" if has_means else "")
     yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
 
 
@@ -218,23 +231,32 @@ def backbones_section(
     if not other_boards:
         return
     display = backbone_display(board, other_boards)
-    lead = _LEAD.format(base=board.baseline) if display else _NOTHING_COMMON
-    figures = figure(display, "backbones", "Comparison of models", _ABOUT)
-    tables = [_table(display)] if display else []
-    blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
-    yield doc.Section("backbones", "Backbones", blocks)
+    if display is None:
+        blocks: tuple[doc.Block, ...] = (doc.Prose(_NOTHING_COMMON, "lead"),)
+    else:
+        lead = doc.Prose(_LEAD.format(base=board.baseline), "lead")
+        figures = figure(display, "backbones", "Comparison of models", _ABOUT)
+        blocks = (lead, *figures, _models_table(display))
+    yield doc.Section("backbones", "Backbones", (*blocks, back(TOP)))
 
 
-def _table(display: BackboneDisplay) -> doc.Table:
+def _models_table(display: BackboneDisplay) -> doc.Table:
     """Return a table with the baseline and the best method of each model."""
     columns = (
-        *(doc.Column(head) for head in ("Metric", "Study", "Model")),
+        *map(doc.Column, ("Metric", "Study", "Model")),
         *map(doc.number_column, ("Baseline", "Best")),
         doc.Column("Best method"),
     )
     rows = (
-        (v.metric, v.data, v.model, doc.Number(v.baseline), doc.Number(v.best), v.best_method)
-        for v in display.values
+        (
+            value.metric,
+            value.data,
+            value.model,
+            doc.Number(value.baseline),
+            doc.Number(value.best),
+            value.best_method,
+        )
+        for value in display.values
     )
     return wide_table("Baseline and best method of each model, fractions", columns, rows)
 
@@ -242,54 +264,56 @@ def _table(display: BackboneDisplay) -> doc.Table:
 def backbone_display(
     board: Leaderboard, other_boards: Sequence[Leaderboard]
 ) -> BackboneDisplay | None:
-    """Return the display that compares the models of several benchmarks.
-
-    Return None if there is only one benchmark, or if no metric and study are common.
-    """
-    values = tuple(
-        value
+    """Return the display that compares models, or None if they have nothing in common."""
+    boards = _boards_by_model([board, *other_boards])
+    values = [
+        _backbone_value(model, model_board, metric, study, board.baseline)
         for metric in _METRICS
-        for study in board.results.headline
-        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW_CLASS_KINDS)
-        for model, model_board in _boards_by_model([board, *other_boards]).items()
+        for study in _compared_studies(metric, board.results.headline)
+        for model, model_board in boards.items()
         if metric in model_board.results.comparisons
-        for value in _backbone(model_board, metric, study.name, model, board.baseline)
-    )
-    if not other_boards or not values:
+    ]
+    defined = tuple(value for value in values if value is not None)
+    if not other_boards or not defined:
         return None
-    return BackboneDisplay(values, f"{board.baseline} (baseline)", "Backbones")
+    return BackboneDisplay(defined, f"{board.baseline} (baseline)", "Backbones")
+
+
+def _compared_studies(metric: str, studies: Sequence[Study]) -> list[Study]:
+    """Return the studies in which models are compared by a metric."""
+    if not metric_named(metric).identity.ignores_confidence:
+        return list(studies)
+    return [study for study in studies if study.kind not in NEW_CLASS_KINDS]
 
 
 def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
-    """Return benchmarks by the name of their model. Repeated names get a number."""
-    models: dict[str, Leaderboard] = {}
+    """Return benchmarks by the name of their model, with a number if the name is repeated."""
+    boards_by_model: dict[str, Leaderboard] = {}
     for board in boards:
-        model_name = board.results.model or "model"
-        names = (model_name if i == 1 else f"{model_name} ({i})" for i in itertools.count(1))
-        models[next(name for name in names if name not in models)] = board
-    return models
+        model = board.results.model or "model"
+        names = (model if i == 1 else f"{model} ({i})" for i in itertools.count(1))
+        unused_name = next(name for name in names if name not in boards_by_model)
+        boards_by_model[unused_name] = board
+    return boards_by_model
 
 
-def _backbone(
-    board: Leaderboard, metric: str, name: str, model: str, base: str
-) -> list[BackboneValue]:
-    """Return the values of the baseline and of the best method of one model in a study.
-
-    The list is empty if the baseline has no value in the study.
-    """
+def _backbone_value(
+    model: str, board: Leaderboard, metric: str, study: Study, baseline: str
+) -> BackboneValue | None:
+    """Return the values of the baseline and of the best method of one model in a study."""
     grid = board.grid(metric)
-    study = next((study for study in grid.studies if study.name == name), None)
-    entries = grid.column(study) if study else {}
-    if study is None or base not in entries or math.isnan(entries[base].number.value):
-        return []
-    best = grid.methods_with_relation(study)
-    best_value, best_method = (entries[best[0]].number.value, best[0]) if best else (doc.NAN, "")
+    # Studies of different benchmarks can have equal names and different exposures.
+    own_study = next((own for own in grid.studies if own.name == study.name), None)
+    if own_study is None:
+        return None
+    values = {name: entry.number.value for name, entry in grid.column(own_study).items()}
+    if math.isnan(values.get(baseline, math.nan)):
+        return None
+    best = next(iter(grid.methods_with_relation(own_study)), "")
     title = f"{grid.label.text}\u00a0{grid.label.arrow}"
-    return [
-        BackboneValue(
-            model, study.title, title, entries[base].number.value, best_value, best_method
-        )
-    ]
+    return BackboneValue(
+        model, own_study.title, title, values[baseline], values.get(best, doc.NAN), best
+    )
 
 
 _PUBLISHED_LEAD: Final = (
@@ -322,10 +346,10 @@ def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
     if results.published_orders:
         yield orders_table(results)
     if results.published:
-        first = numbers_tables(results)[0]
-        rows = first.rows
-        yield replace(first, groups=doc.single_group(rows[:_MAX_ROWS]))
-        if (n_more := len(rows) - _MAX_ROWS) > 0:
+        table = numbers_tables(results)[0]
+        yield replace(table, groups=doc.single_group(table.rows[:_MAX_ROWS]))
+        n_more = len(table.rows) - _MAX_ROWS
+        if n_more > 0:
             yield doc.SeeAlso(f"{format_count(n_more)} more ", "in the report", "in the report")
 
 
@@ -336,10 +360,8 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
         doc.Column("Metric", "name", blank_repeats=True),
         doc.Column("Study", "name"),
         *map(doc.number_column, ("Methods", "Tau")),
-        *(
-            doc.Column(head, "name", is_droppable=True)
-            for head in ("Best in this run", "Best published")
-        ),
+        doc.Column("Best in this run", "name", is_droppable=True),
+        doc.Column("Best published", "name", is_droppable=True),
         doc.Column("Published in", is_droppable=True),
     )
     rows = [
@@ -348,8 +370,8 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
             titles.get(order.study, order.study),
             doc.Number(order.methods, number_format="count"),
             doc.Number(order.tau, number_format="two_decimals"),
-            _join(order.best),
-            _join(order.published_best),
+            ", ".join(order.best),
+            ", ".join(order.published_best),
             order.source,
         )
         for order in results.published_orders
@@ -397,7 +419,3 @@ def _numbers_table(
 
 def _titles(results: BenchmarkResults) -> dict[str, str]:
     return {study.name: study.title for study in results.studies}
-
-
-def _join(methods: Iterable[str]) -> str:
-    return ", ".join(methods)

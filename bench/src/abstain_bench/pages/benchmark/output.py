@@ -37,7 +37,7 @@ METHODS: Final = "pages/methods.html"
 def benchmark_pages(
     results: BenchmarkResults, origin: doc.ReportOptions
 ) -> dict[str, doc.Document]:
-    """Return the pages by their addresses, which are relative to the folder of the first page."""
+    """Return the pages by their addresses relative to the first page."""
     board = Leaderboard(results)
     full_document = benchmark_document(results, origin)
     methods = replace(
@@ -69,27 +69,30 @@ def _study_page(
 ) -> doc.Document:
     """Return the page of a study, with a sentence on the study and all of its results."""
 
-    def sections() -> Iterator[doc.Block]:
-        blocks = (
+    def blocks() -> Iterator[doc.Block]:
+        results = (
             back(("glance", "The benchmark"), ("tables", "All methods")),
             *study_blocks(board, study, origin.images),
         )
-        yield doc.Section(board.anchors[study.name], "Values, ranks and curves", blocks)
+        yield doc.Section(board.anchors[study.name], "Values, ranks and curves", results)
 
     context = (full_document.title, kind_title(study.kind))
-    return doc.Document(study.title, context, sections, answer=(study_sentence(board, study),))
+    return doc.Document(study.title, context, blocks, answer=(study_sentence(board, study),))
 
 
 def _overview_blocks(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
     """Yield the overview and the links to all pages."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
-    links = tuple((board.anchors[s.name], s.title) for s in board.results.headline)
-    text = (
-        " by every metric, in the order of their mean ranks, with descriptions. Pages of the "
-        "sources of failures:"
+    links = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
+    introduction = (
+        doc.Span("All methods", link="#tables"),
+        (
+            " by every metric, in the order of their mean ranks, with descriptions. Pages of the "
+            "sources of failures:"
+        ),
     )
-    introduction = doc.Prose((doc.Span("All methods", link="#tables"), text))
-    yield doc.Section("studies", "More", (introduction, doc.Links(links)), nav_title="More")
+    blocks = (doc.Prose(introduction), doc.Links(links))
+    yield doc.Section("studies", "More", blocks, nav_title="More")
 
 
 BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(
@@ -102,7 +105,7 @@ benchmark_terminal = BENCHMARK.terminal
 #: Maximum number of columns of a table on a page in portrait format.
 _MAX_COLUMNS: Final = 8
 
-#: Name of each file and the name of the table in the results that the file contains.
+#: Names of the tables of the results by the name of the file that contains them.
 _TABLES: Final = {
     "values": "estimates",
     "ranks": "standings",
@@ -121,7 +124,7 @@ _TABLES: Final = {
     "published-orders": "published_orders",
 }
 
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
+_UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 def benchmark_markdown(
@@ -215,8 +218,10 @@ def _latex(
 ) -> str:
     """Format one metric as a LaTeX table with a comment that lists the required packages."""
     table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
-    needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
-    header = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
+    packages = [r"\usepackage{booktabs}"]
+    if shades:
+        packages.append(r"\usepackage[table]{xcolor}")
+    header = f"% {latex.label(table.columns[0].label)}. Needs {' '.join(packages)}"
     if len(table.columns) > _MAX_COLUMNS:
         header += (
             "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
@@ -255,43 +260,50 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    content, target = table_files(results), Path(folder)
+    files = table_files(results)
+    target = Path(folder)
     make_folder(target)
-    for name, data in content.items():
-        write_atomically(target / name, data)
-    return [target / name for name in content]
+    for name, content in files.items():
+        write_atomically(target / name, content)
+    return [target / name for name in files]
+
+
+def table_files(results: BenchmarkResults) -> dict[str, bytes]:
+    """Return the content of each file that `write_tables` writes, by the name of the file."""
+    board = Leaderboard(results)
+    files: dict[str, bytes] = {}
+    for name, table in _TABLES.items():
+        files |= _data_files(results, name, table)
+    for metric in results.comparisons:
+        name = _UNSAFE_CHARACTERS.sub("-", metric).strip("-") or "metric"
+        files[f"table-{name}.tex"] = _latex_float(board, metric, f"benchmark-{name}").encode()
+        files[f"table-{name}.md"] = _markdown(board, metric).encode()
+    return files
+
+
+def _data_files(results: BenchmarkResults, name: str, table: str) -> dict[str, bytes]:
+    """Return the files of one table of the results, unless the table is empty."""
+    frame = results.frame(table)
+    if not frame.height:
+        return {}
+    if name == "curves":
+        # A text file with a hundred thousand points would be ten times as large.
+        points = io.BytesIO()
+        frame.write_parquet(points)
+        return {f"{name}.parquet": points.getvalue()}
+    return result_files(frame, name)
 
 
 def _latex_float(board: Leaderboard, metric: str, label: str) -> str:
     """Format one metric as a LaTeX float with a caption and a label."""
     table, notes = grids.paper(board, metric, intervals=False)
     task = f" on {board.results.task}" if board.results.task else ""
-    return latex.latex_float(table, f"{table.title}{task}. {doc.plain_text(notes.text)}", label)
-
-
-def table_files(results: BenchmarkResults) -> dict[str, bytes]:
-    """Return the content of each file that `write_tables` writes, by the name of the file."""
-    board = Leaderboard(results)
-    results_ = board.results
-    files: dict[str, bytes] = {}
-    for name, table in _TABLES.items():
-        frame = results_.frame(table)
-        if frame.height and name == "curves":
-            # A text file with a hundred thousand points would be ten times as large.
-            points = io.BytesIO()
-            frame.write_parquet(points)
-            files[f"{name}.parquet"] = points.getvalue()
-        elif frame.height:
-            files |= result_files(frame, name)
-    for metric in results_.comparisons:
-        name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        files[f"table-{name}.tex"] = _latex_float(board, metric, f"benchmark-{name}").encode()
-        files[f"table-{name}.md"] = _markdown(board, metric).encode()
-    return files
+    caption = f"{table.title}{task}. {doc.plain_text(notes.text)}"
+    return latex.latex_float(table, caption, label)
 
 
 def benchmark_site(
-    results: "BenchmarkResults",
+    results: BenchmarkResults,
     *,
     title: str = "",
     source: str = "",

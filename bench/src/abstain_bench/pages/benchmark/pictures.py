@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Thumbnail, Thumbnails
@@ -11,6 +11,9 @@ from abstain_bench.data.images import quoted_class
 from abstain_bench.pages.benchmark.leaderboard import NEW_CLASS_KINDS, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
 from abstain_bench.runs.studies import Study
+
+if TYPE_CHECKING:
+    from abstain_bench.runs.loaded_task import LoadedTask
 
 #: Maximum number of images of each kind for a method in a study.
 _MAX_IMAGES: Final = 6
@@ -64,8 +67,8 @@ def benchmark_pictures(
     if not required_rows:
         return SampleImages()
     try:
-        data_folder = str(folder or results.configured("folder"))
-        return _create_images(required_rows, (task or results.task, data_folder), results)
+        loaded_task = _load_task(results, task, folder)
+        return _create_images(required_rows, loaded_task, results.headline)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return SampleImages(reason=f"{missing} is not installed (pip install {missing})")
@@ -78,9 +81,11 @@ def benchmark_pictures(
 
 def example_image(study: Study) -> tuple[str, int]:
     """Return the exposure and the row of the example image of a study."""
-    # New classes are the last exposure. Of several severities, the middle severity is used.
-    is_new_class = study.kind in NEW_CLASS_KINDS
-    return study.exposures[-1 if is_new_class else len(study.exposures) // 2], 0
+    if study.kind in NEW_CLASS_KINDS:
+        # The first exposure contains the known classes.
+        return study.exposures[-1], 0
+    middle_severity = study.exposures[len(study.exposures) // 2]
+    return middle_severity, 0
 
 
 def displayed_extremes(board: Leaderboard) -> list[Extreme]:
@@ -93,51 +98,62 @@ def displayed_extremes(board: Leaderboard) -> list[Extreme]:
 def _study_extremes(board: Leaderboard, study: Study) -> list[Extreme]:
     """Return the extremes of the best method and of the baseline in one study."""
     extremes = [extreme for extreme in board.results.extremes if extreme.study == study.name]
-    methods = {extreme.method for extreme in extremes}
-    order = [name for name in board.leaders(study, max_methods=1) if name in methods]
-    names = order or [extreme.method for extreme in extremes[:1]]
+    by_method: dict[str, list[Extreme]] = {}
+    for extreme in extremes:
+        by_method.setdefault(extreme.method, []).append(extreme)
+    names = [name for name in board.leaders(study, max_methods=1) if name in by_method]
     return [
         extreme
-        for name in names
-        for extreme in extremes
-        if extreme.method == name and extreme.rank <= _MAX_IMAGES
+        for name in names or list(by_method)[:1]
+        for extreme in by_method[name]
+        if extreme.rank <= _MAX_IMAGES
     ]
 
 
-def _create_images(
-    required_rows: Mapping[str, Iterable[int]],
-    task_and_folder: tuple[str, str],
-    results: BenchmarkResults,
-) -> SampleImages:
-    """Create the required images and the example image of each study, up to the maximum size."""
-    from PIL import Image
-
-    from abstain_bench.data.images import to_gray_levels
+def _load_task(results: BenchmarkResults, name: str, folder: str | Path | None) -> "LoadedTask":
+    """Load a task with the subset and the variation of the images that the run used."""
     from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
-    # Rows refer to the subset and the variation of the images that the run used.
-    data, variation = (results.configured(name) or None for name in ("data", "variation"))
-    task = load_task(*task_and_folder, None if data is None else Sizes(**data), variation)
+    sizes = results.configured("data")
+    return load_task(
+        name or results.task,
+        str(folder or results.configured("folder")),
+        Sizes(**sizes) if sizes else None,
+        results.configured("variation") or None,
+    )
+
+
+def _create_images(
+    required_rows: Mapping[str, Iterable[int]], task: "LoadedTask", studies: Iterable[Study]
+) -> SampleImages:
+    """Create the required images and the example image of each study, up to the maximum size."""
     exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
-    sources: dict[tuple[str, int], str] = {}
-    absent = [key for key in required_rows if key not in exposures]
-    rows_of = {key: set(rows) for key, rows in required_rows.items()}
-    for key, row in map(example_image, results.headline):
+    rows_by_exposure = {key: set(rows) for key, rows in required_rows.items()}
+    for key, row in map(example_image, studies):
         if key in exposures:
-            rows_of.setdefault(key, set()).add(row)
-    for key, rows in rows_of.items():
-        if key in absent:
+            rows_by_exposure.setdefault(key, set()).add(row)
+    sources: dict[tuple[str, int], str] = {}
+    for key, rows in rows_by_exposure.items():
+        if key not in exposures:
             continue
         images = task.exposure_images(exposures[key]).images
         for row in sorted(rows):
             if row < len(images) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
-                levels = to_gray_levels(
-                    images[row], task.preprocessing.mean, task.preprocessing.std
-                )
-                sources[key, row] = to_data_url(Image.fromarray(levels))
+                sources[key, row] = _encode_image(images[row], task)
+    absent = [key for key in required_rows if key not in exposures]
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return SampleImages(sources, reason)
+
+
+def _encode_image(pixels: Any, task: "LoadedTask") -> str:
+    """Convert the input of a network to an image in a URL."""
+    from PIL import Image
+
+    from abstain_bench.data.images import to_gray_levels
+
+    levels = to_gray_levels(pixels, task.preprocessing.mean, task.preprocessing.std)
+    return to_data_url(Image.fromarray(levels))
 
 
 def example_image_blocks(
@@ -156,26 +172,27 @@ def example_image_blocks(
         reason = available.reason or "they could not be created"
         explanation += f" Images are not available: {reason.rstrip('.')}."
     yield Prose(explanation, "about")
+    groups: dict[tuple[str, str], list[Extreme]] = {}
+    for extreme in extremes:
+        groups.setdefault((extreme.method, extreme.kind), []).append(extreme)
     for method in dict.fromkeys(extreme.method for extreme in extremes):
         for kind, kind_text in _KINDS.items():
-            matching = [
-                extreme for extreme in extremes if (extreme.method, extreme.kind) == (method, kind)
-            ]
-            if matching:
-                title = f"“{method}”, seed {matching[0].seed}: {kind_text}"
-                yield Thumbnails(
-                    title,
-                    tuple(_thumbnail(board.results, extreme, available) for extreme in matching),
-                )
+            group = groups.get((method, kind))
+            if group:
+                title = f"“{method}”, seed {group[0].seed}: {kind_text}"
+                thumbnails = (_thumbnail(board.results, extreme, available) for extreme in group)
+                yield Thumbnails(title, tuple(thumbnails))
 
 
 def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages) -> Thumbnail:
     """Return an image with its label, the outcome of its prediction, and its quantile."""
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
-    label, predicted = (quoted_class(i, classes) for i in (extreme.label, extreme.prediction))
+    label = quoted_class(extreme.label, classes)
+    outcome = "correct"
+    if extreme.label != extreme.prediction:
+        outcome = f"predicted as {quoted_class(extreme.prediction, classes)}"
     share = f"{100 * extreme.quantile:.1f}%"
-    outcome = f"predicted as {predicted}" if extreme.label != extreme.prediction else "correct"
     return Thumbnail(
         images.sources.get((extreme.exposure, extreme.row), ""),
         f"An image of {label}, {outcome}; {share} of the samples have a lower confidence",

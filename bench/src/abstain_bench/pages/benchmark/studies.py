@@ -13,7 +13,6 @@ from abstain.plots import (
 )
 from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report import document as doc
-from abstain.report.document import Collapsible, Prose, Section, Table
 from abstain.report.formatting import format_count, join_quoted, short_title
 from abstain.report.images import SampleImages
 from abstain.report.subjects.rule.sentences import format_verdict
@@ -51,58 +50,60 @@ _LINES_TEXT: Final = (
 
 def study_sentence(board: Leaderboard, study: Study) -> str:
     """State the numbers of samples and failures in a study, and which samples are failures."""
-    failure_definition = "" if study.kind not in NEW_CLASS_KINDS else ERROR_RULES[study.errors]
-    missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
-    reasons = [
-        f"{short_title(metric)} is undefined here: {reason}" for (metric, _), reason in missing
-    ]
-    # The numbers of samples and failures depend on the samples that a method excludes.
-    estimates = [
-        e
-        for metric in list(board.results.comparisons)[:1]
-        for e in board.metric_result(metric, study).estimates
-    ]
-    samples, failures = (
-        _format_range([e.n for e in estimates]),
-        _format_range([e.failures for e in estimates]),
-    )
-    sizes = f"{samples} samples with {failures} failures of a network" if estimates else ""
-    parts = [sizes, capitalize_first(failure_definition), *reasons]
-    return ". ".join(part.rstrip(".") for part in parts if part) + "."
+    sentences = [_sizes_text(board, study)]
+    if study.kind in NEW_CLASS_KINDS:
+        sentences.append(capitalize_first(ERROR_RULES[study.errors]))
+    for (metric, study_name), reason in board.results.undefined.items():
+        if study_name == study.name:
+            sentences.append(f"{short_title(metric)} is undefined here: {reason}")
+    return ". ".join(sentence.rstrip(".") for sentence in sentences if sentence) + "."
 
 
-def _format_range(values: Sequence[int]) -> str:
-    low, high = min(values, default=0), max(values, default=0)
-    return format_count(low) if low == high else f"{format_count(low)} to {format_count(high)}"
+def _sizes_text(board: Leaderboard, study: Study) -> str:
+    """Return the numbers of samples and failures, which may differ between the methods."""
+    metric = next(iter(board.results.comparisons), None)
+    estimates = board.metric_result(metric, study).estimates if metric else ()
+    if not estimates:
+        return ""
+    n_samples = _format_range([estimate.n for estimate in estimates])
+    n_failures = _format_range([estimate.failures for estimate in estimates])
+    return f"{n_samples} samples with {n_failures} failures of a network"
+
+
+def _format_range(counts: Sequence[int]) -> str:
+    low = format_count(min(counts))
+    high = format_count(max(counts))
+    return low if low == high else f"{low} to {high}"
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
     """Return a table with the value, the interval and the rank of each method in a study."""
-    grids = [board.grid(metric).select([study]) for metric in board.results.comparisons]
-    columns_by_grid = [(grid, grid.column(study)) for grid in grids if grid.methods]
+    all_grids = (board.grid(metric).select([study]) for metric in board.results.comparisons)
+    grids = [grid for grid in all_grids if grid.methods]
+    entries_by_method = [grid.column(study) for grid in grids]
     columns = [doc.METHOD_COLUMN]
-    for grid, _ in columns_by_grid:
+    for grid in grids:
         columns += [doc.number_column(grid.label), doc.number_column("Rank")]
 
-    def cells(method: MethodFacts) -> Iterator[doc.Cell]:
-        """Yield the link of a method, followed by its value and rank for each metric."""
-        yield method_link(board, method)
-        for _, entries in columns_by_grid:
+    def row(method: MethodFacts) -> list[doc.Cell]:
+        """Return the link of a method, followed by its value and rank for each metric."""
+        cells: list[doc.Cell] = [method_link(board, method)]
+        for entries in entries_by_method:
             entry = entries.get(method.name)
-            yield from (
-                (entry.number, doc.Number(entry.rank, number_format="rank"))
-                if entry
-                else (None, None)
-            )
+            if entry:
+                cells += [entry.number, doc.Number(entry.rank, number_format="rank")]
+            else:
+                cells += [None, None]
+        return cells
 
-    methods = dict.fromkeys(method for grid, _ in columns_by_grid for method in grid.methods)
+    methods = dict.fromkeys(method for grid in grids for method in grid.methods)
     title = f"Values and ranks, {study.title}"
     caption = (
         f"{title}, with {format_percent(board.results.level)} intervals below the values. Arrows: "
         "direction of better values. Values are fractions unless multiplied by 1000. †: not "
         "significantly different from the best."
     )
-    return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
+    return wide_table(title, columns, map(row, methods), caption)
 
 
 def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
@@ -112,52 +113,45 @@ def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
         display = SignificanceMapDisplay.from_comparison(
             comparison, metric, data=study_split(study)
         )
-        if display.pairs:
-            explanation = (
-                "Blue: the method of the row is significantly better than that of the column at "
-                f"{format_percent(round(1 - display.level, 10))} "
-                f"({display.pairs[0].test_description}). "
-                "Gray: not significantly different. Empty: significantly worse, or not compared. "
-                "The columns have the numbers of the rows, in the order of the ranks."
-            )
-            title = f"Significant differences by {short_title(metric)}"
-            table_title = f"{title}, {study.title}"
-            table = replace(
-                map_table(display), title=table_title, caption=f"Pairs by {short_title(metric)}"
-            )
-            yield doc.Collapsible(
-                title,
-                (doc.Prose(explanation, "about"), table),
-                is_open=metric == board.metrics[0],
-                role="interactive",
-            )
+        if not display.pairs:
+            continue
+        alpha = format_percent(round(1 - display.level, 10))
+        explanation = (
+            "Blue: the method of the row is significantly better than that of the column at "
+            f"{alpha} ({display.pairs[0].test_description}). "
+            "Gray: not significantly different. Empty: significantly worse, or not compared. "
+            "The columns have the numbers of the rows, in the order of the ranks."
+        )
+        title = f"Significant differences by {short_title(metric)}"
+        table = replace(
+            map_table(display),
+            title=f"{title}, {study.title}",
+            caption=f"Pairs by {short_title(metric)}",
+        )
+        yield doc.Collapsible(
+            title,
+            (doc.Prose(explanation, "about"), table),
+            is_open=metric == board.metrics[0],
+            role="interactive",
+        )
 
 
 def map_table(display: SignificanceMapDisplay) -> doc.Table:
-    """Return the pairs of a significance map as a table of colored cells, not as a figure.
-
-    A figure of 31 x 31 cells for each study would make the page too large.
-    """
-    better = {(p.better, p.second if p.better == p.first else p.first) for p in display.pairs}
-    tested = {frozenset((p.first, p.second)) for p in display.pairs}
-
-    def cell(row: str, column: str) -> doc.Cell:
-        if (row, column) in better:
-            return doc.Span("+", "better")
-        is_similar = frozenset((row, column)) in tested and (column, row) not in better
-        return doc.Span("=", "equal") if is_similar else ""
-
-    numbered = list(enumerate(display.methods, 1))
-    headers = (
-        doc.Column(doc.Label(str(i), tooltip=name), is_sortable=False) for i, name in numbered
-    )
-    rows = (
-        ((doc.Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in display.methods))
-        for i, row in numbered
-    )
-    return doc.Table(
-        (doc.Column("Better than", "name"), *headers), doc.single_group(rows), layout="map"
-    )
+    """Return a significance map as a table of colored cells, which is smaller than a figure."""
+    cells_by_pair: dict[tuple[str, str], doc.Cell] = {}
+    for pair in display.pairs:
+        for row, column in ((pair.first, pair.second), (pair.second, pair.first)):
+            if pair.better == row:
+                cells_by_pair[row, column] = doc.Span("+", "better")
+            elif pair.better != column:
+                cells_by_pair[row, column] = doc.Span("=", "equal")
+    headers = [doc.Column("Better than", "name")]
+    rows: list[list[doc.Cell]] = []
+    for i, row in enumerate(display.methods, start=1):
+        headers.append(doc.Column(doc.Label(str(i), tooltip=row), is_sortable=False))
+        cells = [cells_by_pair.get((row, column), "") for column in display.methods]
+        rows.append([(doc.Span(str(i), "muted"), f" {row}"), *cells])
+    return doc.Table(tuple(headers), doc.single_group(rows), layout="map")
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
@@ -165,37 +159,42 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
-    risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
-    target = f"target: at most {risk} failures among the accepted, with probability 1 − {delta}"
-    if study.errors == "removed":
-        target += "; a threshold is applied to all images, so errors on known classes count"
     title = f"Results of thresholds from validation data, {study.title}"
-    caption = f"{title}; {target}. Fractions{seeds_note(rows)}."
-    if any(row.verdict == "unattainable" for row in rows):
-        caption += " “No threshold”: the validation data cannot support the target."
     columns = (
         doc.METHOD_COLUMN,
         *map(doc.number_column, ("Failures among accepted", "Excess over target", "Coverage")),
         doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}
-    body = (
-        (
-            links[row.method],
-            _empty_if_nan(
-                doc.Number(
-                    row.selective_risk,
-                    *(row.row()[f"selective_risk_{end}"] for end in ("low", "high")),
-                )
-            ),
-            _empty_if_nan(doc.Number(row.excess, number_format="signed")),
-            _empty_if_nan(doc.Number(row.coverage)),
-            _verdict(row),
-        )
+    body = [
+        (links[row.method], *_threshold_cells(row), _verdict(row))
         for row in rows
         if row.method in links
-    )
-    return wide_table(title, columns, body, caption)
+    ]
+    return wide_table(title, columns, body, f"{title}; {_threshold_notes(study, rows)}")
+
+
+def _threshold_notes(study: Study, rows: Sequence[ThresholdRow]) -> str:
+    """Return the target of the thresholds, the unit and the explanation of a missing threshold."""
+    risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
+    notes = f"target: at most {risk} failures among the accepted, with probability 1 − {delta}"
+    if study.errors == "removed":
+        notes += "; a threshold is applied to all images, so errors on known classes count"
+    notes += f". Fractions{seeds_note(rows)}."
+    if any(row.verdict == "unattainable" for row in rows):
+        notes += " “No threshold”: the validation data cannot support the target."
+    return notes
+
+
+def _threshold_cells(row: ThresholdRow) -> list[doc.Cell]:
+    """Return the selective risk with its interval, the excess risk and the coverage."""
+    fields = row.row()
+    low, high = fields["selective_risk_low"], fields["selective_risk_high"]
+    return [
+        _empty_if_nan(doc.Number(row.selective_risk, low, high)),
+        _empty_if_nan(doc.Number(row.excess, number_format="signed")),
+        _empty_if_nan(doc.Number(row.coverage)),
+    ]
 
 
 def _empty_if_nan(number: doc.Number) -> doc.Number | None:
@@ -207,9 +206,12 @@ def _verdict(row: ThresholdRow) -> str:
     """Return the verdict on a threshold, or the verdicts of all seeds if they differ."""
     if row.verdict != "differs":
         return format_verdict(row.verdict)
-    n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
-    undecided = "" if holds + broken == n_seeds else f"; undecided for {n_seeds - holds - broken}"
-    return f"of {n_seeds} seeds, holds for {holds}, broken for {broken}{undecided}"
+    n_seeds = len(row.checks)
+    n_holds = row.count("holds")
+    n_broken = row.count("broken")
+    n_undecided = n_seeds - n_holds - n_broken
+    undecided = f"; undecided for {n_undecided}" if n_undecided else ""
+    return f"of {n_seeds} seeds, holds for {n_holds}, broken for {n_broken}{undecided}"
 
 
 def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
@@ -235,12 +237,13 @@ def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
 def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
     """Return the change of ranks from AURC to AUGRC in a study, or over all studies.
 
-    Return None without exactly two ranking metrics, or with fewer than two ranked methods.
+    Without two ranking metrics and two ranked methods, there is no change.
     """
     if len(board.metrics) != 2:
         return None
     second, first = board.metrics
-    first_ranks, second_ranks = board.ranks(first, study), board.ranks(second, study)
+    first_ranks = board.ranks(first, study)
+    second_ranks = board.ranks(second, study)
     rank_pairs = {
         name: (rank, second_ranks[name])
         for name, rank in first_ranks.items()
@@ -248,9 +251,8 @@ def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisp
     }
     if len(rank_pairs) < 2:
         return None
-    return RankingChangeDisplay(
-        first, second, rank_pairs, study_split(study) if study else None, None
-    )
+    split = study_split(study) if study else None
+    return RankingChangeDisplay(first, second, rank_pairs, split, None)
 
 
 def change_figure(
@@ -270,25 +272,21 @@ def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Sect
     )
     studies = board.results.headline
     links = tuple((board.anchors[study.name], study.title) for study in studies)
-    sections = (
-        doc.Section(
-            board.anchors[study.name],
-            study.title,
-            (
-                doc.Prose(study_sentence(board, study), "about"),
-                *study_blocks(board, study, images, level=4),
-            ),
-            level=3,
-            subtitle=kind_title(study.kind),
-            style="part",
-        )
-        for study in studies
-    )
+    sections = (_study_section(board, study, images) for study in studies)
+    blocks = (doc.Prose(lead, "lead"), doc.Links(links), *sections)
+    return doc.Section("studies", "Results by study", blocks, nav_title="Studies")
+
+
+def _study_section(board: Leaderboard, study: Study, images: SampleImages | None) -> doc.Section:
+    """Return the part of the section of all studies that contains one study."""
+    sentence = doc.Prose(study_sentence(board, study), "about")
     return doc.Section(
-        "studies",
-        "Results by study",
-        (doc.Prose(lead, "lead"), doc.Links(links), *sections),
-        nav_title="Studies",
+        board.anchors[study.name],
+        study.title,
+        (sentence, *study_blocks(board, study, images, level=4)),
+        level=3,
+        subtitle=kind_title(study.kind),
+        style="part",
     )
 
 
@@ -320,7 +318,11 @@ def study_blocks(
 
 
 #: Titles of the panels in the figure of thresholds by severity.
-_EXCESS, _COVERAGE = "Risk above the target", "Coverage"
+_EXCESS: Final = "Risk above the target"
+_COVERAGE: Final = "Coverage"
+
+#: Title of this figure.
+_SEVERITY_TITLE: Final = "A threshold under increasing corruption"
 
 _TABLES_NOTE: Final = (
     "The tables contain each severity with all types of corruption. The column of corruptions in "
@@ -329,61 +331,45 @@ _TABLES_NOTE: Final = (
 )
 
 
-def corruption_section(board: Leaderboard) -> Iterator[Section]:
+def corruption_section(board: Leaderboard) -> Iterator[doc.Section]:
     """Yield the section on the severities of the corruptions, unless there are none."""
     if not any(study.severity for study in board.results.studies):
         return
     description = f"Risk and coverage are fractions{seeds_note(board.results.thresholds)}."
-    title = "A threshold under increasing corruption"
-    figures, tables = (
-        figure(severity_display(board), "severities", title, description),
-        _tables(board),
-    )
+    figures = figure(severity_display(board), "severities", _SEVERITY_TITLE, description)
+    tables = _severity_tables(board)
     lead = _introduction(board, has_figure=bool(figures), has_tables=bool(tables))
-    blocks = (Prose(lead, "lead"), *figures, *tables, back(TOP))
-    yield Section("severities", "Increasing corruption", blocks)
+    blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
+    yield doc.Section("severities", "Increasing corruption", blocks)
 
 
-def _tables(board: Leaderboard) -> list[Collapsible]:
-    """Return one collapsed table per metric, with methods as rows and severities as columns.
-
-    The list is empty if the main tables already contain the only severity.
-    """
+def _severity_tables(board: Leaderboard) -> list[doc.Collapsible]:
+    """Return one collapsed table per metric, with methods as rows and severities as columns."""
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
-    if len(studies) < 2 and len(corrupted) > len(studies):
+    is_in_main_tables = len(studies) < 2 and len(corrupted) > len(studies)
+    if is_in_main_tables:
         return []
     grids = [board.full_grid(metric).select(studies) for metric in board.results.comparisons]
-    return [
-        Collapsible(
-            f"{metric_heading(grid)} by severity, all methods", (_by_severity(board, grid),)
-        )
-        for grid in grids
-        if grid.studies
-    ]
+    return [_severity_table(board, grid) for grid in grids if grid.studies]
 
 
-def _by_severity(board: Leaderboard, grid: Grid) -> Table:
-    """Return the table of a grid, with a title that mentions the severities."""
+def _severity_table(board: Leaderboard, grid: Grid) -> doc.Collapsible:
     table = grid_table(board, grid)
-    return replace(table, title=f"{table.title} by severity")
+    titled_table = replace(table, title=f"{table.title} by severity")
+    return doc.Collapsible(f"{metric_heading(grid)} by severity, all methods", (titled_table,))
 
 
 def severity_display(board: Leaderboard) -> SeriesDisplay | None:
     """Return excess risk and coverage of the thresholds by severity, with a line per method."""
-    studies = _severity_by_study(board.results)
-    rows = [row for row in board.thresholds if row.study in studies]
-    series = tuple(
-        line
-        for panel, field in ((_EXCESS, "excess"), (_COVERAGE, "coverage"))
-        for name in board.threshold_methods
-        if (line := _line([row for row in rows if row.method == name], studies, panel, field))
-    )
+    severities = _severity_by_study(board.results)
+    rows = [row for row in board.thresholds if row.study in severities]
+    series = (*_lines(board, rows, _EXCESS, "excess"), *_lines(board, rows, _COVERAGE, "coverage"))
     if len({row.study for row in rows}) < 2 or not series:
         return None
     return SeriesDisplay(
         series,
-        "A threshold under increasing corruption",
+        _SEVERITY_TITLE,
         "Severity of the corruptions (0: none)",
         "",
         log_x=False,
@@ -393,20 +379,25 @@ def severity_display(board: Leaderboard) -> SeriesDisplay | None:
     )
 
 
-def _line(
-    rows: Sequence[ThresholdRow], studies: dict[str, float], panel: str, field: str
-) -> Series | None:
-    """Return the line of one method in one panel, or None if the method has no defined value."""
-    points = sorted((studies[row.study], float(getattr(row, field))) for row in rows)
-    defined = [(x, y) for x, y in points if not math.isnan(y)]
-    if not defined:
-        return None
-    x, y = zip(*defined, strict=True)
-    return Series(rows[0].method, x, y, panel=panel)
+def _lines(
+    board: Leaderboard, rows: Sequence[ThresholdRow], panel: str, field: str
+) -> Iterator[Series]:
+    """Yield the line of each method with a defined value in one panel."""
+    severities = _severity_by_study(board.results)
+    for name in board.threshold_methods:
+        points = sorted(
+            (severities[row.study], float(getattr(row, field)))
+            for row in rows
+            if row.method == name
+        )
+        defined = [(severity, value) for severity, value in points if not math.isnan(value)]
+        if defined:
+            x, y = zip(*defined, strict=True)
+            yield Series(name, x, y, panel=panel)
 
 
 def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
-    """Return the severity of each study that has a single severity. Clean data have severity 0."""
+    """Return the severity of each study with a single severity, which is 0 for clean data."""
     return {
         study.name: float(study.severity)
         for study in results.studies
@@ -421,13 +412,14 @@ def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> 
     if not has_figure:
         return f"{_reason_without_figure(board, target)}{tables_note}"
     names = board.threshold_methods
-    return (
+    lines_text = (
         f"The thresholds were set on clean validation data {target}. Above the dotted line, the "
         "risk exceeds the target; coverage is the share of accepted images. "
         f"Lines: {_join_names(names)} (the best by rank under corruption, and the baseline "
         f"“{board.baseline}”)."
-        f"{_missing_methods(board, names)}{_single_severity(board.results)}{tables_note}"
     )
+    omissions = f"{_missing_methods(board, names)}{_single_severity(board.results)}"
+    return f"{lines_text}{omissions}{tables_note}"
 
 
 def _target_text(results: BenchmarkResults) -> str:
@@ -457,10 +449,10 @@ def _reason_without_figure(board: Leaderboard, target: str) -> str:
 
 def _missing_methods(board: Leaderboard, names: Sequence[str]) -> str:
     """Name the methods that the figure omits because they have no threshold."""
-    usable, order = board.methods_with_threshold, board.order_under_corruption
+    order = board.order_under_corruption
     better_methods = order[: order.index(names[-1])] if names[-1] in order else order
-    expected = {*better_methods, board.baseline} - usable
-    missing = [name for name in order if name in expected]
+    candidates = {*better_methods, board.baseline} - board.methods_with_threshold
+    missing = [name for name in order if name in candidates]
     if not missing:
         return ""
     verb = "has" if len(missing) == 1 else "have"
@@ -473,8 +465,8 @@ def _single_severity(results: BenchmarkResults) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Join two to five names with commas and “and”. Shorten a longer list."""
-    if len(names) > 5 or len(names) < 2:
+    """Join two to five names with commas and “and”, and shorten a longer list."""
+    if not 2 <= len(names) <= 5:
         return join_quoted(names)
     quoted = [f"“{name}”" for name in names]
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -192,7 +192,8 @@ def _check_untested_runs(
     """Return a note on the validation rows of untested runs, and reject other rows of such runs."""
     untested = [name for name in exposures_by_run if name not in tested]
     for name in untested:
-        if surplus := sorted(exposures_by_run[name] - {VALIDATION}):
+        surplus = sorted(exposures_by_run[name] - {VALIDATION})
+        if surplus:
             raise InputError(
                 f"{source}: the run {name!r} was not tested, because no method selected its "
                 f"setting; got rows of its exposure {surplus[0]!r}. Remove its rows"

@@ -169,7 +169,8 @@ class Receipt:
 def run_job(job: Job, work: Work, folder: Path) -> Outcome:
     """Execute a job, and write its receipt, or a log if the job fails."""
     # A worker may have finished the job before it died.
-    if (stored := stored_outcome(job, folder)) is not None:
+    stored = stored_outcome(job, folder)
+    if stored is not None:
         return stored
     start = perf_counter()
     log = job.path(folder, ".log")
@@ -370,7 +371,8 @@ class JobTable:
         The job fails if it was started too often, or if `may_restart` is False.
         """
         # The death of any process interrupts all jobs, and a job may have finished just before.
-        if (stored := stored_outcome(job, self.folder)) is not None:
+        stored = stored_outcome(job, self.folder)
+        if stored is not None:
             self.finish(stored)
         elif may_restart and self.n_starts[job.stem] < _MAX_STARTS:
             self.interrupted.add(job.stem)

@@ -1,13 +1,13 @@
 """The methods by family, in the order of tables.
 
-The methods include the 22 scores of FD-Shifts. For trained networks, the scores of FD-Shifts that
-are not default methods are computed only on request. For imported networks, all are computed.
+The methods include the 22 scores of FD-Shifts, some of which are computed for trained networks only
+on request.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from abstain.confidence import FITTED, SCORES
 from abstain_bench.runs.methods.entry import (
@@ -56,11 +56,20 @@ _EXTERNAL_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "deep-gamblers": {"ext": "dg_res", "ext_mcd": "dg_res_mcd", "ext_waic": "dg_res_waic"},
     "devries": {"ext": "devries", "ext_mcd": "mcd_devries", "ext_waic": "devries_waic"},
 }
-#: Objectives that train a classifier together with the confidence. The values are the prefix of
-#: method names, the prefix of method titles, and the end of the descriptions.
-_PREFIXES: Final[Mapping[str, tuple[str, str, str]]] = {
-    "deep-gamblers": ("dg_", "DeepGamblers", "; of the classes without abstention"),
-    "devries": ("devries_", "DeVries & Taylor", ""),
+
+
+class _Affixes(NamedTuple):
+    """Texts that distinguish the methods of an objective from those of cross-entropy."""
+
+    name_prefix: str
+    title_prefix: str
+    meaning_suffix: str
+
+
+#: Objectives that train a classifier together with the confidence.
+_AFFIXES: Final[Mapping[str, _Affixes]] = {
+    "deep-gamblers": _Affixes("dg_", "DeepGamblers", "; of the classes without abstention"),
+    "devries": _Affixes("devries_", "DeVries & Taylor", ""),
 }
 #: Proper names at the beginning of titles, which remain capitalized after a prefix.
 _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
@@ -76,28 +85,30 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
     >>> len(methods), methods["react_det_mls"], methods["ext_waic"]
     (22, 'devries_react_99_mls', 'devries_waic')
     """
-    prefix = _PREFIXES[objective][0] if objective in _PREFIXES else ""
-    methods = {name: prefix + method for name, method in _METHOD_BY_FD_SHIFTS_NAME.items()}
+    prefix = _AFFIXES[objective].name_prefix if objective in _AFFIXES else ""
+    methods = {name: f"{prefix}{method}" for name, method in _METHOD_BY_FD_SHIFTS_NAME.items()}
     return methods | dict(_EXTERNAL_METHODS.get(objective, {}))
 
 
 def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
     """Yield the methods of FD-Shifts that are not in `existing`."""
     by_name = {method.name: method for method in existing}
-    plain = by_name | {method.name: method for method in _feature_methods()}
-    yield from (method for name, method in plain.items() if name not in by_name)
-    for objective, (prefix, _, _) in _PREFIXES.items():
+    feature_methods = {method.name: method for method in _feature_methods()}
+    yield from (method for name, method in feature_methods.items() if name not in by_name)
+    cross_entropy_methods = by_name | feature_methods
+    for objective, affixes in _AFFIXES.items():
         for name in _METHOD_BY_FD_SHIFTS_NAME.values():
-            if prefix + name not in by_name:
-                yield _with_objective(plain[name], objective)
+            if f"{affixes.name_prefix}{name}" not in by_name:
+                yield _with_objective(cross_entropy_methods[name], objective)
     for name in ("confidnet", "dg_res", "devries"):
         yield _waic(by_name[name])
+    devries = by_name["devries"]
     yield replace(
-        by_name["devries"],
+        devries,
         name="mcd_devries",
         title="Monte-Carlo DeVries & Taylor",
-        source=f"{by_name['devries'].source}; {_CODE}",
-        needs=by_name["devries"].needs | {"samples"},
+        source=f"{devries.source}; {_CODE}",
+        needs=devries.needs | {"samples"},
         score="mcd_learned",
         meaning="the mean output of the confidence branch over passes with dropout on, as log-odds",
         is_default=False,
@@ -160,26 +171,23 @@ def _feature_methods() -> Iterator[Method]:
 
 def _with_objective(method: Method, objective: str) -> Method:
     """Return a cross-entropy method as a method for networks of another objective."""
-    prefix, title, ending = _PREFIXES[objective]
+    affixes = _AFFIXES[objective]
     score_title = method.title
     if not score_title.startswith(_PROPER):
         score_title = score_title[0].lower() + score_title[1:]
     return replace(
         method,
-        name=prefix + method.name,
-        title=f"{title}, {score_title}",
+        name=f"{affixes.name_prefix}{method.name}",
+        title=f"{affixes.title_prefix}, {score_title}",
         source=method.source if _CODE in method.source else f"{method.source}; as in {_CODE}",
         objective=objective,
-        meaning=method.meaning + ending,
+        meaning=f"{method.meaning}{affixes.meaning_suffix}",
         is_default=False,
     )
 
 
 def _waic(method: Method) -> Method:
-    """Return a method that subtracts a standard deviation from the mean learned confidence.
-
-    The mean and the standard deviation are over the passes with dropout.
-    """
+    """Return the mean minus the standard deviation of a learned confidence over the passes."""
     return replace(
         method,
         name=f"{method.name}_waic",

@@ -356,7 +356,8 @@ def make_variation(options: dict[str, Any] | None) -> Variation | None:
         raise InputError(f"`variation.name` must be one of {names}; got {name!r}")
     kind = VARIATIONS[name]
     fields = tuple(getattr(kind, "__dataclass_fields__", ()))
-    if unknown := sorted(set(options_without_name) - set(fields)):
+    unknown = sorted(set(options_without_name) - set(fields))
+    if unknown:
         raise InputError(
             f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
         )

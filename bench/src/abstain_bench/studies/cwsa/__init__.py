@@ -52,7 +52,9 @@ from abstain_bench.studies.cwsa.printed_numbers import (
 PAPER_URL: Final = "https://arxiv.org/abs/2505.18622"
 
 #: Bounds and number of the thresholds in the released code.
-_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS = 0.5, 0.99, 20
+_MIN_THRESHOLD = 0.5
+_MAX_THRESHOLD = 0.99
+_N_THRESHOLDS = 20
 
 #: Quantities for which the AUC-MCC is computed.
 _AREA_QUANTITIES: Final = QUANTITIES[1:]
@@ -181,7 +183,8 @@ def study_cwsa(
     >>> result.rows("models")[0]["cwsa"]
     0.225
     """
-    grid, seed = _check_thresholds(thresholds), as_seed(rng)
+    grid = _check_thresholds(thresholds)
+    seed = as_seed(rng)
     conditions = Conditions(_check_threshold(at), checks.positive_int(samples, "samples"), seed)
     n_repeats = check_repeats(repeats)
     datasets = load_predictions(data, as_names(scores))
@@ -199,19 +202,12 @@ def study_cwsa(
     optional_tables = experiment_rows | {"printed": printed}
     tables: dict[str, Sequence[Row]] = {
         "results": [
-            *(row for model in simulated for row in model.rows()),
-            *(row for p in datasets for row in sweep_rows(p.name, grid, vars(p.sweep(grid)))),
+            *_value_rows(simulated, datasets, grid),
             *tidy_rows(experiment_rows, conditions.threshold),
         ],
         "claims": [claim.row() for claim in checked_claims],
         "models": [_model_row(model, conditions.threshold) for model in simulated],
-        "areas": [
-            *(_area_row(model.name, model.expected, None) for model in simulated),
-            *(
-                _area_row(predictions.name, predictions.sweep(grid), predictions)
-                for predictions in datasets
-            ),
-        ],
+        "areas": _area_rows(simulated, datasets, grid),
         **{name: rows for name, rows in optional_tables.items() if rows},
     }
     return CWSA.result(
@@ -232,6 +228,34 @@ def study_cwsa(
     )
 
 
+def _value_rows(
+    simulated: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    grid: FloatArray,
+) -> list[Row]:
+    """Return the values of all models and predictions at each threshold."""
+    rows: list[Row] = []
+    for model in simulated:
+        rows += model.rows()
+    for predictions in datasets:
+        rows += sweep_rows(predictions.name, grid, vars(predictions.sweep(grid)))
+    return rows
+
+
+def _area_rows(
+    simulated: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    grid: FloatArray,
+) -> list[Row]:
+    """Return the areas of all models and predictions."""
+    model_rows = [_area_row(model.name, model.expected, None) for model in simulated]
+    data_rows = [
+        _area_row(predictions.name, predictions.sweep(grid), predictions)
+        for predictions in datasets
+    ]
+    return [*model_rows, *data_rows]
+
+
 def _select_unshifted(
     datasets: Sequence[ProbabilisticPredictions], reference: str
 ) -> list[ProbabilisticPredictions]:
@@ -242,7 +266,9 @@ def _select_unshifted(
             f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
             f"{suggest(reference, names)}"
         )
-    return [p for p in datasets if not reference or p.data == reference]
+    if not reference:
+        return list(datasets)
+    return [predictions for predictions in datasets if predictions.data == reference]
 
 
 def _simulate_models(
@@ -251,6 +277,7 @@ def _simulate_models(
     conditions: Conditions,
     n_repeats: int,
 ) -> list[SimulatedModel]:
+    """Draw repeated samples of each population, with a different seed for each."""
     return [
         SimulatedModel.simulate(
             name,

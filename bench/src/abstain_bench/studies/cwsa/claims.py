@@ -25,7 +25,10 @@ from abstain_bench.studies.cwsa.models import (
     sweep_thresholds,
 )
 
-HOLDS, FAILS, PARTLY, OPEN = "holds", "fails", "partly", "not decided"
+HOLDS = "holds"
+FAILS = "fails"
+PARTLY = "partly"
+OPEN = "not decided"
 
 #: Axioms of appendix A.2 with several readings.
 _MONOTONICITY: Final = "Monotonicity: a more confident correct prediction contributes no less"
@@ -110,10 +113,11 @@ class Axioms:
     def _check_monotonicity(self) -> Iterator[Claim]:
         """Test whether a higher confidence of a correct prediction never lowers the metrics."""
         correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
-        smallest_step = min(
-            float(np.diff(correct[correct >= t] - t, prepend=0.0).min(initial=0.0))
-            for t in self.thresholds.tolist()
-        )
+        smallest_step = np.inf
+        for threshold in self.thresholds.tolist():
+            weights = correct[correct >= threshold] - threshold
+            steps = np.diff(weights, prepend=0.0)
+            smallest_step = min(smallest_step, float(steps.min(initial=0.0)))
         yield Claim(
             "A.2",
             _MONOTONICITY,
@@ -132,7 +136,8 @@ class Axioms:
             reading="a higher confidence of a correct prediction never lowers CWSA (tables: over "
             "all samples)",
         )
-        for name, key in (("CWSA (equation: over the accepted)", "accepted"), ("CWSA+", "plus")):
+        names = {"accepted": "CWSA (equation: over the accepted)", "plus": "CWSA+"}
+        for key, name in names.items():
             n_lower = sum(change < -_ROUNDING for change in changes[key])
             yield Claim(
                 "A.2",
@@ -148,11 +153,11 @@ class Axioms:
     def _changes_by_raised_confidence(self) -> dict[str, list[float]]:
         """Changes of the metrics at each threshold if one confidence is raised to the threshold.
 
-        The raised confidence is the highest confidence below the threshold among the correct
-        predictions. The keys are "all" and "accepted" for CWSA with both denominators, and "plus"
-        for CWSA+.
+        The confidence is the highest below the threshold among the correct predictions. The keys
+        are "all" and "accepted" for CWSA with both denominators, and "plus" for CWSA+.
         """
-        confidence, loss = self.predictions.confidence, self.predictions.loss
+        confidence = self.predictions.confidence
+        loss = self.predictions.loss
         metrics: dict[str, Any] = {
             "all": cwsa,
             "accepted": partial(cwsa, normalize="accepted"),
@@ -163,8 +168,9 @@ class Axioms:
             correct_below = np.flatnonzero((confidence < threshold) & (loss == 0))
             if not correct_below.size or not (confidence >= threshold).any():
                 continue
+            highest = correct_below[np.argmax(confidence[correct_below])]
             raised = confidence.copy()
-            raised[correct_below[np.argmax(confidence[correct_below])]] = threshold
+            raised[highest] = threshold
             for name, metric in metrics.items():
                 before = metric(confidence, loss, threshold=threshold)
                 changes[name].append(metric(raised, loss, threshold=threshold) - before)
@@ -172,7 +178,8 @@ class Axioms:
 
     def _check_overconfidence(self) -> Iterator[Claim]:
         """Test whether CWSA and CWSA+ decrease if wrong predictions have confidence 1."""
-        confidence, is_wrong = self.predictions.confidence, self.predictions.loss > 0
+        confidence = self.predictions.confidence
+        is_wrong = self.predictions.loss > 0
         before = self.predictions.sweep(self.thresholds)
         certain_errors = np.where(is_wrong, 1.0, confidence)
         cost = before.cwsa - self.predictions.sweep(self.thresholds, certain_errors).cwsa
@@ -243,7 +250,8 @@ class Axioms:
 
     def _check_responsiveness(self) -> Claim:
         """Test whether the metrics do not decrease if all confidences move to the correctness."""
-        confidence, loss = self.predictions.confidence, self.predictions.loss
+        confidence = self.predictions.confidence
+        loss = self.predictions.loss
         improved = np.where(loss > 0, confidence / 2, (1 + confidence) / 2)
         before = self.predictions.sweep(self.thresholds)
         after = self.predictions.sweep(self.thresholds, improved)
@@ -324,7 +332,9 @@ def check_sharpening(rows: Sequence[Row]) -> Claim:
 # ------------------------------------------------------------------------- on populations
 def check_models(populations: Mapping[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
     """Test claims about the simulated models with the exact values of their populations."""
-    sweeps = {name: population_sweep(p, thresholds) for name, p in populations.items()}
+    sweeps = {
+        name: population_sweep(population, thresholds) for name, population in populations.items()
+    }
     yield from _check_ranking(sweeps)
     yield _check_decline(sweeps)
     calibrated_ece = population_ece(populations[CALIBRATED])
@@ -354,10 +364,10 @@ def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
     """Test whether the calibrated model has the highest expected metrics."""
     for quantity, title in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
         calibrated = getattr(sweeps[CALIBRATED], quantity)
-        n_ahead = {
-            name: int((calibrated > np.nan_to_num(getattr(sweeps[name], quantity))).sum())
-            for name in (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT)
-        }
+        n_ahead = {}
+        for name in (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT):
+            other = np.nan_to_num(getattr(sweeps[name], quantity))
+            n_ahead[name] = int((calibrated > other).sum())
         n = calibrated.size
         counts = n_ahead.values()
         yield Claim(
@@ -387,8 +397,8 @@ def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
     )
 
 
-def _finite(values: FloatArray) -> FloatArray:
-    return np.asarray(values[np.isfinite(values)])
+def _finite(numbers: FloatArray) -> FloatArray:
+    return np.asarray(numbers[np.isfinite(numbers)])
 
 
 def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
@@ -412,14 +422,12 @@ def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
 
 def check_noise(rows: Sequence[Row]) -> Claim:
     """Test whether CWSA and CWSA+ decrease by less than the accuracy with label noise."""
-    without_noise, noisiest = rows[0], rows[-1]
+    without_noise = rows[0]
+    noisiest = rows[-1]
+    columns = {"accuracy": "accuracy", "CWSA": "cwsa", "CWSA+": "cwsa_plus"}
     losses = {
         title: 1 - noisiest[column] / without_noise[column]
-        for title, column in (
-            ("accuracy", "accuracy"),
-            ("CWSA", "cwsa"),
-            ("CWSA+", "cwsa_plus"),
-        )
+        for title, column in columns.items()
         if without_noise[column]
     }
     metric_losses = [losses.get("CWSA", 0.0), losses.get("CWSA+", 0.0)]

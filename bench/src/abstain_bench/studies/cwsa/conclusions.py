@@ -104,9 +104,10 @@ def _noise_display(rows: Sequence[Row]) -> SeriesDisplay:
         rates = [row["rate"] for row in group]
         for name in ("cwsa", "cwsa_plus", "selective_accuracy", "accuracy"):
             without_noise = group[0][name]
-            if without_noise:
-                shares = [np.nan if r[name] is None else r[name] / without_noise for r in group]
-                lines.append(_line(TITLES[name], rates, shares, data))
+            if not without_noise:
+                continue
+            shares = [np.nan if row[name] is None else row[name] / without_noise for row in group]
+            lines.append(_line(TITLES[name], rates, shares, data))
     return SeriesDisplay(
         tuple(lines),
         "Metrics with replaced labels",
@@ -238,8 +239,12 @@ def _conclude_comparison(rows: Sequence[Row]) -> str:
     """Report the values of all data sets if there is no reference."""
     texts = []
     for row in rows:
-        values = [f"{t} {row[c]:.3f}" for t, c in _COMPARED.items() if row[c] is not None]
-        texts.append(f"{row['data']}: {', '.join(values)}")
+        numbers = [
+            f"{title} {row[column]:.3f}"
+            for title, column in _COMPARED.items()
+            if row[column] is not None
+        ]
+        texts.append(f"{row['data']}: {', '.join(numbers)}")
     return (
         f"{'; '.join(texts)}. If the model was developed for one of these data sets, pass its name "
         "to --reference: all others are then reported as shifts of it."

@@ -29,8 +29,11 @@ TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
 CLASS_SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 #: Names of the experiments in tables and files.
-NOISE, IMBALANCE, SHARPENING = "label-noise", "imbalance", "sharpening"
-SHIFT, COMPARISON = "shift", "comparison"
+NOISE = "label-noise"
+IMBALANCE = "imbalance"
+SHARPENING = "sharpening"
+SHIFT = "shift"
+COMPARISON = "comparison"
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,23 @@ def run_experiments(
 ) -> dict[str, list[Row]]:
     """Run the experiments on unshifted data sets and compare all data sets.
 
-    The returned mapping contains the rows of each experiment. The rows of the comparison have the
-    name "shift" if some data sets are shifted, and otherwise the name "comparison".
+    The comparison has the name "shift" if some data sets are shifted, otherwise "comparison".
     """
+    comparison = comparison_rows(datasets, conditions)
+    has_shifts = len(unshifted) < len(datasets)
+    imbalance: list[Row] = []
+    sharpening: list[Row] = []
+    for predictions in unshifted:
+        imbalance += imbalance_rows(predictions, conditions)
+        sharpening += sharpening_rows(predictions, thresholds)
     comparison = comparison_rows(datasets, conditions)
     has_shifts = len(unshifted) < len(datasets)
     return {
         NOISE: noise_rows(unshifted, conditions),
-        IMBALANCE: [row for p in unshifted for row in imbalance_rows(p, conditions)],
+        IMBALANCE: imbalance,
         SHIFT: comparison if has_shifts else [],
         COMPARISON: [] if has_shifts else comparison,
-        SHARPENING: [row for p in unshifted for row in sharpening_rows(p, thresholds)],
+        SHARPENING: sharpening,
     }
 
 
@@ -121,11 +130,12 @@ def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions
     labels = predictions.labels
     if labels is None or not predictions.loss.any():
         return []
-    classes = [k for k in np.unique(labels) if k >= 0 and (labels == k).sum() >= 2]
+    classes = [label for label in np.unique(labels) if label >= 0 and (labels == label).sum() >= 2]
     if len(classes) < 2:
         return []
-    error_rates = [float(predictions.loss[labels == k].mean()) for k in classes]
-    is_hard = labels == classes[int(np.argmax(error_rates))]
+    error_rates = [float(predictions.loss[labels == label].mean()) for label in classes]
+    hardest_class = classes[int(np.argmax(error_rates))]
+    is_hard = labels == hardest_class
     of_class = conditions.measure(predictions.confidence[is_hard], predictions.loss[is_hard])
     rows: list[Row] = []
     for share in CLASS_SHARES:
@@ -146,7 +156,7 @@ def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions
 def comparison_rows(
     datasets: Sequence[ProbabilisticPredictions], conditions: Conditions
 ) -> list[Row]:
-    """Compute the metrics of each data set. The result is empty for a single data set."""
+    """Compute the metrics of each data set, if there are several."""
     if len(datasets) < 2:
         return []
     return [
@@ -206,7 +216,8 @@ def tidy_rows(experiment_rows: Mapping[str, Sequence[Row]], threshold: float) ->
     quantities = ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC")
     for experiment, rows in experiment_rows.items():
         for row in rows:
-            for quantity in (name for name in quantities if name in row):
+            for quantity in [name for name in quantities if name in row]:
+                expected = row.get("expected_cwsa") if quantity == "cwsa" else None
                 yield {
                     "experiment": experiment,
                     "data": row["data"],
@@ -214,6 +225,6 @@ def tidy_rows(experiment_rows: Mapping[str, Sequence[Row]], threshold: float) ->
                     "threshold": row.get("threshold", threshold),
                     "quantity": quantity,
                     "value": row[quantity],
-                    "expected": row.get("expected_cwsa") if quantity == "cwsa" else None,
+                    "expected": expected,
                     "sd": None,
                 }

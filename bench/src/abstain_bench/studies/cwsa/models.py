@@ -14,7 +14,7 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UndefinedMetricWarning
 from abstain.evaluation.inputs import compute_scores, join
 from abstain.metrics import CwsaSweep, cwsa_sweep, ece, published_aurc
-from abstain.predictions import per_sample_loss
+from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import Population
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies._display import Row
@@ -37,9 +37,13 @@ OVERALL_METRICS: Final = ("ECE", "AURC")
 
 #: Names of the models. The released code defines the first five models. The text of the paper
 #: describes two of these models differently.
-CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT = "calibrated", "overconfident", "underconfident"
-PERFECT, RANDOM = "perfect", "random"
-OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90% accuracy", "perfect, certain"
+CALIBRATED = "calibrated"
+OVERCONFIDENT = "overconfident"
+UNDERCONFIDENT = "underconfident"
+PERFECT = "perfect"
+RANDOM = "random"
+OVERCONFIDENT_TEXT = "overconfident, 90% accuracy"
+PERFECT_TEXT = "perfect, certain"
 
 
 def models() -> dict[str, Population]:
@@ -110,10 +114,7 @@ class SimulatedModel:
         return population_ece(self.population)
 
     def sd(self, quantity: str) -> FloatArray:
-        """Return the standard deviation over repeated samples.
-
-        The result is NaN at thresholds at which the quantity is undefined for a sample.
-        """
+        """Return the standard deviation over samples, NaN where a sample has no value."""
         return np.asarray(self.sampled[quantity].std(axis=0, ddof=1))
 
     def rows(self) -> list[Row]:
@@ -138,15 +139,14 @@ def population_sweep(population: Population, thresholds: FloatArray) -> CwsaSwee
 
 
 def population_ece(population: Population) -> float:
-    """Compute the ECE of a population with ten bins of equal width.
-
-    The integral over each bin is approximated with 1,000 intervals.
-    """
+    """Compute the ECE of a population with ten bins, each integrated over 1,000 intervals."""
     edges = np.linspace(0, 1, 10_001)
     coverage = np.asarray(population.coverage(edges))
     generalized_risk = np.asarray(population.generalized_risk(coverage))
-    mass, loss = -np.diff(coverage), -np.diff(generalized_risk)
-    differences = mass * (edges[1:] + edges[:-1]) / 2 - (mass - loss)
+    share_in_interval = -np.diff(coverage)
+    loss_in_interval = -np.diff(generalized_risk)
+    confidence_sum = share_in_interval * (edges[1:] + edges[:-1]) / 2
+    differences = confidence_sum - (share_in_interval - loss_in_interval)
     return float(np.abs(differences.reshape(10, -1).sum(axis=1)).sum())
 
 
@@ -226,23 +226,17 @@ class ProbabilisticPredictions:
     def sweep(
         self, thresholds: Sequence[float] | FloatArray, confidence: FloatArray | None = None
     ) -> CwsaSweep:
-        """Compute a sweep over thresholds. `confidence` replaces the confidences of the model."""
-        return sweep_thresholds(
-            self.confidence if confidence is None else confidence, self.loss, thresholds
-        )
+        """Compute a sweep over thresholds, optionally with other confidences."""
+        if confidence is None:
+            confidence = self.confidence
+        return sweep_thresholds(confidence, self.loss, thresholds)
 
     def scale_confidence(self, temperature: float) -> FloatArray:
-        """Apply temperature scaling to the confidences.
-
-        If there are no logits, the log-odds of the confidences are divided by the temperature.
-        """
+        """Apply temperature scaling to the logits, or to the log-odds of the confidences."""
         return np.asarray(special.expit(self.scale_log_odds(temperature)))
 
     def scale_log_odds(self, temperature: float) -> FloatArray:
-        """Return the log-odds of the scaled confidences.
-
-        Many scaled confidences are rounded to 1 in float64, but their log-odds remain distinct.
-        """
+        """Return the log-odds of the scaled confidences, which are distinct near confidence 1."""
         if self.logits is None:
             return _replace_infinite(special.logit(self.confidence)) / temperature
         scaled = self.logits / temperature
@@ -253,12 +247,7 @@ class ProbabilisticPredictions:
         return _replace_infinite(largest - special.logsumexp(other_logits, axis=1))
 
     def with_label_noise(self, rate: float) -> "ProbabilisticPredictions":
-        """Replace the losses by expected losses with random labels.
-
-        A share `rate` of the labels is replaced by another class. The expected loss of a sample is
-        the probability that its prediction differs from the random label. Metrics of the expected
-        losses are expectations over the random labels.
-        """
+        """Replace the losses by their expectations if a share of the labels is random."""
         # A wrong prediction becomes correct if the random label equals the prediction.
         probability_of_match = rate / max(self.n_classes - 1, 1)
         loss = self.loss * (1 - probability_of_match) + (1 - self.loss) * rate
@@ -273,51 +262,60 @@ def _replace_infinite(log_odds: FloatArray) -> FloatArray:
 
 
 def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[ProbabilisticPredictions]:
-    """Return the predictions of each data set and score.
-
-    If `data` is None, return the predictions of a model for the digits of scikit-learn.
-    """
+    """Return the predictions of each data set and score, by default for the digits."""
     datasets = named_datasets(data)
-    loaded = [] if datasets else digits()
+    if not datasets:
+        return digits()
+    loaded = []
     for name, predictions in datasets.items():
-        if predictions.weight is not None:
-            raise InputError(
-                f"the study changes labels and class shares, but {name!r} has weights: remove them"
-            )
-        requested = list(scores) or list(predictions.confidence or {}) or [BASELINE]
-        losses = per_sample_loss(predictions, None).astype(np.float64)
-        by_score = []
-        for score in compute_scores(predictions, requested):
-            samples = join(predictions, score, losses)
-            if not (samples.has_probability and samples.is_binary):
-                continue
-            view = samples.class_view
-            logits = None if view is None or score.name != BASELINE else view.log_probabilities
-            by_score.append(
-                ProbabilisticPredictions(
-                    name if len(requested) == 1 else f"{name}, {score.name}",
-                    np.asarray(samples.probability_or_confidence, dtype=np.float64),
-                    losses,
-                    None if logits is None else np.asarray(logits, dtype=np.float64),
-                    None if view is None else np.asarray(view.labels),
-                    2 if view is None else len(view.classes),
-                    name,
-                    score.name,
-                )
-            )
-        if not by_score:
-            raise MissingInputError(
-                f"{name!r} has no confidence in [0, 1] with a 0/1 loss among {requested}"
-            )
-        loaded += by_score
+        loaded += _predictions_by_score(name, predictions, scores)
     return loaded
+
+
+def _predictions_by_score(
+    name: str, predictions: Predictions, scores: Sequence[str]
+) -> list[ProbabilisticPredictions]:
+    """Return the predictions of a data set with each score that is a probability."""
+    if predictions.weight is not None:
+        raise InputError(
+            f"the study changes labels and class shares, but {name!r} has weights: remove them"
+        )
+    requested = list(scores) or list(predictions.confidence or {}) or [BASELINE]
+    losses = per_sample_loss(predictions, None).astype(np.float64)
+    by_score = []
+    for score in compute_scores(predictions, requested):
+        samples = join(predictions, score, losses)
+        if not (samples.has_probability and samples.is_binary):
+            continue
+        title = name if len(requested) == 1 else f"{name}, {score.name}"
+        confidence = np.asarray(samples.probability_or_confidence, dtype=np.float64)
+        view = samples.class_view
+        if view is None:
+            by_score.append(
+                ProbabilisticPredictions(title, confidence, losses, data=name, score=score.name)
+            )
+            continue
+        logits = None
+        if score.name == BASELINE and view.log_probabilities is not None:
+            logits = np.asarray(view.log_probabilities, dtype=np.float64)
+        labels = np.asarray(view.labels)
+        n_classes = len(view.classes)
+        by_score.append(
+            ProbabilisticPredictions(
+                title, confidence, losses, logits, labels, n_classes, name, score.name
+            )
+        )
+    if not by_score:
+        raise MissingInputError(
+            f"{name!r} has no confidence in [0, 1] with a 0/1 loss among {requested}"
+        )
+    return by_score
 
 
 def digits(*, noise_levels: Sequence[float] = NOISE_LEVELS) -> list[ProbabilisticPredictions]:
     """Train a softmax regression on half of the digits and predict the other half.
 
-    The returned list contains predictions for each noise level. By default, the first predictions
-    are for the original pixels. The training images have no noise.
+    The result has predictions for each noise level of the test images.
     """
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
@@ -325,7 +323,9 @@ def digits(*, noise_levels: Sequence[float] = NOISE_LEVELS) -> list[Probabilisti
     images: Any = load_digits()
     rng = np.random.default_rng(0)
     order = rng.permutation(images.target.size)
-    train, test = order[: order.size // 2], order[order.size // 2 :]
+    n_train = order.size // 2
+    train = order[:n_train]
+    test = order[n_train:]
     # With the default penalty, the model would be underconfident.
     model = LogisticRegression(C=10.0, max_iter=500).fit(
         images.data[train] / 16, images.target[train]

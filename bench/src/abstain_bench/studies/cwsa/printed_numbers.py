@@ -54,18 +54,13 @@ _NAMED_THRESHOLDS: Final = {"lowest": 0.5, "highest": 0.99}
 
 
 def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatArray) -> list[Row]:
-    """Compare the printed numbers of simulated models with the expectations of these models.
-
-    `thresholds` contains the thresholds of the paper.
-    """
-    at_thresholds = {
-        model.name: (
-            model
-            if np.array_equal(model.thresholds, thresholds)
-            else model.at_thresholds(thresholds)
-        )
-        for model in models
-    }
+    """Compare printed numbers with expectations of the models at the thresholds of the paper."""
+    at_thresholds = {}
+    for model in models:
+        if np.array_equal(model.thresholds, thresholds):
+            at_thresholds[model.name] = model
+        else:
+            at_thresholds[model.name] = model.at_thresholds(thresholds)
     facts = [(fact, "text") for fact in table("cwsa_text")]
     facts += [(fact, "table") for name in CWSA_TABLES for fact in table(name)]
     return [_row(fact, at_thresholds, location) for fact, location in facts]
@@ -74,7 +69,8 @@ def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatA
 def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location: str) -> Row:
     """Return a row that compares a printed number with its expectation."""
     name, section = _MODEL_AND_SECTION[fact["model"]]
-    model, quantity = models[name], _QUANTITY_BY_NAME[fact["metric"].casefold()]
+    model = models[name]
+    quantity = _QUANTITY_BY_NAME[fact["metric"].casefold()]
     row: dict[str, Any] = {
         "section": section,
         "location": location,
@@ -100,10 +96,7 @@ def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location
 
 
 def _divide(distance: float, sd: float) -> float:
-    """Return a distance in standard deviations.
-
-    If the standard deviation is 0, the result is infinity or, for a distance of 0, zero.
-    """
+    """Return a distance in standard deviations, which is infinite if these are 0."""
     if sd > 1e-12:
         return distance / sd
     return float("inf") if distance > 1e-9 else 0.0
@@ -112,10 +105,7 @@ def _divide(distance: float, sd: float) -> float:
 def _expectation_and_sd(
     model: SimulatedModel, quantity: str, fact: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the expectation and the standard deviation of a printed number.
-
-    Returns None if the paper states no threshold, or if the quantity is undefined.
-    """
+    """Return the expectation and the standard deviation of a printed number, if it has them."""
     if quantity in OVERALL_METRICS:
         exact = model.ece if quantity == "ECE" else model.population.aurc()
         return exact, float(model.sd(quantity)[0])
@@ -162,10 +152,8 @@ def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Ite
 def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[Row]) -> Claim:
     """Test whether the printed numbers of a model are close to their expectations."""
     compared = [row for row in rows if row["distance_in_sd"] is not None]
-    distant = sorted(
-        (row for row in compared if row["distance_in_sd"] > _MAX_DISTANCE),
-        key=lambda row: -row["distance_in_sd"],
-    )
+    distant = [row for row in compared if row["distance_in_sd"] > _MAX_DISTANCE]
+    distant.sort(key=lambda row: -row["distance_in_sd"])
     n_close = len(compared) - len(distant)
     evidence = f"{n_close} of {len(compared)} within {_MAX_DISTANCE:g} standard deviations"
     if distant:
@@ -218,10 +206,7 @@ def _check_constant_accuracy() -> Claim:
 
 
 def _check_pair(pair: Mapping[str, float], overconfident: Population) -> Claim:
-    """Test whether a model has both printed numbers at any common threshold.
-
-    The text of the paper does not contain this threshold.
-    """
+    """Test whether a model has both printed numbers at any common threshold."""
     thresholds = np.linspace(_NAMED_THRESHOLDS["lowest"], _NAMED_THRESHOLDS["highest"], 491)
     expected = population_sweep(overconfident, thresholds)
     distances = {name: np.abs(getattr(expected, name) - value) for name, value in pair.items()}

@@ -184,8 +184,10 @@ def study_estimators(
     >>> result.frame().filter(estimator="2sele")["bias"].round(2).to_list()
     [0.09, 0.04]
     """
-    requested_sizes, n_repeats = check_sizes(sizes, minimum=2), check_repeats(repeats)
-    names, seed = _check_estimators(estimators), as_seed(rng)
+    requested_sizes = check_sizes(sizes, minimum=2)
+    n_repeats = check_repeats(repeats)
+    names = _check_estimators(estimators)
+    seed = as_seed(rng)
     request = StudyRequest(data, populations, scores, losses, replace)
     sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []
@@ -217,7 +219,7 @@ def study_estimators(
 
 
 def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Convert names and titles of estimators to names. If there are none, return all names."""
+    """Convert names and titles of estimators to names, and nothing to all names."""
     if not names:
         return _NAMES
     name_by_title = {title: name for name, title in ESTIMATOR_TITLES.items()}
@@ -251,10 +253,7 @@ def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
 def _average_over_models(
     rows: Sequence[Row], sources: Sequence[SampleSource]
 ) -> dict[str, list[Row]]:
-    """Average the errors over the files.
-
-    The returned mapping contains a table, or is empty if there are fewer than two files.
-    """
+    """Average the errors over the files, in a table if there are at least two files."""
     files = {source.name for source in sources if isinstance(source, FileSource)}
     # In the code of the paper, "MAE" is the absolute bias.
     with_errors = [{**row, "abs_bias": abs(row["bias"]), "rmse": row["mse"] ** 0.5} for row in rows]
@@ -266,45 +265,54 @@ def _average_over_models(
 def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
     """Plot each statistic for the populations, and for each combination of data set and loss.
 
-    A figure has a panel for each population or for each score of the data set. A figure of errors
-    is omitted if all errors are 0.
+    A figure has a panel for each population, or for each score of the data set.
     """
-    groups: dict[str, tuple[str, list[Row], str]] = {}
-    if unnamed := [row for row in rows if row["score"] == UNNAMED]:
-        groups[""] = ("simulated populations", unnamed, "data")
-    has_several_data = len(unique_values(rows, "data")) > 1
+    figures: dict[str, Drawable] = {}
+    populations = [row for row in rows if row["score"] == UNNAMED]
     named = [row for row in rows if row["score"] != UNNAMED]
-    for (data, loss), group in group_rows(named, "data", "loss").items():
+    groups = list(group_rows(named, "data", "loss").items())[:_MAX_FIGURE_GROUPS]
+    if populations:
+        figures |= _statistic_figures("simulated populations", populations, "data", "")
+        groups = groups[: _MAX_FIGURE_GROUPS - 1]
+    has_several_data = len(unique_values(rows, "data")) > 1
+    for (data, loss), group in groups:
         name = f"{loss}-{data}" if has_several_data else loss
         suffix = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
-        groups[f"-{suffix}"] = (f"{data}, {loss_title(loss)}", group, "score")
+        title = f"{data}, {loss_title(loss)}"
+        figures |= _statistic_figures(title, group, "score", f"-{suffix}")
+    return figures
+
+
+def _statistic_figures(
+    title: str, rows: list[Row], panel_column: str, suffix: str
+) -> dict[str, Drawable]:
+    """Return a figure for each statistic with values, named after the statistic and the suffix."""
     figures: dict[str, Drawable] = {}
-    for suffix, (title, group, panel_column) in list(groups.items())[:_MAX_FIGURE_GROUPS]:
-        for statistic in _STATISTICS:
-            figure = _figure(title, group, panel_column, statistic)
-            if figure is not None:
-                figures[f"{statistic}{suffix}"] = figure
+    for statistic in _STATISTICS:
+        figure = _figure(title, rows, panel_column, statistic)
+        if figure is not None:
+            figures[f"{statistic}{suffix}"] = figure
     return figures
 
 
 def _figure(
     group_title: str, rows: list[Row], panel_column: str, statistic: str
 ) -> SeriesDisplay | None:
-    """Plot a statistic of the estimates against the sample size.
-
-    Returns None if there is nothing to plot on a logarithmic axis.
-    """
+    """Plot a statistic of the estimates against the sample size, or return None without values."""
     title, axis, half_width, level_name = _STATISTICS[statistic]
     # The mean of AUGRC estimates is not comparable with the means of AURC estimates.
     visible = [row for row in rows if statistic != "mean" or row["target"] == "aurc"]
     plotted = [{**row, "two_bias_se": 2 * row["bias_se"]} for row in visible]
-    lines = estimator_series(
-        plotted, statistic, lambda row: row[panel_column], half_width=half_width
-    )
-    series = lines if half_width else panels_above_zero(lines)
+
+    def panel(row: Row) -> str:
+        return str(row[panel_column])
+
+    series = estimator_series(plotted, statistic, panel, half_width=half_width)
+    if not half_width:
+        series = panels_above_zero(series)
     if not series:
         return None
-    levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in visible}
+    levels = {panel(row): row["truth"] if statistic == "mean" else 0.0 for row in visible}
     return SeriesDisplay(
         series,
         f"{title}: {group_title}",
@@ -318,33 +326,28 @@ def _figure(
 
 
 def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
-    """Plot the errors averaged over models, with bands of one standard deviation.
+    """Plot the positive errors averaged over models, with bands of one standard deviation."""
 
-    The returned mapping is empty if there are no positive errors.
-    """
-    maes = estimator_series(
-        averages, "mae", lambda row: f"{loss_title(row['loss'])}, MAE", half_width="mae_sd"
-    )
-    biases = estimator_series(
-        averages,
-        "abs_bias",
-        lambda row: f"{loss_title(row['loss'])}, |bias|",
-        half_width="abs_bias_sd",
-    )
+    def mae_panel(row: Row) -> str:
+        return f"{loss_title(row['loss'])}, MAE"
+
+    def bias_panel(row: Row) -> str:
+        return f"{loss_title(row['loss'])}, |bias|"
+
+    maes = estimator_series(averages, "mae", mae_panel, half_width="mae_sd")
+    biases = estimator_series(averages, "abs_bias", bias_panel, half_width="abs_bias_sd")
     visible = panels_above_zero([*maes, *biases])
     if not visible:
         return {}
-    n_models, score = averages[0]["models"], averages[0]["score"]
+    n_models = averages[0]["models"]
+    score = averages[0]["score"]
     title = f"Error over {n_models} models, mean and standard deviation: {score}"
     display = SeriesDisplay(visible, title, "Sample size n", "Error", log_y=True, order=COLOR_ORDER)
     return {"models": display}
 
 
 def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the names of the displayed tables.
-
-    The table "by-data" is displayed for several scores or losses of a single data set.
-    """
+    """Return the displayed tables, with "by-data" only for a single data set with several cases."""
     cases = group_rows(rows, "data", "loss", "score")
     if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
         return ("summary", "by-data")
@@ -381,7 +384,9 @@ def _notes(
     sources: Sequence[SampleSource], sizes: tuple[int, ...], estimators: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield notes about omitted sizes, sampling schemes, ties and estimated true values."""
-    small = [s for s in sources if s.max_size is not None and s.max_size < sizes[-1]]
+    small = [
+        source for source in sources if source.max_size is not None and source.max_size < sizes[-1]
+    ]
     if small:
         n_more = len(small) - 1
         more = f" (the same holds for {counted(n_more, 'more data set')})" if n_more else ""

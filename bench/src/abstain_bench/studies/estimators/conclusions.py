@@ -52,10 +52,7 @@ def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
 
 
 def _relative_errors(rows: Sequence[Row], sizes: Sequence[int], average: Any) -> dict[str, float]:
-    """Average the relative bias and RMSE over cases at each sample size.
-
-    `average` is a function such as `numpy.median`.
-    """
+    """Average the relative bias and RMSE over cases at each size, by mean or median."""
     averages = {}
     for name, relative_error in (("bias", _relative_bias), ("RMSE", _relative_rmse)):
         for n in sizes:
@@ -120,7 +117,8 @@ def _plugin_log_differences(rows: Sequence[Row]) -> Iterator[float]:
     """Yield the relative difference between the RMSE of plug-in and log for each case."""
     for group in group_rows(rows, "data", "loss", "score").values():
         errors = {row["estimator"]: _relative_rmse(row) for row in group}
-        plugin, log = errors.get("plugin"), errors.get("log")
+        plugin = errors.get("plugin")
+        log = errors.get("log")
         if plugin and log:
             yield abs(plugin / log - 1)
 
@@ -133,11 +131,13 @@ def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
         aurc_rows = [row for row in _rows_at(rows, n) if row["target"] == "aurc"]
         if not aurc_rows:
             return
-        errors = sorted(
-            (np.median([_relative_rmse(row) for row in group]), estimator)
-            for estimator, group in group_rows(aurc_rows, "estimator").items()
-        )
-        titled = [f"{ESTIMATOR_TITLES[estimator]} {error:.3g}" for error, estimator in errors]
+        errors = []
+        for estimator, group in group_rows(aurc_rows, "estimator").items():
+            median_error = np.median([_relative_rmse(row) for row in group])
+            errors.append((median_error, estimator))
+        titled = [
+            f"{ESTIMATOR_TITLES[estimator]} {error:.3g}" for error, estimator in sorted(errors)
+        ]
         errors_by_size.append(f"at n = {n} {', '.join(titled)}")
     yield f"RMSE relative to the AURC, median over the cases: {'; '.join(errors_by_size)}."
 
@@ -145,13 +145,14 @@ def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
 def _conclude_biases(rows: Sequence[Row]) -> Iterator[str]:
     """Report the biases of plug-in, log and the inconsistent estimators."""
     sizes = _summary_sizes(rows)
-    smallest, largest = sizes[0], sizes[-1]
+    smallest = sizes[0]
+    largest = sizes[-1]
     rows_by_estimator = group_rows(rows, "estimator")
-    at_largest = {
-        estimator: group
-        for estimator in AREA_ESTIMATORS
-        if (group := _rows_at(rows_by_estimator.get(estimator, ()), largest))
-    }
+    at_largest = {}
+    for estimator in AREA_ESTIMATORS:
+        group = _rows_at(rows_by_estimator.get(estimator, ()), largest)
+        if group:
+            at_largest[estimator] = group
     consistent = [name for name in ("plugin", "log") if name in at_largest]
     if consistent:
         ranges = []
@@ -198,7 +199,8 @@ def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
         if len(areas) < 2 or not areas["aurc"]:
             continue
         n_cases += 1
-        limit, aurc = 2 * areas["augrc"], areas["aurc"]
+        limit = 2 * areas["augrc"]
+        aurc = areas["aurc"]
         if limit < aurc * (1 - 1e-9):
             name = data if score == UNNAMED else f"{data} ({score}, {loss_title(loss)})"
             below.append((aurc - limit, name, limit, aurc))
@@ -224,8 +226,9 @@ def model_conclusions(averages: Sequence[Row]) -> Iterator[str]:
         changes = []
         for estimator, group in group_rows(rows, "estimator").items():
             row_by_size = {row["n"]: row for row in group}
-            if sizes[0] in row_by_size and sizes[-1] in row_by_size:
-                first, last = row_by_size[sizes[0]], row_by_size[sizes[-1]]
+            first = row_by_size.get(sizes[0])
+            last = row_by_size.get(sizes[-1])
+            if first is not None and last is not None:
                 changes.append(
                     f"{ESTIMATOR_TITLES[estimator]} {first['mae']:.3g} to {last['mae']:.3g} \u00b1 "
                     f"{last['mae_sd']:.1g}"

@@ -148,10 +148,7 @@ def finetune(
 def configuration(
     config: Path | None = None, *, data: str | None = None, **_ignored: object
 ) -> str:
-    """Return the text of the configuration file.
-
-    The remaining arguments of the command are ignored.
-    """
+    """Return the text of the configuration file, ignoring other arguments of the command."""
     require_package("torch")
     from abstain_bench.studies.finetuning.experiment import configuration_text
 

@@ -92,6 +92,7 @@ def compare_with_table_1(
 
 def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]) -> bool:
     """Return whether a cell of table 1 has the kind and the options of an objective."""
+    # The block of a cell has the form "name=value;name=value".
     printed_options = dict(option.split("=") for option in cell["block"].split(";") if option)
     options = dict(objective.settings[setting].options)
     return objective.kind == cell["method"] and options == printed_options
@@ -108,10 +109,7 @@ def _measured_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[s
 
 
 def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[str]:
-    """Report the order of the objectives by AURC in the paper and in this run.
-
-    The result is empty for fewer than two objectives.
-    """
+    """Report the order of at least two objectives by AURC in the paper and in this run."""
     if len(comparison) < 2:
         return []
     orders = [f"table 1 of the paper has {_order_text(comparison, 'table_1')}"]
@@ -156,10 +154,9 @@ _LEGEND_DISTANCE = 0.5
 class DifferencesDisplay(Titled):
     """Plot the difference between each objective and the reference, best objective first.
 
-    Differences are computed on the same test samples and multiplied by 1000, as in the literature.
-    The thick line is the interval for new samples, which determines the conclusion. The thin line
-    is the interval for new samples and new seeds. `plot` passes its options to each call of
-    ``Axes.errorbar``.
+    Differences are multiplied by 1000. The thick line is the interval for new samples, which
+    determines the conclusion. The thin line is the interval for new samples and new seeds. `plot`
+    passes its options to each call of ``Axes.errorbar``.
     """
 
     #: Differences of one metric and one loss.
@@ -179,7 +176,10 @@ class DifferencesDisplay(Titled):
         """Return a polars table with a row for each objective."""
         import polars as pl
 
-        rows = [asdict(d) | {"verdict": d.verdict} for d in self._sorted_differences()]
+        rows = [
+            {**asdict(difference), "verdict": difference.verdict}
+            for difference in self._sorted_differences()
+        ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
@@ -191,7 +191,8 @@ class DifferencesDisplay(Titled):
         axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
         hide_frame(axes)
         wrapped = self._wrapped_titles()
-        set_tick_labels(axes, "y", [wrapped[self._title_of(d)] for d in rows], range(len(rows)))
+        tick_labels = [wrapped[self._title_of(difference)] for difference in rows]
+        set_tick_labels(axes, "y", tick_labels, range(len(rows)))
         axes.set_ylim(len(rows) - 0.4, -0.6)
         better = "left is better" if rows and rows[0].lower_is_better else "right is better"
         axes.set_xlabel(f"Difference x 1000 ({better})")
@@ -210,22 +211,26 @@ class DifferencesDisplay(Titled):
             **kwargs,
         }
         x = 1000 * difference.difference
-        for low, high, width in (
-            (difference.new_seeds_low, difference.new_seeds_high, 0.8),
-            (difference.difference_low, difference.difference_high, 2.4),
-        ):
+        intervals = {
+            0.8: (difference.new_seeds_low, difference.new_seeds_high),
+            2.4: (difference.difference_low, difference.difference_high),
+        }
+        for line_width, (low, high) in intervals.items():
             if not math.isnan(low + high):
                 half_widths = [[x - 1000 * low], [1000 * high - x]]
-                axes.errorbar([x], [y], xerr=half_widths, linewidth=width, **style)
+                axes.errorbar([x], [y], xerr=half_widths, linewidth=line_width, **style)
         axes.errorbar([x], [y], **style)
 
     def _draw_legend(self, axes: "Axes") -> None:
         """Draw a legend of the verdicts below the axes."""
         from matplotlib.lines import Line2D
 
-        verdicts = {difference.verdict for difference in self.differences}
-        entries = {verdict: text for verdict, text in _LEGEND.items() if verdict in verdicts}
-        handles = [Line2D([], [], linestyle="none", markersize=6, **_MARKERS[v]) for v in entries]
+        present = {difference.verdict for difference in self.differences}
+        entries = {verdict: text for verdict, text in _LEGEND.items() if verdict in present}
+        handles = [
+            Line2D([], [], linestyle="none", markersize=6, **_MARKERS[verdict])
+            for verdict in entries
+        ]
         figure: Any = axes.figure
         height = float(axes.bbox.height / figure.dpi)
         axes.legend(
@@ -242,14 +247,15 @@ class DifferencesDisplay(Titled):
 
     def _sorted_differences(self) -> list[ReferenceDifference]:
         sign = 1 if self.differences and self.differences[0].lower_is_better else -1
-        return sorted(self.differences, key=lambda d: sign * d.difference)
+        return sorted(self.differences, key=lambda difference: sign * difference.difference)
 
     def _title_of(self, difference: ReferenceDifference) -> str:
         return self.titles.get(difference.objective, difference.objective)
 
     def _wrapped_titles(self) -> dict[str, str]:
         """Return the shortened titles with line breaks by title."""
-        shortened = unique_labels([self._title_of(d) for d in self.differences], _MAX_TITLE_LENGTH)
+        titles = [self._title_of(difference) for difference in self.differences]
+        shortened = unique_labels(titles, _MAX_TITLE_LENGTH)
         return {title: "\n".join(wrap(text, MAX_LABEL_LENGTH)) for title, text in shortened.items()}
 
     def _size(self) -> tuple[float, float]:
@@ -309,35 +315,39 @@ def summarize_experiment(
         predictions, rows, experiment.reference, clustered=copies > 1
     )
     compared = [difference for difference in differences if difference.objective != BEFORE]
+    displayed = [difference for difference in compared if difference.measure.column]
     reference = titles[experiment.reference]
+    figures = {}
+    captions = {}
+    for measure in MEASURES:
+        if measure.figure:
+            plotted = [difference for difference in compared if difference.measure == measure]
+            figures[measure.figure] = DifferencesDisplay(plotted, titles, measure.title, reference)
+            captions[measure.figure] = f"{measure.title}. {_FIGURE_CAPTION}"
+    notes: list[str | Note] = [
+        *failure_warnings(experiment, {name for name, _ in predictions}, outcomes),
+        _SELECTION_NOTE,
+        _INTERVALS_NOTE,
+    ]
+    if copies > 1:
+        notes.append(_COPIES_NOTE.format(copies))
     return {
         "tables": {
             "results": rows,
             "objectives": _objective_rows(rows, titles, experiment, selected),
-            "against_reference": [_display_row(d, titles) for d in compared if d.measure.column],
-            "differences": [_difference_row(d, titles) for d in differences],
+            "against_reference": [_display_row(difference, titles) for difference in displayed],
+            "differences": [_difference_row(difference, titles) for difference in differences],
             "tuning": list(tuning_rows),
             "jobs": [_job_row(outcome) for outcome in outcomes],
             **paper_tables,
         },
-        "figures": {
-            measure.figure: DifferencesDisplay(
-                [d for d in compared if d.measure == measure], titles, measure.title, reference
-            )
-            for measure in MEASURES
-            if measure.figure
-        },
+        "figures": figures,
         "verdict": (
             *_conclusions(compared, titles, reference),
             *conclude_order(experiment, printed),
         ),
-        "notes": (
-            *failure_warnings(experiment, {name for name, _ in predictions}, outcomes),
-            _SELECTION_NOTE,
-            _INTERVALS_NOTE,
-            *([_COPIES_NOTE.format(copies)] if copies > 1 else []),
-        ),
-        "captions": {m.figure: f"{m.title}. {_FIGURE_CAPTION}" for m in MEASURES if m.figure},
+        "notes": tuple(notes),
+        "captions": captions,
         "main_tables": ("objectives", *paper_tables, "against_reference"),
     }
 
@@ -420,7 +430,7 @@ def _conclusions(
     """Yield conclusions about each displayed measure with the 0/1 loss."""
     for measure in MEASURES:
         if measure.column and measure.loss == "zero_one":
-            measured = [d for d in differences if d.measure == measure]
+            measured = [difference for difference in differences if difference.measure == measure]
             yield from _conclude_measure(measured, titles, reference)
 
 
@@ -428,17 +438,19 @@ def _conclude_measure(
     differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> list[str]:
     """Report the objectives with significantly better, equal and significantly worse values."""
-    ascending = sorted(differences, key=lambda d: d.difference)
+    ascending = sorted(differences, key=lambda difference: difference.difference)
     measure = ascending[0].measure.title
     conclusions = [_conclude_best(ascending, titles, reference)]
-    for verdict, start in (
-        ("inconclusive", f"{measure} not significantly different from {reference}"),
-        ("worse", f"Significantly higher {measure} than {reference}"),
-    ):
+    starts = {
+        "inconclusive": f"{measure} not significantly different from {reference}",
+        "worse": f"Significantly higher {measure} than {reference}",
+    }
+    for verdict, start in starts.items():
         changes = [
-            f"{titles[d.objective]} {_relative_change(d)}{_seed_qualification(d)}"
-            for d in ascending
-            if d.verdict == verdict
+            f"{titles[difference.objective]} {_relative_change(difference)}"
+            f"{_seed_qualification(difference)}"
+            for difference in ascending
+            if difference.verdict == verdict
         ]
         if changes:
             conclusions.append(f"{start}: {'; '.join(changes)}.")
@@ -448,13 +460,14 @@ def _conclude_measure(
 def _conclude_best(
     ascending: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> str:
-    """Report the objectives that are significantly better than the reference.
-
-    If there are none, report the objective with the lowest difference.
-    """
+    """Report the objectives that are better than the reference, or else the lowest difference."""
     lowest = ascending[0]
     measure = lowest.measure.title
-    better = [_detailed_difference(d, titles) for d in ascending if d.verdict == "better"]
+    better = [
+        _detailed_difference(difference, titles)
+        for difference in ascending
+        if difference.verdict == "better"
+    ]
     if not better:
         return (
             f"No objective has a significantly lower {measure} than {reference}. The lowest is "
@@ -503,12 +516,16 @@ def failure_warnings(
     experiment: Experiment, complete: Collection[str], outcomes: Sequence[Outcome]
 ) -> list[Note]:
     """Return a warning for each objective with failed jobs."""
-    outcomes_by_objective = {
-        objective.name: [outcome for outcome in outcomes if _belongs_to(outcome, objective)]
-        for objective in experiment.objectives
+    outcomes_by_objective: dict[str, list[Outcome]] = {
+        objective.name: [] for objective in experiment.objectives
     }
-    objective_outcomes = {id(o) for group in outcomes_by_objective.values() for o in group}
-    shared = [outcome for outcome in outcomes if id(outcome) not in objective_outcomes]
+    shared = []
+    for outcome in outcomes:
+        name = _objective_name(outcome, experiment)
+        if name is None:
+            shared.append(outcome)
+        else:
+            outcomes_by_objective[name].append(outcome)
     texts = []
     if any(outcome.status == "failed" for outcome in shared):
         n_skipped = sum(outcome.status == "left out" for outcome in outcomes)
@@ -531,7 +548,10 @@ def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
     return f"{start}: {len(failed)} of {len(outcomes)} jobs failed{reason}."
 
 
-def _belongs_to(outcome: Outcome, objective: ComparedObjective) -> bool:
-    """Return whether a job trains the objective."""
-    name = re.escape(objective.name)
-    return bool(re.fullmatch(rf"(tune-{name}-[0-9]+|final-{name})-seed[0-9]+", outcome.job.name))
+def _objective_name(outcome: Outcome, experiment: Experiment) -> str | None:
+    """Return the name of the objective that a job trains, or None for a shared job."""
+    for objective in experiment.objectives:
+        name = re.escape(objective.name)
+        if re.fullmatch(rf"(tune-{name}-[0-9]+|final-{name})-seed[0-9]+", outcome.job.name):
+            return objective.name
+    return None

@@ -104,11 +104,13 @@ class FinetuningSetting:
     @property
     def label(self) -> str:
         """Text with the hyperparameters in which the settings of an objective differ."""
-        values = (
-            f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in self.varied.items()
-        )
-        return ", ".join(values) or "as configured"
+        texts = []
+        for name, value in self.varied.items():
+            if isinstance(value, float):
+                texts.append(f"{name.replace('_', ' ')} {value:g}")
+            else:
+                texts.append(f"{name} {value}")
+        return ", ".join(texts) or "as configured"
 
 
 @dataclass(frozen=True)
@@ -216,10 +218,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def configuration_text(config: Path | None, data: str | None) -> str:
-    """Return the text of a configuration file.
-
-    By default, return the packaged configuration for a data set.
-    """
+    """Return the text of a configuration file, by default the packaged file for a data set."""
     path = config or packaged_configuration(data or "digits")
     name = read_experiment(path).data.name
     if config is not None and data not in {None, name}:
@@ -269,8 +268,7 @@ def override_experiment(
 ) -> Experiment:
     """Replace the fields of an experiment for which an argument is not None.
 
-    Tuning seeds that are not among the seeds are removed. If none remains, the first seed becomes
-    the tuning seed.
+    Only tuning seeds that are among the new seeds remain, or the first seed if there are none.
     """
     overridden_data: dict[str, Any] = {}
     if data is not None:
@@ -303,7 +301,8 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
     check_field_names(fixed, allowed, f"[objectives.{name}]")
     check_field_names(grid, allowed, f"[objectives.{name}]")
     for key, values in grid.items():
-        if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
+        is_list = isinstance(values, list) and values
+        if not is_list or any(values.count(value) > 1 for value in values):
             raise InputError(
                 f"`objectives.{name}.try.{key}` must be a list of values to try, each once; "
                 f"got {values!r}"
@@ -330,9 +329,9 @@ def _make_setting(
 
 
 def _check_trained_modules(objective: Objective, kind: str) -> None:
-    """Raise an error if an objective trains modules in addition to the classifier.
+    """Raise an error if an objective trains more than the classifier.
 
-    The softmax response is not the confidence of a network with additional modules.
+    The confidence would then not be the softmax response.
     """
     modules = [name for phase in objective.phases for name in phase.trains]
     additional = [name for name in modules if name not in CLASSIFIER]
@@ -344,5 +343,6 @@ def _check_trained_modules(objective: Objective, kind: str) -> None:
 
 
 def _check_seeds(seeds: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
+    """Check that seeds are distinct, and present unless `empty` is True."""
     check_distinct(seeds, name, allow_empty=empty)
     return tuple(check_value(seeds, list[NonNegativeInt], name))

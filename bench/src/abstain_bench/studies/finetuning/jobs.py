@@ -1,9 +1,9 @@
 """Run the jobs of a fine-tuning experiment.
 
-A job ``pretrain`` trains the network of a seed with cross-entropy. The remaining jobs start from
-this pretrained network. A job ``tune`` fine-tunes the network with one setting and evaluates it on
-validation data. A job ``final`` fine-tunes the network with the selected setting and stores the
-logits of the test data. A job ``before`` stores the test logits of the pretrained network.
+A job ``pretrain`` trains the network of a seed with cross-entropy, and all other jobs start from
+this network. A job ``tune`` fine-tunes the network with one setting and evaluates it on validation
+data. A job ``final`` fine-tunes the network with the selected setting and stores the logits of the
+test data. A job ``before`` stores the test logits of the pretrained network.
 """
 
 import json
@@ -95,24 +95,18 @@ class FinetuningJobs:
 
     @cached_property
     def tuning(self) -> dict[tuple[str, int, int], Job]:
-        """Tuning job of each combination of objective, index of the setting, and seed.
-
-        The mapping is empty if no objective has several settings.
-        """
+        """Tuning job of each combination of objective, index of the setting, and seed, if any."""
+        jobs: dict[tuple[str, int, int], Job] = {}
         if not self.experiment.is_tuned:
-            return {}
-        return {
-            (objective.name, number, seed): self._finetuning_job(
-                f"tune-{objective.name}-{number + 1}",
-                objective,
-                number,
-                seed,
-                choose_by=self.experiment.choose_by,
-            )
-            for objective in self.experiment.objectives
-            for number in range(len(objective.settings))
-            for seed in self.experiment.tuning_seeds
-        }
+            return jobs
+        for objective in self.experiment.objectives:
+            for number in range(len(objective.settings)):
+                name = f"tune-{objective.name}-{number + 1}"
+                for seed in self.experiment.tuning_seeds:
+                    jobs[objective.name, number, seed] = self._finetuning_job(
+                        name, objective, number, seed, choose_by=self.experiment.choose_by
+                    )
+        return jobs
 
     def before_selection(self) -> list[Job]:
         """Return the jobs that run before settings are selected."""
@@ -128,11 +122,12 @@ class FinetuningJobs:
             for seed, pretraining in self.pretraining.items()
         }
         for objective in self.experiment.objectives:
-            if objective.name in selected:
-                for seed in self.experiment.seeds:
-                    jobs[objective.name, seed] = self._finetuning_job(
-                        f"final-{objective.name}", objective, selected[objective.name], seed
-                    )
+            if objective.name not in selected:
+                continue
+            for seed in self.experiment.seeds:
+                jobs[objective.name, seed] = self._finetuning_job(
+                    f"final-{objective.name}", objective, selected[objective.name], seed
+                )
         return jobs
 
     @property
@@ -159,7 +154,7 @@ class FinetuningJobs:
 class FinetuningWorker(Trainer):
     """Run the jobs of an experiment."""
 
-    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
+    def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
         """Run a job in a folder and return its results."""
         pretraining = job.needs[0] if job.needs else job
         spec = {"kind": "cross-entropy", "options": {}, **job.spec}
@@ -167,28 +162,29 @@ class FinetuningWorker(Trainer):
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
         network = _new_network(pretraining.spec, data, objective)
         for needed in job.needs:
-            load_classifier(network, needed.path(place, ".pt"))
+            load_classifier(network, needed.path(folder, ".pt"))
         losses = []
         # A job without a recipe evaluates the pretrained network.
         if "recipe" in spec:
+            seed_offset = _FINETUNING_SEED_OFFSET if job.needs else 0
             losses = self.train(
                 job,
-                place,
+                folder,
                 network,
                 objective,
                 images=data.splits.train,
                 preprocessing=data.preprocessing,
                 recipe=Recipe(**spec["recipe"]),
-                seed=spec["seed"] + (_FINETUNING_SEED_OFFSET if job.needs else 0),
+                seed=spec["seed"] + seed_offset,
             )
         if not job.needs:
-            save_state(network.cpu().state_dict(), job.path(place, ".pt"))
+            save_state(network.cpu().state_dict(), job.path(folder, ".pt"))
             return {"losses": losses}
         network.to(self.device)
         if "choose_by" in spec:
             return _validate(spec["choose_by"], network, data)
         predictions = _predict(network, data, data.splits.test, data.choice.test_copies)
-        write_atomically(job.path(place, ".npz"), to_archive([predictions]))
+        write_atomically(job.path(folder, ".npz"), to_archive([predictions]))
         return {"samples": int(predictions.n)}
 
     def check_inputs(self, experiment: Experiment) -> None:
@@ -198,7 +194,7 @@ class FinetuningWorker(Trainer):
         _new_network(spec, data, make("cross-entropy", rng=0))
 
     def images_digest(self, experiment: Experiment) -> str:
-        """Return a hash of the images in a folder. The hash is empty for packaged data sets."""
+        """Return a hash of the images in a folder, or an empty text for packaged data sets."""
         if not DATASETS[experiment.data.name].needs_folder:
             return ""
         splits = self._load(asdict(experiment.data)).splits
@@ -254,22 +250,21 @@ def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[st
 
 
 def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -> Predictions:
-    """Compute the predictions of a network for randomly varied copies of images.
-
-    Each copy of an image is a sample.
-    """
+    """Compute the predictions of a network for images, or for varied copies of each image."""
     # The variations of test and validation images have different seeds.
     seed = 2 * data.choice.seed + (images is data.splits.test)
     device = str(next(network.parameters()).device)
     pixels = data.preprocessing.prepare(images, seed=seed, copies=copies, device=device)
-    rows = np.tile(images.source_indices, copies)
-    # The id "17.2" is the third copy of the image in row 17.
-    ids = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
+    source_indices = np.tile(images.source_indices, copies)
+    ids: Any = source_indices
+    if copies > 1:
+        # The id "17.2" is the third copy of the image in row 17.
+        ids = [f"{index}.{i // images.n}" for i, index in enumerate(source_indices)]
     return Predictions(
         logits=compute_logits(network, pixels),
         labels=np.tile(images.labels, copies),
         ids=ids,
-        group=rows,
+        group=source_indices,
     )
 
 
@@ -342,7 +337,8 @@ class _Progress:
             for (name, number, seed), job in self.jobs.tuning.items()
             if self.is_done(self.jobs.pretraining[seed])
         }
-        rows, selected = [], {}
+        rows = []
+        selected = {}
         for objective in experiment.objectives:
             objective_rows = _tuning_rows(objective, outcomes, experiment)
             rows += objective_rows
@@ -352,10 +348,9 @@ class _Progress:
         return rows, selected
 
     def run_final_jobs(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Fine-tune networks with the selected settings.
+        """Fine-tune networks with the selected settings, and return the jobs to compare.
 
-        The returned mapping contains the jobs of the objectives for which the jobs of all seeds
-        succeeded. Objectives are compared only on the same seeds.
+        Objectives are compared on the same seeds, so an objective with a failed seed is left out.
         """
         jobs = self.jobs.after_selection(selected)
         self.run(list(jobs.values()))
@@ -365,10 +360,13 @@ class _Progress:
             job for key, job in self.jobs.after_selection(any_setting).items() if key not in jobs
         ]
         self._skip(skipped, "it needs a setting, and no setting succeeded with every tuning seed")
-        done = {key for key, job in jobs.items() if self.is_done(job)}
+        done_jobs = {key: job for key, job in jobs.items() if self.is_done(job)}
         seeds = [seed for seed, job in self.jobs.pretraining.items() if self.is_done(job)]
-        complete = {name for name, _ in jobs if all((name, seed) in done for seed in seeds)}
-        return {key: job for key, job in jobs.items() if key[0] in complete and key in done}
+        return {
+            (name, seed): job
+            for (name, seed), job in done_jobs.items()
+            if all((name, other_seed) in done_jobs for other_seed in seeds)
+        }
 
     def _skip(self, jobs: Sequence[Job], reason: str) -> None:
         """Report jobs that cannot run."""
@@ -383,7 +381,7 @@ def _tuning_rows(
     outcomes: dict[tuple[str, int, int], Outcome],
     experiment: Experiment,
 ) -> list[dict[str, Any]]:
-    """Return a row for each setting of an objective. The best setting is marked as selected."""
+    """Return a row for each setting of an objective, with the best setting marked as selected."""
     metric = experiment.choose_by
     rows = []
     for number, setting in enumerate(objective.settings):

@@ -55,7 +55,8 @@ MEASURES = (
 )
 #: Compared metrics by loss.
 _METRICS = {
-    loss: [m.metric for m in MEASURES if m.loss == loss] for loss in ("zero_one", "cross_entropy")
+    loss: [measure.metric for measure in MEASURES if measure.loss == loss]
+    for loss in ("zero_one", "cross_entropy")
 }
 #: Metrics that are reported but not compared.
 _REPORTED_ONLY = (ACCURACY.name, NLL.name)
@@ -77,13 +78,17 @@ def read_final_predictions(
 def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> bytes:
     """Write the predictions of several models to an archive and return its bytes.
 
-    `labels` contains additional columns. A column has a value for each element of `predictions`.
+    `labels` contains additional columns, with a value for each model.
     """
-    columns: dict[str, Any] = {"logits": np.concatenate([p.logits for p in predictions])}
+    logits = [model.logits for model in predictions]
+    columns: dict[str, Any] = {"logits": np.concatenate(logits)}
     for name in ("labels", "ids", "group"):
-        columns[name] = np.concatenate([_without_objects(getattr(p, name)) for p in predictions])
+        arrays = [_without_objects(getattr(model, name)) for model in predictions]
+        columns[name] = np.concatenate(arrays)
     for name, values in labels.items():
-        repeated = [np.repeat(v, p.n) for v, p in zip(values, predictions, strict=True)]
+        repeated = [
+            np.repeat(value, model.n) for value, model in zip(values, predictions, strict=True)
+        ]
         columns[name] = np.concatenate(repeated)
     content = io.BytesIO()
     np.savez_compressed(content, **columns)
@@ -91,10 +96,7 @@ def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> b
 
 
 def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
-    """Write all predictions to an archive with columns for objective and seed.
-
-    `abstain compare` splits the archive by these columns.
-    """
+    """Write all predictions to an archive with columns for objective and seed."""
     names, seeds = zip(*predictions, strict=True)
     content = to_archive(
         list(predictions.values()), objective=names, seed=[str(seed) for seed in seeds]
@@ -119,14 +121,9 @@ def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
             evaluation = evaluate(
                 model_predictions, scores=[BASELINE], metrics=metrics, loss=loss, interval="none"
             )
+            model = {"objective": name, "seed": seed, "loss": loss}
             rows += [
-                {
-                    "objective": name,
-                    "seed": seed,
-                    "loss": loss,
-                    "metric": result.metric.name,
-                    "value": result.value,
-                }
+                {**model, "metric": result.metric.name, "value": result.value}
                 for result in evaluation.results
             ]
     return rows
@@ -171,7 +168,11 @@ class ReferenceDifference:
     @property
     def measure(self) -> Measure:
         """Measure with the metric and the loss of the difference."""
-        return next(m for m in MEASURES if (m.loss, m.metric) == (self.loss, self.metric))
+        return next(
+            measure
+            for measure in MEASURES
+            if measure.loss == self.loss and measure.metric == self.metric
+        )
 
     @property
     def verdict(self) -> str:
@@ -263,6 +264,7 @@ def _reference_difference(
     by_seed = objective_values - reference_values
     low, high = new_seeds_interval(pair["difference"], pair["error"], by_seed.tolist())
     lower_is_better = METRICS[pair["metric"]].lower_is_better
+    is_better = by_seed < 0 if lower_is_better else by_seed > 0
     return ReferenceDifference(
         objective=pair["objective"],
         loss=loss,
@@ -278,7 +280,7 @@ def _reference_difference(
         new_seeds_high=float(np.maximum(high, pair["high"])),
         p_value=pair["p_value"],
         adjusted_p_value=adjusted_p_value,
-        better_seeds=int(np.sum((by_seed < 0) if lower_is_better else (by_seed > 0))),
+        better_seeds=int(np.sum(is_better)),
         seeds=by_seed.size,
         lower_is_better=lower_is_better,
     )
@@ -293,9 +295,8 @@ def new_seeds_interval(
 ) -> tuple[float, float]:
     """Compute a 95% interval for the mean difference on new samples and new seeds.
 
-    The variance is the sum of two variances, because samples and seeds are crossed. The first is
-    the variance over samples for fixed seeds. The second is the variance over seeds for fixed
-    samples. Both variances include the interaction, so the interval is slightly too wide. The
+    The variance is the sum of the variance over samples for fixed seeds and the variance over seeds
+    for fixed samples. Both include the interaction, so the interval is slightly too wide. The
     degrees of freedom are those of Satterthwaite (1946).
 
     Parameters

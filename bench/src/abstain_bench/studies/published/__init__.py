@@ -17,7 +17,8 @@ from abstain_bench.studies.published.contradictions import (
 )
 
 #: Relative differences for which the study reports the share of smaller differences.
-_TOLERANCE, _WIDE_TOLERANCE = 0.03, 0.10
+_TOLERANCE = 0.03
+_WIDE_TOLERANCE = 0.10
 
 
 @timed
@@ -203,10 +204,12 @@ def _share_within(differences: Sequence[float], tolerance: float) -> float:
 
 def _summarize_areas(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Summarize the differences for each kind of study and for all studies."""
-    groups: dict[str, list[Row]] = {}
+    rows_by_kind: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(row["study"].partition(":")[0], []).append(row)
-    for kind, group in {**groups, "all": list(rows)}.items():
+        kind = row["study"].partition(":")[0]
+        rows_by_kind.setdefault(kind, []).append(row)
+    rows_by_kind["all"] = list(rows)
+    for kind, group in rows_by_kind.items():
         yield _summarize_differences(
             "AUGRC from accuracy and failure AUROC",
             kind,
@@ -296,7 +299,8 @@ def _notes(metric_ranks: Sequence[Row]) -> Iterator[str | Note]:
         "Printed values are rounded. Two printed values count as equal if they differ by at most "
         "one unit of the last digit."
     )
-    if invalid := recomputed.invalid_rank_columns():
+    invalid = recomputed.invalid_rank_columns()
+    if invalid:
         columns = ", ".join(f"{name} {column.title}" for name, _, column in invalid)
         text = f"the printed ranks in {columns} are not minimum ranks of any numbers."
         yield Note.warning("invalid_ranks", text)

@@ -24,7 +24,8 @@ from abstain_bench.studies.published.recomputed import (
 #: Text in the names of studies of new classes.
 _NEW_CLASSES: Final = "ncs:"
 
-_REWARDS, _CALIBRATION = "fd_shifts_table_5", "fd_shifts_table_10"
+_REWARDS = "fd_shifts_table_5"
+_CALIBRATION = "fd_shifts_table_10"
 _FINETUNED: Final = "population_aurc_table_1"
 
 
@@ -42,6 +43,7 @@ def find_contradictions() -> Iterator[dict[str, Any]]:
 
 
 def _contradiction(name: str, location: str, cells: int, finding: str) -> dict[str, Any]:
+    """Return a row about cells of a table that contradict other printed numbers."""
     source = tables()[name].source
     return {"source": source, "location": location, "cells": cells, "finding": finding}
 
@@ -52,23 +54,22 @@ def _missing_table_numbers() -> Iterator[dict[str, Any]]:
     for _, paper_tables in groupby(tables().values(), key=lambda entry: entry.paper):
         by_number = {int(entry.number): entry for entry in paper_tables if entry.number.isdigit()}
         for number in range(1, max(by_number, default=0)):
-            if number not in by_number:
-                previous = by_number[number - 1]
-                yield {
-                    **_contradiction(
-                        previous.name, f"table {number}", 0, "the text has no such table"
-                    ),
-                    "source": previous.cited,
-                }
+            if number in by_number:
+                continue
+            previous = by_number[number - 1]
+            yield {
+                "source": previous.cited,
+                "location": f"table {number}",
+                "cells": 0,
+                "finding": "the text has no such table",
+            }
 
 
 def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
     """Find numbers that differ between two tables for the same classifier and data set."""
     different = [row for row in compare_repeated_numbers() if not row["same"]]
-    for (name, classifier, dataset), rows in groupby(
-        different, key=lambda row: (row["table"], row["classifier"], row["dataset"])
-    ):
-        group = list(rows)
+    groups = group_rows(different, "table", "classifier", "dataset")
+    for (name, classifier, dataset), group in groups.items():
         example = group[0]
         finding = (
             f"numbers of other runs: {METRICS[example['metric']].title} {example['printed']:.4g} "
@@ -100,8 +101,8 @@ def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
 
 def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
     """Find calibration errors in the text that differ from the calibration table."""
+    # Quotes in the table "settings" begin with the abbreviation of the metric, such as "ECE".
     title = table(_CALIBRATION)[0]["printed_metric"]
-    # Quotes in the table "settings" begin with the abbreviation of the metric.
     abbreviation = "".join(word[0] for word in title.split())
     for quote in table("settings"):
         if not quote["setting"].startswith(f"{abbreviation} quoted"):
@@ -122,7 +123,7 @@ def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
 def _swapped_columns() -> Iterator[dict[str, Any]]:
     """Find data sets with swapped columns of new classes.
 
-    The ranks in the columns agree with the ranks in the other paper if the columns are permuted.
+    Their ranks agree with the ranks in the other paper if the columns are permuted.
     """
     ranks, _ = next(iter(ranks_by_selection().values()))
     other_ranks = table_columns(OTHER_PAPER_RANKS)
@@ -132,13 +133,12 @@ def _swapped_columns() -> Iterator[dict[str, Any]]:
             for column in ranks
             if column.dataset == dataset and _NEW_CLASSES in column.study and column in other_ranks
         )
-        n_reversed = {
-            order: sum(
+        n_reversed = {}
+        for order in permutations(labeled_order):
+            n_reversed[order] = sum(
                 _count_column_reversals(ranks, column, other_ranks, other_column)
                 for column, other_column in zip(labeled_order, order, strict=True)
             )
-            for order in permutations(labeled_order)
-        }
         best_order = min(n_reversed, key=lambda order: n_reversed[order])
         if n_reversed[best_order] < n_reversed[labeled_order]:
             finding = (
@@ -190,7 +190,8 @@ def _missing_objectives() -> Iterator[dict[str, Any]]:
     """Find objectives without a number in a column of the fine-tuning table."""
     objectives = unique_values(table(_FINETUNED), "printed")
     for title, cells in _finetuning_columns():
-        if missing := [name for name in objectives if name not in cells]:
+        missing = [name for name in objectives if name not in cells]
+        if missing:
             finding = f"no number of {' and '.join(missing)}"
             yield _contradiction(_FINETUNED, title, len(missing), finding)
 
@@ -211,10 +212,7 @@ def _duplicate_results() -> Iterator[dict[str, Any]]:
 
 
 def _insignificant_gains() -> Iterator[dict[str, Any]]:
-    """Find columns in which all gains are below the standard deviation of the objective.
-
-    A gain is the number of the first objective minus the number of another objective.
-    """
+    """Find columns in which no objective improves the first by its standard deviation."""
     for title, cells in _finetuning_columns():
         baseline, *others = cells.values()
         factor = float(baseline["factor"])
@@ -229,8 +227,10 @@ def _insignificant_gains() -> Iterator[dict[str, Any]]:
 
 
 def _table_numbers(names: Iterable[str]) -> str:
+    """Format the numbers of tables, such as "tables 1, 3"."""
     numbers = sorted({int(tables()[name].number) for name in names})
-    return f"table{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    noun = "tables" if len(numbers) > 1 else "table"
+    return f"{noun} {', '.join(map(str, numbers))}"
 
 
 #: Tables of the CWSA paper. Each table has a row for each threshold and belongs to one model.
@@ -251,16 +251,14 @@ def lines_by_threshold(name: str) -> dict[str, Line]:
 
 def find_impossible_numbers() -> Iterator[dict[str, Any]]:
     """Yield impossible table rows, and numbers in the text that differ from the tables."""
+    rules = {
+        "CWSA is above coverage x CWSA+, which is impossible": is_above_bound,
+        "no count of correct answers gives the selective accuracy": _is_no_proportion,
+    }
     for name in CWSA_TABLES:
-        for is_violated, finding in (
-            (is_above_bound, "CWSA is above coverage x CWSA+, which is impossible"),
-            (_is_no_proportion, "no count of correct answers gives the selective accuracy"),
-        ):
-            thresholds = [
-                threshold
-                for threshold, line in lines_by_threshold(name).items()
-                if is_violated(line)
-            ]
+        lines = lines_by_threshold(name)
+        for finding, is_violated in rules.items():
+            thresholds = [threshold for threshold, line in lines.items() if is_violated(line)]
             if thresholds:
                 yield {
                     "source": f"{tables()[name].source} ({table(name)[0]['model']})",
@@ -273,11 +271,10 @@ def find_impossible_numbers() -> Iterator[dict[str, Any]]:
 
 def is_above_bound(line: Line) -> bool:
     """Return whether CWSA exceeds coverage x CWSA+ by more than the rounding error."""
-    cwsa = line["CWSA"]
-    cwsa_plus = line["CWSA+"]
-    coverage = line["Coverage"]
-    bound = (coverage["number"] + _unit(coverage)) * (cwsa_plus["number"] + _unit(cwsa_plus))
-    return bool(cwsa["number"] - _unit(cwsa) > bound)
+    lowest_cwsa = line["CWSA"]["number"] - _unit(line["CWSA"])
+    highest_cwsa_plus = line["CWSA+"]["number"] + _unit(line["CWSA+"])
+    highest_coverage = line["Coverage"]["number"] + _unit(line["Coverage"])
+    return bool(lowest_cwsa > highest_coverage * highest_cwsa_plus)
 
 
 def _is_no_proportion(line: Line) -> bool:
@@ -294,10 +291,7 @@ def _is_no_proportion(line: Line) -> bool:
 
 
 def _unit(cell: Fact) -> float:
-    """Return a unit of the last printed digit.
-
-    The result is slightly larger, so that floating-point errors do not matter in comparisons.
-    """
+    """Return a unit of the last printed digit, slightly increased to allow for rounding errors."""
     exponent = Decimal(cell["value"]).as_tuple().exponent
     return 1.0000001 * 10.0 ** int(exponent)
 
@@ -309,17 +303,16 @@ def _unsupported_prose() -> Iterator[dict[str, Any]]:
     for quote in table(_PROSE):
         name = table_by_model.get(quote["model"])
         cells = [] if name is None else _quoted_cells(name, quote)
-        if cells and not any(_is_consistent(quote, cell, cells) for cell in cells):
-            nearest = min(cells, key=lambda cell: abs(cell["number"] - quote["number"]))
-            text = f"{quote['qualifier']} {quote['value']}".strip()
-            yield {
-                "source": f"{tables()[_PROSE].cited}, section {quote['section']}",
-                "location": f"{quote['model']}, {nearest['printed']}",
-                "cells": 1,
-                "finding": (
-                    f"the prose has {text}, the nearest cell of the table {nearest['value']}"
-                ),
-            }
+        if not cells or any(_is_consistent(quote, cell, cells) for cell in cells):
+            continue
+        nearest = min(cells, key=lambda cell: abs(cell["number"] - quote["number"]))
+        text = f"{quote['qualifier']} {quote['value']}".strip()
+        yield {
+            "source": f"{tables()[_PROSE].cited}, section {quote['section']}",
+            "location": f"{quote['model']}, {nearest['printed']}",
+            "cells": 1,
+            "finding": f"the prose has {text}, the nearest cell of the table {nearest['value']}",
+        }
 
 
 def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
@@ -336,15 +329,12 @@ def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
 
 
 def _is_consistent(quote: Fact, cell: Fact, cells: list[Fact]) -> bool:
-    """Return whether a cell agrees with a number in the text to the printed digits.
-
-    `cells` contains all cells to which the number may refer.
-    """
+    """Return whether one of `cells` agrees with a number in the text to the printed digits."""
     qualifier = quote["qualifier"]
     if qualifier == "above":
         return bool(cell["number"] > quote["number"])
     is_maximum_quoted = "peak" in qualifier or "maximum" in qualifier
-    if is_maximum_quoted and cell["number"] < max(c["number"] for c in cells):
+    if is_maximum_quoted and cell["number"] < max(other["number"] for other in cells):
         return False
     # A number with the qualifier "about" may differ by another unit of the last digit.
     n_units = 2 if "about" in qualifier else 1

@@ -93,8 +93,10 @@ def count_reversals(pairs: Iterable[tuple[float, float]]) -> tuple[int, int]:
     return n_reversed, n_untied
 
 
-#: Table with ranks by two metrics, and table with the numbers of the second metric.
-TWO_METRIC_RANKS, SECOND_METRIC_NUMBERS = "augrc_table_4", "augrc_table_3"
+#: Table with ranks by two metrics.
+TWO_METRIC_RANKS = "augrc_table_4"
+#: Table with the numbers of the second metric.
+SECOND_METRIC_NUMBERS = "augrc_table_3"
 
 #: Table of the other paper with ranks by the first metric.
 OTHER_PAPER_RANKS: Final = "fd_shifts_table_11"
@@ -147,15 +149,19 @@ def _compare_ranks(
         highest = max_ranks(common)
         # Printed ranks include methods without numbers, so the common methods are ranked again.
         printed_among_common = min_ranks({method: printed[method] for method in common})
-        n_reversed, n_pairs = count_reversals((common[m], printed[m]) for m in common)
+        n_reversed, n_pairs = count_reversals((common[name], printed[name]) for name in common)
+        n_equal = sum(lowest[name] == printed_among_common[name] for name in common)
+        n_possible = sum(
+            lowest[name] <= printed_among_common[name] <= highest[name] for name in common
+        )
         yield {
             **_column_fields(column, numbers_table, ranks_table, part),
             "printed": len(numbers),
             "equal_as_printed": _count_equal_as_printed(min_ranks(losses), printed),
             "unmatched": _unmatched_methods(numbers, printed),
             "ranks": len(common),
-            "equal": sum(lowest[m] == printed_among_common[m] for m in common),
-            "possible": sum(lowest[m] <= printed_among_common[m] <= highest[m] for m in common),
+            "equal": n_equal,
+            "possible": n_possible,
             "pairs": n_pairs,
             "reversed": n_reversed,
         }
@@ -164,19 +170,18 @@ def _compare_ranks(
 def _count_equal_as_printed(ranks: Mapping[str, int], printed: Mapping[str, float]) -> int:
     """Count the methods of a column whose rank equals the printed rank.
 
-    If each table has one method that the other table lacks, the ranks of these two methods are
-    compared.
+    If each table has one method that the other table lacks, these two methods are compared.
     """
+    printed_name = {name: name for name in ranks}
     unmatched = _unmatched_methods(ranks, printed)
-    renamed = {} if unmatched is None else dict([unmatched])
-    return sum(printed.get(renamed.get(name, name)) == rank for name, rank in ranks.items())
+    if unmatched is not None:
+        name, other_name = unmatched
+        printed_name[name] = other_name
+    return sum(printed.get(printed_name[name]) == rank for name, rank in ranks.items())
 
 
 def _unmatched_methods(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | None:
-    """Return the two methods that are in only one table.
-
-    Returns None unless each table has exactly one method that the other table lacks.
-    """
+    """Return the methods that only one of two tables has, if there is one for each table."""
     only_first = set(first) - set(second)
     only_second = set(second) - set(first)
     if len(only_first) == len(only_second) == 1:
@@ -194,10 +199,7 @@ def compare_papers() -> Iterator[dict[str, Any]]:
 
 
 def invalid_rank_columns() -> list[tuple[str, str, PrintedColumn]]:
-    """Return the columns of printed ranks that are not minimum ranks.
-
-    After k tied methods, minimum ranks skip k - 1 ranks.
-    """
+    """Return the columns of printed ranks that are not the minimum ranks of any numbers."""
     rank_tables = [(OTHER_PAPER_RANKS, "", table_columns(OTHER_PAPER_RANKS))]
     blocks = unique_values(table(_AUROC_RANKS), "block")
     rank_tables += [(_AUROC_RANKS, block, table_columns(_AUROC_RANKS, block)) for block in blocks]
@@ -237,8 +239,10 @@ def _column_fields(column: PrintedColumn, first: str, second: str, part: str) ->
     return {"table": first, "against": second, "part": part, **column._asdict()}
 
 
-#: Tables with accuracy and failure AUROC of the methods.
-ACCURACY_TABLE, AUROC_TABLE = "fd_shifts_table_8", "fd_shifts_table_9"
+#: Table with the accuracy of the methods.
+ACCURACY_TABLE = "fd_shifts_table_8"
+#: Table with the failure AUROC of the methods.
+AUROC_TABLE = "fd_shifts_table_9"
 
 #: Name of the new-class images in the table "settings" for each kind of new classes.
 _IMAGE_TITLES: Final = {
@@ -262,23 +266,22 @@ def recompute_areas() -> Iterator[dict[str, Any]]:
     auroc = table_columns(AUROC_TABLE)
     for column, printed in table_columns(SECOND_METRIC_NUMBERS).items():
         for method, number in printed.items():
-            if method in auroc.get(column, {}):
-                computed = float(
-                    augrc_from_factors(accuracy[column][method], auroc[column][method])
-                )
-                yield {
-                    **_cell_fields(column, SECOND_METRIC_NUMBERS, AUROC_TABLE, method),
-                    "printed": number,
-                    "computed": computed,
-                    "relative_difference": computed / number - 1,
-                }
+            if method not in auroc.get(column, {}):
+                continue
+            augrc = augrc_from_factors(accuracy[column][method], auroc[column][method])
+            computed = float(augrc)
+            yield {
+                **_cell_fields(column, SECOND_METRIC_NUMBERS, AUROC_TABLE, method),
+                "printed": number,
+                "computed": computed,
+                "relative_difference": computed / number - 1,
+            }
 
 
 def recompute_accuracies() -> Iterator[dict[str, Any]]:
     """Compute the accuracy with new classes from the i.i.d. accuracy and numbers of images.
 
-    Studies of new classes exclude wrong predictions of known classes. The remaining images have
-    correct predictions or belong to new classes.
+    Studies of new classes contain the correct predictions of known classes and the new classes.
     """
     n_tested = _counts_by_dataset("fd_shifts_table_3", "n_iid_test")
     n_new_images = _counts_by_dataset("settings", "images when it serves as new classes")
@@ -307,7 +310,8 @@ def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
             large = large_cells.get(_cell_key(cell))
             if large is None or cell["block"] not in blocks or _OTHER_AUTHORS in cell["printed"]:
                 continue
-            n_units = abs(Decimal(cell["value"]) - Decimal(large["value"])) / _unit(cell, large)
+            difference = abs(Decimal(cell["value"]) - Decimal(large["value"]))
+            n_units = difference / _unit(cell, large)
             column = PrintedColumn(cell["classifier"], cell["dataset"], cell["study"])
             yield {
                 **_cell_fields(column, name, f"fd_shifts_table_{large['table']}", cell["printed"]),
@@ -322,15 +326,17 @@ def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
 def _unit(*cells: Fact) -> Decimal:
     """Return a unit of the last printed digit of the cell with the fewest decimals."""
     exponents = [Decimal(cell["value"]).as_tuple().exponent for cell in cells]
-    return Decimal(10) ** max(e for e in exponents if isinstance(e, int))
+    return Decimal(10) ** max(exponent for exponent in exponents if isinstance(exponent, int))
 
 
 def _cell_key(cell: Fact) -> tuple[str, ...]:
-    return tuple(cell[k] for k in ("classifier", "dataset", "study", "method", "metric"))
+    """Return the values that identify a number in all tables."""
+    return tuple(cell[key] for key in ("classifier", "dataset", "study", "method", "metric"))
 
 
 def _counts_by_dataset(name: str, setting: str) -> dict[str, float]:
-    return {c["dataset"]: c["number"] for c in table(name) if c["setting"] == setting}
+    """Return the number of a setting for each data set."""
+    return {cell["dataset"]: cell["number"] for cell in table(name) if cell["setting"] == setting}
 
 
 def _cell_fields(column: PrintedColumn, first: str, second: str, method: str) -> dict[str, Any]:

@@ -248,6 +248,7 @@ class _Options:
 
 
 def _check_size(n: int) -> int:
+    """Check that the number of simulated samples is large enough."""
     size = checks.positive_int(n, "n")
     if size < _MIN_SAMPLES:
         raise InputError(f"`n` must be at least {_MIN_SAMPLES}, so that methods differ; got {size}")
@@ -309,7 +310,7 @@ def _rank_folder(
     out: Path | None,
     on_outcome: "OnOutcome | None",
 ) -> list[dict[str, Any]]:
-    """Return the tables of each study of the runs. A job creates the tables of a study."""
+    """Return the tables of each study of the runs, with one job per study."""
     from abstain_bench.studies._jobs import StudyJobs
 
     def rank_study(study: str) -> Mapping[str, Any]:
@@ -368,7 +369,7 @@ def _result_fields(
 
 
 def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any]:
-    """Create the figures. Most figures show only the last selection of settings."""
+    """Create the figures, most of them for the last selection of settings."""
     selections = unique_values(tables["results"], "selection")
     selection = selections[-1]
     rows = [row for row in tables["results"] if row["selection"] == selection]
@@ -395,10 +396,9 @@ def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any
 
 def _study_with_most_significant_pairs(tests: Sequence[Row]) -> str:
     """Return the study with the largest number of significant pairs by the paired test."""
-    n_significant: dict[str, int] = {
-        study: sum(row["significant"] for row in rows if row["test"] == PAIRED)
-        for study, rows in group_rows(tests, "study").items()
-    }
+    n_significant: dict[str, int] = {}
+    for study, rows in group_rows(tests, "study").items():
+        n_significant[study] = sum(row["significant"] for row in rows if row["test"] == PAIRED)
     return max(n_significant, key=lambda study: n_significant[study])
 
 

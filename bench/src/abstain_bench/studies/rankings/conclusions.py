@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
+import numpy as np
+
 from abstain.evaluation.comparison import PairedDifference
 from abstain.plots.rank_changes import RankChange, RankChangesDisplay
 from abstain.plots.ranks import RankingChangeDisplay, RankingChangesDisplay
@@ -59,8 +61,10 @@ def printed_changes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"selection": selection, "study": study, **summarize_changes(group)}
 
 
-#: Maximum numbers of methods in a map with p-values and in a panel of a figure with many panels.
-_MAX_MAP_METHODS, _MAX_PANEL_METHODS = 12, 16
+#: Maximum number of methods in a map with p-values.
+_MAX_MAP_METHODS = 12
+#: Maximum number of methods in a panel of a figure with many panels.
+_MAX_PANEL_METHODS = 16
 
 _METRIC_TITLES: Final = f"{FIRST_METRIC.title} and {SECOND_METRIC.title}"
 
@@ -77,10 +81,12 @@ def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
     }
     # Methods with equal mean ranks keep their order.
     order = sorted(mean_ranks, key=lambda method: mean_ranks[method])
-    cells = [
-        RankChange(row["method"], row["study"], *(row[f"{m}_rank"] for m in METRIC_NAMES))
-        for row in sorted(selected, key=lambda row: order.index(row["method"]))
-    ]
+    sorted_rows = sorted(selected, key=lambda row: order.index(row["method"]))
+    cells = []
+    for row in sorted_rows:
+        first_rank = row[f"{FIRST_METRIC.name}_rank"]
+        second_rank = row[f"{SECOND_METRIC.name}_rank"]
+        cells.append(RankChange(row["method"], row["study"], first_rank, second_rank))
     settings = f"; settings selected {selection}" if selection else ""
     return RankChangesDisplay(
         tuple(cells),
@@ -92,7 +98,7 @@ def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
 def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
     """Plot the ranks of the best methods by both metrics, with a panel for each study.
 
-    The ranks are those of the mean ranks over the resamples, if all rows contain them.
+    The ranks are those over the resamples, if all rows contain them.
     """
     has_resamples = all(
         f"{metric}_resampled_rank" in row for row in rows for metric in METRIC_NAMES
@@ -112,7 +118,7 @@ def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
 
 
 def _restriction(groups: Iterable[Sequence[Row]]) -> str:
-    """Return a text about omitted methods. The text is empty if no panel omits methods."""
+    """Return a text about omitted methods, or an empty text."""
     n_methods = max(map(len, groups), default=0)
     if n_methods <= _MAX_PANEL_METHODS:
         return ""
@@ -171,31 +177,32 @@ def _significance_map(
     level: float,
     max_methods: int,
 ) -> SignificanceMapDisplay | None:
-    """Plot the significant pairs in a study by a metric and a test.
+    """Plot the significant pairs in a study by a metric and a test, or return None without pairs.
 
-    The map contains the best methods by AUGRC, sorted by the metric. The result is None if there
-    are no tests of these methods.
+    The map contains the best methods by AUGRC, sorted by the metric.
     """
     best = sorted(rows, key=lambda row: row[SECOND_METRIC.name])[:max_methods]
     methods = [row["method"] for row in sorted(best, key=lambda row: row[metric])]
     key = (rows[0]["study"], metric, test)
-    differences = [
-        PairedDifference(
+    adjusted_column = "p_value" if test == UNADJUSTED else "adjusted_p_value"
+    differences = []
+    for row in pairs:
+        is_displayed = row["first"] in methods and row["second"] in methods
+        if not is_displayed or (row["study"], row["metric"], row["test"]) != key:
+            continue
+        difference = PairedDifference(
             metric,
             (),
             row["first"],
             row["second"],
             0.0,
             p_value=row["p_value"],
-            adjusted=row["p_value" if test == UNADJUSTED else "adjusted_p_value"],
+            adjusted=row[adjusted_column],
             better=row["better"],
             test=test,
             valid=test == PAIRED,
         )
-        for row in pairs
-        if (row["study"], row["metric"], row["test"]) == key
-        and {row["first"], row["second"]} <= set(methods)
-    ]
+        differences.append(difference)
     if not differences:
         return None
     return SignificanceMapDisplay(tuple(methods), tuple(differences), level)
@@ -205,11 +212,20 @@ def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
     """Plot the selective and the generalized risk of a better and a worse method."""
     series = []
     for row in curves:
-        coverage = tuple(row["coverage"])
-        risk = tuple(row["risk"])
-        generalized_risk = tuple(c * r for c, r in zip(coverage, risk, strict=True))
-        series.append(Series(row["method"], coverage, risk, panel="Selective risk"))
-        series.append(Series(row["method"], coverage, generalized_risk, panel="Generalized risk"))
+        coverage = np.array(row["coverage"])
+        risk = np.array(row["risk"])
+        for panel, plotted_risk in (
+            ("Selective risk", risk),
+            ("Generalized risk", coverage * risk),
+        ):
+            series.append(
+                Series(
+                    row["method"],
+                    tuple(coverage.tolist()),
+                    tuple(plotted_risk.tolist()),
+                    panel=panel,
+                )
+            )
     better, worse = (row["method"] for row in curves)
     title = (
         f"{SECOND_METRIC.title} prefers {better}, {FIRST_METRIC.title} {worse}: "
@@ -223,10 +239,7 @@ _MAX_LISTED = 5
 
 
 def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str]:
-    """Yield conclusions about rank changes, significance and violations of R2.
-
-    The conclusions apply to the last selection of settings.
-    """
+    """Yield conclusions about the last selection of settings."""
     selection = tables["changes"][-1]["selection"]
 
     def selected(name: str) -> list[Row]:
@@ -247,12 +260,14 @@ def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[st
 def conclude_selections(rows: Sequence[Row]) -> str:
     """Report the numbers of rank changes for each selection of settings."""
     groups = group_rows(rows, "selection")
-    counts = "; ".join(
-        f"with settings selected {selection}, {total(group, 'changed')} of "
-        f"{total(group, 'methods')} ranks change, and the first three methods in "
-        f"{counted(total(group, 'top_3_changes'), 'study', 'studies')}"
-        for selection, group in groups.items()
-    )
+    texts = []
+    for selection, group in groups.items():
+        n_studies = counted(total(group, "top_3_changes"), "study", "studies")
+        texts.append(
+            f"with settings selected {selection}, {total(group, 'changed')} of "
+            f"{total(group, 'methods')} ranks change, and the first three methods in {n_studies}"
+        )
+    counts = "; ".join(texts)
     return f"Over {counted(len(rows) // len(groups), 'study', 'studies')}: {counts}."
 
 
@@ -277,11 +292,10 @@ def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
     n_significant = total(rows, "significant_swaps")
     if not n_swaps:
         return
-    conclusion = (
-        "Only in these pairs is the contradiction between the metrics significant."
-        if n_significant
-        else "All these changes may be random variation of the test samples."
-    )
+    if n_significant:
+        conclusion = "Only in these pairs is the contradiction between the metrics significant."
+    else:
+        conclusion = "All these changes may be random variation of the test samples."
     yield (
         f"{n_significant} of {counted(n_swaps, 'swapped pair')} of methods are significantly "
         f"different by both metrics (paired test). {conclusion}"
@@ -290,11 +304,11 @@ def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
 
 def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
     """Report the numbers of significant pairs and, if known, of false positives of each test."""
-    rows_by_test = group_rows(rows, "test")
-    tests = (UNADJUSTED, ADJUSTED, PAIRED)
-    significant = {test: total(rows_by_test.get(test, ()), "significant") for test in tests}
+    rows_by_test: dict[str, list[Row]] = {UNADJUSTED: [], ADJUSTED: [], PAIRED: []}
+    rows_by_test |= group_rows(rows, "test")
+    significant = {test: total(group, "significant") for test, group in rows_by_test.items()}
     yield (
-        f"Of {total(rows_by_test.get(PAIRED, ()), 'pairs')} pairs, {significant[UNADJUSTED]} are "
+        f"Of {total(rows_by_test[PAIRED], 'pairs')} pairs, {significant[UNADJUSTED]} are "
         f"significantly different by the test of the literature, Wilcoxon's test over {resamples} "
         f"bootstrap samples ({significant[ADJUSTED]} with Holm's adjustment), and "
         f"{significant[PAIRED]} by the paired test with Holm's adjustment. The first test treats "
@@ -302,8 +316,8 @@ def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
         "any data. An adjustment does not correct this."
     )
     if all("false_positives" in row for row in rows):
-        wrong = {test: total(rows_by_test.get(test, ()), "false_positives") for test in tests}
-        n_different = total(rows_by_test.get(PAIRED, ()), "truly_different")
+        wrong = {test: total(group, "false_positives") for test, group in rows_by_test.items()}
+        n_different = total(rows_by_test[PAIRED], "truly_different")
         yield (
             "The true values are known here. The test of the literature has "
             f"{wrong[UNADJUSTED]} false positives among {significant[UNADJUSTED]} significant "
@@ -356,7 +370,7 @@ def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
 
 def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
     """Compare the changes of the first three methods with the text of the paper."""
-    iid_rows = [r for r in rows if r["selection"] == selection and r["study"].endswith(IID)]
+    iid_rows = [row for row in rows if row["selection"] == selection and row["study"].endswith(IID)]
     changed = [row["study"].removesuffix(IID) for row in iid_rows if row["top_3_changes"]]
     return (
         f"With settings selected {selection}, the first three methods change on {len(changed)} of "

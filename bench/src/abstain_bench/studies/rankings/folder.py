@@ -30,7 +30,7 @@ from abstain_bench.results.scope import (
     select_settings,
     select_studies,
 )
-from abstain_bench.results.studies import averaged
+from abstain_bench.results.studies import compare_study_average
 from abstain_bench.runs.store import Run, Store, configured
 from abstain_bench.runs.studies import Study, studies_of
 from abstain_bench.studies._display import Row
@@ -64,7 +64,7 @@ class RankedFolder:
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """Requested studies by name. By default, the studies of the main table."""
+        """Requested studies by name, or the studies of the main table by default."""
         names = self.study_names
         if names is None:
             names = [study.name for study in studies_of(self.store.exposures) if study.headline]
@@ -85,23 +85,20 @@ class RankedFolder:
         labels: dict[str, dict[str, str]] = {}
         for metric, settings in self.settings_by_metric.items():
             for setting in settings:
-                label = " ".join(filter(None, (setting.arm, setting.setting)))
+                label = f"{setting.arm} {setting.setting}".strip()
                 labels.setdefault(setting.method, {})[metric] = label
-        first, second = METRIC_NAMES
-        return [
-            {"method": method, **{f"selected_by_{m}": by_metric[m] for m in METRIC_NAMES}}
-            for method, by_metric in labels.items()
-            if by_metric[first] != by_metric[second]
-        ]
+        rows = []
+        for method, label_by_metric in labels.items():
+            if len(set(label_by_metric.values())) > 1:
+                selected = {f"selected_by_{name}": label_by_metric[name] for name in METRIC_NAMES}
+                rows.append({"method": method, **selected})
+        return rows
 
     def digest(self) -> str:
         """Compute a hash of the results of the runs, which excludes times and paths."""
-        result_files = [
-            name
-            for run in self.store.stored_runs
-            for name in (run.validation_file, run.test_file)
-            if name
-        ]
+        result_files = []
+        for run in self.store.stored_runs:
+            result_files += [file for file in (run.validation_file, run.test_file) if file]
         for method in self.store.added_methods:
             result_files += method.stored.values()
         content = {
@@ -118,9 +115,9 @@ class RankedFolder:
     def rank_study(self, name: str) -> list[RankedStudies]:
         """Rank the methods in a study with each selection of settings.
 
-        With the common selection, both metrics use the settings that the second metric selects. The
-        metrics then use the same networks and resamples. If both metrics select the same settings,
-        the result contains only the common selection. The result is empty if no run has scores.
+        With the common selection, both metrics use the settings that the second metric selects, and
+        therefore the same networks and resamples. If both metrics select the same settings, the
+        result contains only the common selection. The result is empty if no run has scores.
         """
         study = self.studies[name]
         samples = _StudyRuns(self.store, study)
@@ -147,17 +144,16 @@ class RankedFolder:
         settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
-        """Compare the runs by each metric.
-
-        If the study consists of parts, the metrics are averaged over these parts.
-        """
+        """Compare the runs by each metric, averaged over the parts of the study if it has parts."""
         if samples.study.parts:
             runs_by_part = samples.load_parts(settings)
             is_headline = samples.study.headline
             comparisons = {}
             for metric in metrics:
-                average = averaged(runs_by_part, metric, self.plan, headline=is_headline)
-                comparisons[metric.name] = self._to_comparison(average.part, [metric])
+                average = compare_study_average(
+                    runs_by_part, metric, self.plan, headline=is_headline
+                )
+                comparisons[metric.name] = self._to_comparison(average.comparison, [metric])
             return comparisons
         comparison = self._to_comparison(compare_data(runs, metrics, self.plan), metrics)
         return {metric.name: comparison for metric in metrics}
@@ -170,10 +166,8 @@ class RankedFolder:
 
     # -------------------------------------------------------------------------- samples
     def locate(self, study_name: str, row: int) -> tuple[str, int]:
-        """Return the exposure that contains a sample of a study, and the index in this exposure.
-
-        The samples of a study are the samples of its exposures in their order.
-        """
+        """Return the exposure that contains a sample of a study, and the index in this exposure."""
+        # The samples of a study are the samples of its exposures in their order.
         run = self.store.tested_runs[0]
         index = row
         for exposure in self.studies[study_name].exposures:
@@ -190,10 +184,7 @@ class RankedFolder:
         return {**row, "sample": f"{exposure} {index}", "label": class_name}
 
     def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
-        """Return the requested images, and a reason if there are none.
-
-        The images are generated from the data of the task, which takes seconds.
-        """
+        """Generate the requested images from the data of the task, or return a reason for none."""
         config = self.store.config
         task = str(configured(config, "task"))
         folder = str(configured(config, "folder"))
@@ -222,32 +213,26 @@ class _StudyRuns:
     """Load the scored runs of a study."""
 
     def __init__(self, store: Store, study: Study) -> None:
-        self.store, self.study = store, study
+        self.store = store
+        self.study = study
         self._scores = StoredScores(store, [study])
 
     def load_runs(self, settings: Sequence[SelectedSetting]) -> list[ScoredRun]:
-        """Return a scored run on all samples of the study for each seed.
-
-        The list is empty if no method has scores for all seeds.
-        """
+        """Return a scored run on all samples of the study for each seed with scores."""
         samples, runs = self._load(settings)
         if samples is None:
             return []
-        return [samples.unit(seed, methods) for seed, methods in _group_by_seed(runs).items()]
+        return [samples.scored_run(seed, methods) for seed, methods in _group_by_seed(runs).items()]
 
     def load_parts(self, settings: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
-        """Return for each seed a scored run on each part of the study.
-
-        Metrics are averaged over the parts. The list is empty if no method has scores for all
-        seeds.
-        """
+        """Return a scored run on each part of the study for each seed with scores."""
         samples, runs = self._load(settings)
         if samples is None:
             return []
         any_method = next(iter(runs.values()))
         parts = samples.averaged_parts(self._scores, next(iter(any_method.values())))
         return [
-            [part.unit(seed, methods, named=self.study) for part in parts]
+            [part.scored_run(seed, methods, study=self.study) for part in parts]
             for seed, methods in _group_by_seed(runs).items()
         ]
 
@@ -262,7 +247,7 @@ class _StudyRuns:
         distinct_runs = {run.name: run for by_seed in runs.values() for run in by_seed.values()}
         if not distinct_runs:
             return None, {}
-        scores = self._scores.study(self.study, distinct_runs.values())
+        scores = self._scores.scores_by_run(self.study, distinct_runs.values())
         calibrators = Calibrators(self._scores)
         samples = StudySamples(self.study, scores, calibrators, len(self.store.classes))
         complete = {
@@ -270,10 +255,13 @@ class _StudyRuns:
             for method, by_seed in runs.items()
             if not any(samples.missing(run, method) for run in by_seed.values())
         }
-        return (samples, complete) if complete else (None, {})
+        if not complete:
+            return None, {}
+        return samples, complete
 
 
 def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
+    """Return the run of each method by seed, if all methods have the same seeds."""
     seeds = next(iter(runs.values()))
     return {seed: {method: by_seed[seed] for method, by_seed in runs.items()} for seed in seeds}
 

@@ -50,14 +50,14 @@ class RankedStudies:
     Attributes
     ----------
     selection : str
-        Criterion that selects settings. Empty if the methods have only one setting.
+        Criterion that selects settings, or empty if the methods have only one setting.
     comparisons : mapping from str to Comparison
         Comparisons by the name of the metric.
     load_runs : mapping from str to callable
-        Functions by study that return the scored runs. The mapping contains the studies with
-        available samples in which both metrics use the same networks.
+        Functions by study that return the scored runs, for studies with available samples in which
+        both metrics use the same networks.
     true_values : mapping from (str, str) to mapping from str to float
-        True values of the methods by study and metric. Empty if the true values are unknown.
+        True values of the methods by study and metric, if they are known.
     ties : {"mean", "min"}
         Rank of tied methods.
     """
@@ -83,7 +83,11 @@ class RankedStudies:
     def values(self, metric: str, data: Split) -> dict[str, float]:
         """Return the values of a metric by method, without undefined values."""
         estimates = self.comparisons[metric].estimates_of(metric, data)
-        return {e.method: e.value for e in estimates if not math.isnan(e.value)}
+        return {
+            estimate.method: estimate.value
+            for estimate in estimates
+            if not math.isnan(estimate.value)
+        }
 
     def mean_ranks(self, metric: str, data: Split) -> dict[str, float]:
         """Return the mean rank over the resamples by method, or nothing without resamples."""
@@ -111,7 +115,8 @@ class RankedStudies:
                 method_ranks = [mean_ranks[method] for method in methods]
                 columns[f"{metric}_mean_rank"] = method_ranks
                 columns[f"{metric}_resampled_rank"] = rank_areas(method_ranks, self.ties)
-            if true_values := self.true_values.get((study, metric)):
+            true_values = self.true_values.get((study, metric))
+            if true_values:
                 columns[f"{metric}_true"] = [true_values[method] for method in methods]
                 columns[f"{metric}_true_rank"] = rank_areas(columns[f"{metric}_true"], self.ties)
         for i, method in enumerate(methods):
@@ -139,15 +144,15 @@ class RankedStudies:
 
     def _count_significant_swaps(self, study: str, rows: Sequence[Row]) -> int:
         """Count the swapped pairs that are significantly different by both metrics."""
-        significant = [
-            {
+        significant = swapped_pairs(rows)
+        for metric in METRIC_NAMES:
+            significant_by_metric = {
                 frozenset((pair.first, pair.second))
                 for pair in self.tests(metric, study).get(PAIRED, ())
                 if pair.better
             }
-            for metric in METRIC_NAMES
-        ]
-        return sum(all(pair in pairs for pairs in significant) for pair in swapped_pairs(rows))
+            significant = [pair for pair in significant if pair in significant_by_metric]
+        return len(significant)
 
     def _tau_interval(self, data: Split) -> dict[str, float]:
         """Return the interval of Kendall's tau as columns, or nothing if it was not computed."""
@@ -160,11 +165,7 @@ class RankedStudies:
 
     # ---------------------------------------------------------------------------------- tests
     def tests(self, metric: str, study: str) -> dict[str, list[PairedDifference]]:
-        """Return the paired differences in a study by test.
-
-        The tests are the test of the literature, without and with adjusted p-values, and the paired
-        test. Tests that were not computed are omitted.
-        """
+        """Return the paired differences in a study for each test that was computed."""
         comparison = self.comparisons[metric]
         data = self.data[study]
         pairs_by_test = [
@@ -190,7 +191,7 @@ class RankedStudies:
         """Yield a row for each pair of methods, study, metric and test."""
         for study, metric in product(self.data, METRIC_NAMES):
             tests = self.tests(metric, study)
-            adjusted_pairs = {(p.first, p.second): p for p in tests.get(ADJUSTED, ())}
+            adjusted_pairs = {(pair.first, pair.second): pair for pair in tests.get(ADJUSTED, ())}
             for test in (UNADJUSTED, PAIRED):
                 for pair in tests.get(test, ()):
                     is_published = test == UNADJUSTED
@@ -210,15 +211,15 @@ class RankedStudies:
     def neighbor_rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each pair of methods with adjacent mean ranks.
 
-        The row states whether the test contradicts the ranks. Traub et al. describe a contradiction
-        in the last paragraph of section 4.1. A method with a worse mean rank over the resamples is
-        significantly better by Wilcoxon's test on the same resamples.
+        In the last paragraph of section 4.1, Traub et al. describe that Wilcoxon's test on the same
+        resamples may contradict these ranks.
         """
         for study, metric in product(self.data, METRIC_NAMES):
             mean_ranks = self.mean_ranks(metric, self.data[study])
             pairs = self.tests(metric, study).get(UNADJUSTED, ())
             better_by_pair = {frozenset((pair.first, pair.second)): pair.better for pair in pairs}
-            for higher, lower in pairwise(sorted(mean_ranks, key=lambda m: mean_ranks[m])):
+            methods = sorted(mean_ranks, key=lambda method: mean_ranks[method])
+            for higher, lower in pairwise(methods):
                 if mean_ranks[higher] == mean_ranks[lower]:
                     continue
                 better = better_by_pair.get(frozenset((higher, lower)), "")
@@ -244,11 +245,11 @@ class RankedStudies:
         self, study: str, metric: str, test: str, pairs: Sequence[PairedDifference]
     ) -> dict[str, Any]:
         """Count significant pairs and, if the true values are known, false positives."""
-        significant = [
-            (pair.better, pair.second if pair.better == pair.first else pair.first)
-            for pair in pairs
-            if pair.better
-        ]
+        better_and_worse = []
+        for pair in pairs:
+            if pair.better:
+                worse = pair.second if pair.better == pair.first else pair.first
+                better_and_worse.append((pair.better, worse))
         methods = {pair.first for pair in pairs} | {pair.second for pair in pairs}
         row: dict[str, Any] = {
             "selection": self.selection,
@@ -256,14 +257,16 @@ class RankedStudies:
             "metric": metric,
             "test": test,
             "pairs": len(methods) * (len(methods) - 1) // 2,
-            "significant": len(significant),
+            "significant": len(better_and_worse),
         }
-        if true_values := self.true_values.get((study, metric)):
+        true_values = self.true_values.get((study, metric))
+        if true_values:
             row["false_positives"] = sum(
-                not true_values[better] < true_values[worse] for better, worse in significant
+                not true_values[better] < true_values[worse] for better, worse in better_and_worse
             )
             row["truly_different"] = sum(
-                true_values[a] != true_values[b] for a, b in combinations(methods, 2)
+                true_values[first] != true_values[second]
+                for first, second in combinations(methods, 2)
             )
         return row
 
@@ -290,12 +293,14 @@ def _top_methods(method_ranks: Mapping[str, float], n_top: int) -> set[str]:
 
 def swapped_pairs(rows: Sequence[Row]) -> list[frozenset[str]]:
     """Return the pairs of methods that the metrics rank in opposite orders."""
-    first, second = (f"{metric}_rank" for metric in METRIC_NAMES)
-    return [
-        frozenset((a["method"], b["method"]))
-        for a, b in combinations(rows, 2)
-        if (a[first] - b[first]) * (a[second] - b[second]) < 0
-    ]
+    first_rank, second_rank = (f"{metric}_rank" for metric in METRIC_NAMES)
+    pairs = []
+    for row, other in combinations(rows, 2):
+        first_difference = row[first_rank] - other[first_rank]
+        second_difference = row[second_rank] - other[second_rank]
+        if first_difference * second_difference < 0:
+            pairs.append(frozenset((row["method"], other["method"])))
+    return pairs
 
 
 def study_name(data: Split) -> str:

@@ -1,9 +1,8 @@
 """Simulate methods with known true AURC and AUGRC on the same samples.
 
-The score of a success has the distribution N(separation, 1). The score of a usual failure has the
-distribution N(0, 1). The score of a confident failure, for example a sample with a wrong label, is
-as high as the scores of the best successes. All methods have the same failures, and their noise is
-correlated.
+Scores of successes have the distribution N(separation, 1), and scores of usual failures N(0, 1). A
+confident failure, such as a sample with a wrong label, has a score as high as the best successes.
+All methods have the same failures, and their noise is correlated.
 """
 
 from dataclasses import dataclass
@@ -54,20 +53,26 @@ class SimulatedMethod:
     confident_share: float = 0.0
 
     def areas(self, risk: float) -> dict[str, np.float64]:
-        """Compute the true AURC and AUGRC for a failure rate.
+        """Compute the true AURC and AUGRC for a failure rate, by the names of the metrics.
 
         For the failure rate R, the AUGRC has the closed form (1 - AUROC) R (1 - R) + R²/2. The AURC
-        is computed by Simpson's rule. The keys of the result are the names of the metrics.
+        is computed by Simpson's rule.
         """
-        d, q, shift = self.separation, self.confident_share, _CONFIDENT_FAILURE_SHIFT
-        auroc = (1 - q) * special.ndtr(d / sqrt(2)) + q * special.ndtr(-shift / sqrt(2))
-        threshold = np.linspace(-_RANGE, d + shift + _RANGE, _N_STEPS)
-        usual_failures = (1 - q) * special.ndtr(-threshold)
-        confident_failures = q * special.ndtr(d + shift - threshold)
-        generalized_risk = risk * (usual_failures + confident_failures)
-        coverage = generalized_risk + (1 - risk) * special.ndtr(d - threshold)
-        failure_density = (1 - q) * _density(threshold) + q * _density(threshold - d - shift)
-        density = risk * failure_density + (1 - risk) * _density(threshold - d)
+        success_mean = self.separation
+        confident_mean = self.separation + _CONFIDENT_FAILURE_SHIFT
+        confident = self.confident_share
+        usual = 1 - confident
+        auroc = usual * special.ndtr(success_mean / sqrt(2))
+        auroc += confident * special.ndtr(-_CONFIDENT_FAILURE_SHIFT / sqrt(2))
+        threshold = np.linspace(-_RANGE, confident_mean + _RANGE, _N_STEPS)
+        # Shares of the samples above each threshold, and densities at each threshold.
+        accepted_failures = usual * special.ndtr(-threshold)
+        accepted_failures += confident * special.ndtr(confident_mean - threshold)
+        generalized_risk = risk * accepted_failures
+        coverage = generalized_risk + (1 - risk) * special.ndtr(success_mean - threshold)
+        failure_density = usual * _density(threshold)
+        failure_density += confident * _density(threshold - success_mean - _CONFIDENT_FAILURE_SHIFT)
+        density = risk * failure_density + (1 - risk) * _density(threshold - success_mean)
         simpson_weight = np.where(np.arange(_N_STEPS) % 2, 4.0, 2.0)
         simpson_weight[[0, -1]] = 1.0
         step = threshold[1] - threshold[0]
@@ -85,9 +90,10 @@ class SimulatedMethod:
         )
         is_random_confident = rng.random(is_failure.size) < self.confident_share
         is_confident_failure = (is_failure > 0) & is_random_confident
-        high_mean = self.separation + _CONFIDENT_FAILURE_SHIFT * is_confident_failure
         is_usual_failure = (is_failure > 0) & ~is_confident_failure
-        return np.asarray(noise + np.where(is_usual_failure, 0.0, high_mean))
+        mean = self.separation + _CONFIDENT_FAILURE_SHIFT * is_confident_failure
+        mean[is_usual_failure] = 0.0
+        return np.asarray(noise + mean)
 
 
 #: Simulated methods. Three methods have the same distribution, so their differences are random. Two
@@ -128,11 +134,13 @@ def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> lis
         published_test=True,
         bands=False,
     )
-    true_values = {
-        (name, metric): {m: float(method.areas(risk)[metric]) for m, method in METHODS.items()}
-        for name, risk in RISKS.items()
-        for metric in METRIC_NAMES
-    }
+    true_values: dict[tuple[str, str], dict[str, float]] = {}
+    for study, risk in RISKS.items():
+        areas_by_method = {name: method.areas(risk) for name, method in METHODS.items()}
+        for metric in METRIC_NAMES:
+            true_values[study, metric] = {
+                name: float(areas[metric]) for name, areas in areas_by_method.items()
+            }
     load_runs = {
         dict(split)["study"]: partial(score_runs, {split: predictions})
         for split, predictions in datasets.items()

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 #: Factors of requirement R2.
-_ACCURACY, _AUROC = "accuracy", "AUROC"
+_ACCURACY = "accuracy"
+_AUROC = "AUROC"
 
 #: Relative differences up to this value are rounding errors.
 _ROUNDING: Final = 1e-12
@@ -50,8 +51,7 @@ class Disagreement:
     runs : sequence of ScoredRun
         Scored samples of each run.
     values : mapping from str to (float, float)
-        Values of the better and of the worse method by name. The names are the accuracy, the AUROC
-        and both metrics.
+        Accuracy, AUROC and both metrics of the better and of the worse method.
     """
 
     study: str
@@ -62,11 +62,7 @@ class Disagreement:
 
     @property
     def violates_r2(self) -> bool:
-        """Whether the disagreement violates requirement R2.
-
-        This is the case if the better method has no lower accuracy, no lower AUROC, and a higher
-        value of the accuracy or of the AUROC.
-        """
+        """Whether the better method has a better accuracy or AUROC, and neither is worse."""
         differences = []
         for name in (_ACCURACY, _AUROC):
             better, worse = self.values[name]
@@ -92,8 +88,7 @@ class Disagreement:
     def contribution_differences(self) -> tuple[FloatArray, FloatArray]:
         """Contributions of the samples to the differences of both metrics between the methods.
 
-        The differences are the metric of the better method minus the metric of the worse method,
-        averaged over the runs.
+        A difference is the metric of the better minus that of the worse method, averaged over runs.
         """
         return (
             self._contribution_difference(FIRST_METRIC.name),
@@ -111,10 +106,7 @@ class Disagreement:
 
     @cached_property
     def adverse_samples(self) -> IntArray:
-        """Indices of the samples that contribute more to the AURC of the better method.
-
-        The samples are sorted by descending difference of the contributions.
-        """
+        """Indices of samples that raise the AURC of the better method more, strongest first."""
         differences = self.contribution_differences[0]
         order = np.argsort(-differences, kind="stable")
         return np.asarray(order[differences[order] > 0])
@@ -127,9 +119,9 @@ class Disagreement:
         return int(np.searchsorted(removed, differences.sum()) + 1)
 
     def confidence_quantile(self, method: str, row: int) -> float:
-        """Return the share of samples with a lower confidence than a sample.
+        """Return the share of samples with a lower confidence than a sample, averaged over runs.
 
-        Samples with an equal confidence count half. The share is averaged over the runs.
+        Samples with an equal confidence count half.
         """
         quantiles = []
         for run in self.runs:
@@ -174,7 +166,8 @@ class Disagreement:
 
     def failure_rows(self, max_failures: int) -> Iterator[dict[str, Any]]:
         """Yield a row for each of the first `max_failures` adverse samples."""
-        labels, names = self.runs[0].labels, self.runs[0].sample_names
+        labels = self.runs[0].labels
+        names = self.runs[0].sample_names
         first, second = self.contribution_differences
         for row in self.adverse_samples[:max_failures].tolist():
             yield {
@@ -195,16 +188,13 @@ def _contributions(samples: Scored, metric: str) -> FloatArray:
 
 
 def find_disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
-    """Yield the disagreements in each study with available samples.
-
-    In a study, violations of R2 precede the remaining disagreements.
-    """
+    """Yield the disagreements in each study with available samples, violations of R2 first."""
     for study, load_runs in ranked.load_runs.items():
         if study not in ranked.data:
             continue
         runs = load_runs()
         pairs = list(_study_disagreements(study, runs)) if runs else []
-        yield from sorted(pairs, key=lambda d: (not d.violates_r2, -d.relative_preference))
+        yield from sorted(pairs, key=lambda pair: (not pair.violates_r2, -pair.relative_preference))
 
 
 def _study_disagreements(study: str, runs: Sequence[ScoredRun]) -> Iterator[Disagreement]:
@@ -224,17 +214,18 @@ def _study_disagreements(study: str, runs: Sequence[ScoredRun]) -> Iterator[Disa
 
 def _mean_numbers(runs: Sequence[Scored]) -> dict[str, float]:
     """Average accuracy, AUROC and both metrics of a method over its runs."""
-    numbers = {
-        _ACCURACY: [
-            float(1 - np.average(s.loss.astype(np.float64), weights=s.weight)) for s in runs
-        ]
+    accuracies = []
+    for scored in runs:
+        error_rate = np.average(scored.loss.astype(np.float64), weights=scored.weight)
+        accuracies.append(float(1 - error_rate))
+    numbers = {_ACCURACY: accuracies}
+    metrics = {
+        _AUROC: FAILURE_AUROC,
+        FIRST_METRIC.name: FIRST_METRIC,
+        SECOND_METRIC.name: SECOND_METRIC,
     }
-    for name, metric in (
-        (_AUROC, FAILURE_AUROC),
-        (FIRST_METRIC.name, FIRST_METRIC),
-        (SECOND_METRIC.name, SECOND_METRIC),
-    ):
-        numbers[name] = [float(metric.compute(samples).value) for samples in runs]
+    for name, metric in metrics.items():
+        numbers[name] = [float(metric.compute(scored).value) for scored in runs]
     return {name: float(np.mean(values)) for name, values in numbers.items()}
 
 
@@ -257,7 +248,7 @@ def make_tables(
 ) -> dict[str, list[_Row]]:
     """Create the tables of the rankings.
 
-    The tables of pairs and of samples contain only the last selection of settings.
+    Tables of pairs and samples contain only the last selection of settings.
     """
     tables: dict[str, list[_Row]] = {name: [] for name in (*TABLES, *_FIGURE_TABLES)}
     for studies in ranked:
@@ -284,7 +275,7 @@ def make_tables(
 
 
 def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[str, list[_Row]]:
-    """Join the tables of all studies and remove all but the strongest violations of R2."""
+    """Join the tables of all studies, with only the strongest violations of R2."""
     names = (*TABLES, *_FIGURE_TABLES)
     tables = {name: [row for tables in study_tables for row in tables[name]] for name in names}
     for name in ("results", "changes", "tests", "neighbors"):
@@ -303,10 +294,7 @@ def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[st
 
 
 def _sort_by_selection(rows: list[_Row]) -> None:
-    """Sort rows in place by selection, with the selection of the last row at the end.
-
-    The remaining selections keep the order of their first rows.
-    """
+    """Sort rows in place by selection, with the selection of the last row at the end."""
     if not rows:
         return
     last = rows[-1]["selection"]

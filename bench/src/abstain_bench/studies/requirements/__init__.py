@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
 
 #: Range of the option `orders`.
-_MIN_ORDERS, _MAX_ORDERS = 2, 10
+_MIN_ORDERS = 2
+_MAX_ORDERS = 10
 
 #: Maximum number of samples for the comparison of AURCs at equal accuracy and failure AUROC.
 _MAX_EQUAL_FACTORS: Final = 7
@@ -187,7 +188,7 @@ def study_requirements(
 def _judge_metrics(
     names: Sequence[str], orders: int, out: Path | None, on_outcome: "OnOutcome | None"
 ) -> dict[str, JudgedMetric]:
-    """Return the verdicts on each metric. A job tests a family of metrics."""
+    """Return the verdicts on each metric, with one job per family of metrics."""
     from abstain_bench.studies._jobs import StudyJobs
 
     metrics = {name: metric_named(name) for name in names}
@@ -204,16 +205,14 @@ def _judge_metrics(
 
     spec = {"orders": orders, "metrics": sorted(names), "readings": list(READINGS)}
     jobs = StudyJobs("requirements", spec, out, on_outcome)
-    rows_by_metric = {
-        name: rows
-        for family in jobs.run(list(families), judge_family)
-        for name, rows in family.items()
-    }
+    rows_by_metric: dict[str, Any] = {}
+    for rows_of_family in jobs.run(list(families), judge_family):
+        rows_by_metric |= rows_of_family
     judgments = {}
     for name in names:
-        verdicts = map(_verdict_from_json, rows_by_metric[name])
-        by_reading = dict(zip(READINGS, verdicts, strict=True))
-        judgments[name] = JudgedMetric(metrics[name], by_reading)
+        verdicts = [_verdict_from_json(row) for row in rows_by_metric[name]]
+        verdict_by_reading = dict(zip(READINGS, verdicts, strict=True))
+        judgments[name] = JudgedMetric(metrics[name], verdict_by_reading)
     return judgments
 
 
@@ -233,14 +232,12 @@ def _verdict_from_json(stored: Mapping[str, Any]) -> Verdict:
 
 
 def _metric_names(metrics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the requested metrics.
-
-    By default, return all metrics of the catalogue and an example of each family.
-    """
+    """Return the names of the requested metrics, or by default an example of each metric."""
     if metrics:
         requested = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in requested))
-    return tuple(dict.fromkeys([*METRICS, *(family.example_name for family in FAMILIES)]))
+    family_examples = [family.example_name for family in FAMILIES]
+    return tuple(dict.fromkeys([*METRICS, *family_examples]))
 
 
 def _check_orders(orders: int) -> int:
@@ -270,10 +267,7 @@ def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
 
 
 def _paper_verdict_text(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
-    """Return the text of the verdict in the paper.
-
-    Returns None if the paper contains no verdict on the metric or does not permit the reading.
-    """
+    """Return the verdict of the paper, or None if it has no verdict on the metric or reading."""
     if judgment.metric.identity.violated_requirements is None or not reading.is_from_paper:
         return None
     holds = judgment.paper_verdict(reading.requirement)
@@ -285,8 +279,10 @@ def _verdict_text(holds: bool) -> str:
 
 
 def _counterexample_columns(example: Counterexample | None) -> dict[str, Any]:
-    """Return the columns of a counterexample. Without a counterexample, all values are None."""
-    return asdict(example) if example else dict.fromkeys(asdict(Counterexample()))
+    """Return the columns of a counterexample, with None for a missing counterexample."""
+    if example is None:
+        return dict.fromkeys(asdict(Counterexample()))
+    return asdict(example)
 
 
 def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
@@ -294,18 +290,20 @@ def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
     rows = []
     for judgment in judgments:
         violated = judgment.metric.identity.violated_requirements
-        rows.append({
-            "metric": judgment.metric.name,
-            **{r.column: judgment.verdicts[name].holds for name, r in READINGS.items()},
-            "the_paper": "not judged" if violated is None else " ".join(violated) or "none",
-        })  # fmt: skip
+        in_paper = "not judged" if violated is None else " ".join(violated) or "none"
+        row: dict[str, Any] = {"metric": judgment.metric.name}
+        for name, reading in READINGS.items():
+            row[reading.column] = judgment.verdicts[name].holds
+        rows.append({**row, "the_paper": in_paper})
     return rows
 
 
 def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
     """Return a row with a verdict of the paper and the differing verdict of this study."""
     verdicts = [judgment.verdicts[name] for name in judgment.readings_of(requirement)]
-    examples = [v.counterexample for v in verdicts if v.counterexample is not None]
+    examples = [
+        verdict.counterexample for verdict in verdicts if verdict.counterexample is not None
+    ]
     return {
         "metric": judgment.metric.name,
         "requirement": requirement,
@@ -317,13 +315,11 @@ def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any
 
 # --------------------------------------------------------------------------------- figures
 def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
-    """Plot the verdicts in two figures.
-
-    The first figure contains metrics over all thresholds and metrics with a verdict in the paper.
-    The second figure contains the remaining metrics.
-    """
-    in_scope = {name: j for name, j in judgments.items() if is_in_scope(j.metric)}
-    others = {name: j for name, j in judgments.items() if name not in in_scope}
+    """Plot the verdicts on metrics over all thresholds or in the paper, and on other metrics."""
+    in_scope = {
+        name: judgment for name, judgment in judgments.items() if is_in_scope(judgment.metric)
+    }
+    others = {name: judgment for name, judgment in judgments.items() if name not in in_scope}
     grids: dict[str, Drawable] = {}
     if in_scope:
         grids["verdicts"] = _grid(in_scope, "metrics over all thresholds or in the paper")
@@ -336,14 +332,15 @@ def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
 def _grid(judgments: Mapping[str, JudgedMetric], title: str) -> VerdictGridDisplay:
     """Plot a grid with a row for each metric and a column for each reading.
 
-    Columns with verdicts of the paper follow the readings of the same requirement. Hollow marks
-    distinguish these columns. Columns without any verdict of the paper are omitted.
+    Verdicts of the paper follow the readings of the same requirement, as hollow marks.
     """
     cells = {name: _cells(judgment) for name, judgment in judgments.items()}
     columns: list[str] = []
     paper_columns: list[str] = []
     for requirement in REQUIREMENTS:
-        columns += [r.column for r in READINGS.values() if r.requirement == requirement]
+        columns += [
+            reading.column for reading in READINGS.values() if reading.requirement == requirement
+        ]
         paper_column = _paper_column(requirement)
         if any(paper_column in row for row in cells.values()):
             columns.append(paper_column)

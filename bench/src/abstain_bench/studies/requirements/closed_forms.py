@@ -40,8 +40,7 @@ def best_f1_auc(accuracy: FloatArray | float) -> FloatArray:
 def turning_point() -> tuple[float, float]:
     """Compute the accuracy that maximizes eq. 11, and the maximum.
 
-    For an accuracy a, let s = a/(1 + a). The derivative is 0 if 4 s = e^s. The solution is
-    s = -W(-1/4), where W is the Lambert W function. The maximum is 2 s.
+    For s = a/(1 + a), the derivative is 0 if 4 s = e^s. The maximum is 2 s.
 
     Examples
     --------
@@ -50,15 +49,13 @@ def turning_point() -> tuple[float, float]:
     """
     from scipy.special import lambertw
 
+    # The solution of 4 s = e^s is given by the Lambert W function.
     s = -float(lambertw(-0.25).real)
     return s / (1 - s), 2 * s
 
 
 def turning_point_rows() -> list[dict[str, Any]]:
-    """Return a row with the accuracy that maximizes the F1-AUC for each sample size.
-
-    The last row is the limit for large samples (eq. 11).
-    """
+    """Return a row with the accuracy that maximizes the F1-AUC for each size and for the limit."""
     rows = []
     for n in _SIZES:
         values = _best_f1_aucs(n)
@@ -81,10 +78,9 @@ def _turning_point_row(
 
 def _best_f1_aucs(n: int) -> FloatArray:
     """Compute the F1-AUC of perfect rankings with 1 to n successes among n samples."""
-    confidence, positions = np.arange(n, 0, -1), np.arange(n)
-    return np.array(
-        [f1_auc(confidence, positions >= n_successes) for n_successes in range(1, n + 1)]
-    )
+    confidence = np.arange(n, 0, -1)
+    rank = np.arange(n)
+    return np.array([f1_auc(confidence, rank >= n_successes) for n_successes in range(1, n + 1)])
 
 
 def f1_figure() -> SeriesDisplay:
@@ -102,7 +98,8 @@ def f1_figure() -> SeriesDisplay:
 # ------------------------------------------------------------------------------------------- eq. 7
 def surface() -> SurfaceDisplay:
     """Plot eq. 7 and its two terms by accuracy and failure AUROC."""
-    accuracy, failure_auroc = np.linspace(0.5, 0.99, 50), np.linspace(0.5, 0.99, 50)
+    accuracy = np.linspace(0.5, 0.99, 50)
+    failure_auroc = np.linspace(0.5, 0.99, 50)
     classifier_term = augrc_from_factors(accuracy[None, :], np.ones((failure_auroc.size, 1)))
     total = augrc_from_factors(accuracy[None, :], failure_auroc[:, None])
     return SurfaceDisplay(
@@ -127,13 +124,13 @@ def areas_at_equal_factors(n: int) -> dict[str, float]:
     Returns
     -------
     dict
-        "AUGRC" is the largest absolute difference between the AUGRC and eq. 7. "AURC" is the
-        largest relative difference between the AURCs of two orders with equal accuracy and failure
-        AUROC.
+        "AUGRC" is the largest absolute difference from eq. 7. "AURC" is the largest relative
+        difference between two orders.
     """
     systems = all_systems(n)
     rows = np.flatnonzero(systems.has_ranking)
-    is_failure, n_failures = systems.is_failure[rows], systems.n_failures[rows]
+    is_failure = systems.is_failure[rows]
+    n_failures = systems.n_failures[rows]
     n_ordered_pairs = (np.cumsum(~is_failure, axis=1) * is_failure).sum(axis=1)
     failure_auroc = n_ordered_pairs / (n_failures * (n - n_failures))
     augrc = is_failure @ rank_contributions(n, DEFAULT_METRIC)
@@ -149,10 +146,7 @@ def areas_at_equal_factors(n: int) -> dict[str, float]:
 
 # --------------------------------------------------------------------------------------- by rank
 def rank_contributions(n: int, metric: str) -> FloatArray:
-    """Return the contribution of a failure at each rank to an area.
-
-    Rank 1 is the most confident sample.
-    """
+    """Return the contribution of a failure at each rank to an area, most confident rank first."""
     return np.asarray(sample_contributions(np.arange(n, 0, -1), np.ones(n), metric=metric))
 
 
@@ -185,11 +179,10 @@ def contribution_figure(rows: Sequence[Row]) -> SeriesDisplay:
 
 def conclude_equal_factors(variation: dict[str, float], n: int) -> str:
     """Report the variation of the areas at equal accuracy and failure AUROC."""
-    difference = (
-        "without any difference but rounding"
-        if variation["AUGRC"] < ROUNDING
-        else f"up to a difference of {variation['AUGRC']:.2g}"
-    )
+    if variation["AUGRC"] < ROUNDING:
+        difference = "without any difference but rounding"
+    else:
+        difference = f"up to a difference of {variation['AUGRC']:.2g}"
     return (
         f"Accuracy and failure AUROC determine the AUGRC (eq. 7) for all orders of {n} samples, "
         f"{difference}. The AURC of two orders with equal accuracy and failure AUROC differs by up "
@@ -207,10 +200,9 @@ _CONFIDENCE: Final = np.arange(N_SAMPLES, 0, -1)
 def find_toy_orders() -> dict[str, BoolArray]:
     """Find three orders for which the AURC contradicts accuracy and failure AUROC.
 
-    CSF-1 and CSF-2 are the pair with the largest difference in AURC at equal accuracy and failure
-    AUROC. CSF-1 has the higher AURC. CSF-3 has one more failure, a lower failure AUROC and a lower
-    AURC than CSF-1. Among these orders, CSF-3 has the highest AUGRC. The paper displays its orders
-    only as an image, so this module does not contain the same orders.
+    CSF-1 and CSF-2 have the largest difference in AURC at equal accuracy and failure AUROC. CSF-3
+    is worse than CSF-1 in both but has a lower AURC, and the highest AUGRC of such orders. The
+    orders of the paper are only available as an image.
     """
     first, second = _find_largest_difference(_all_orders(N_FAILURES))
     third = _find_preferred_order(_all_orders(N_FAILURES + 1), first)
@@ -218,7 +210,7 @@ def find_toy_orders() -> dict[str, BoolArray]:
 
 
 def _all_orders(n_failures: int) -> BoolArray:
-    """Return all orders with `n_failures` failures, an array with an order in each row."""
+    """Return all orders with `n_failures` failures, one per row."""
     positions = np.array(list(combinations(range(N_SAMPLES), n_failures)))
     orders = np.zeros((len(positions), N_SAMPLES), dtype=np.bool_)
     orders[np.arange(len(positions))[:, None], positions] = True
@@ -242,20 +234,22 @@ def _areas(orders: BoolArray, metric: str) -> FloatArray:
 
 def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
     """Return the orders with the largest difference in AURC at equal failure AUROC."""
-    n_ordered_pairs, areas = _count_ordered_pairs(orders), _areas(orders, AURC.name)
-    extremes = []
+    n_ordered_pairs = _count_ordered_pairs(orders)
+    areas = _areas(orders, AURC.name)
+    largest_difference = -np.inf
     for count in np.unique(n_ordered_pairs):
         rows = np.flatnonzero(n_ordered_pairs == count)
-        extremes.append((int(rows[np.argmax(areas[rows])]), int(rows[np.argmin(areas[rows])])))
-    high, low = max(extremes, key=lambda pair: areas[pair[0]] - areas[pair[1]])
-    return orders[high], orders[low]
+        highest = rows[np.argmax(areas[rows])]
+        lowest = rows[np.argmin(areas[rows])]
+        difference = areas[highest] - areas[lowest]
+        if difference > largest_difference:
+            largest_difference = difference
+            pair = orders[highest], orders[lowest]
+    return pair
 
 
 def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
-    """Find an order that the AURC prefers to a reference although its failure AUROC is lower.
-
-    Among these orders, return the order with the highest AUGRC.
-    """
+    """Find the order with the highest AUGRC that has a lower failure AUROC but a lower AURC."""
     has_lower_auroc = _failure_aurocs(orders) < _failure_aurocs(reference[None])[0]
     reference_area = _areas(reference[None], AURC.name)[0]
     has_lower_area = _areas(orders, AURC.name) < reference_area - ROUNDING

@@ -52,7 +52,9 @@ class RequirementReading:
 
 
 #: Names of readings. The keys of stored results contain these names.
-_ANY_SCORE, _LOSS_ACCEPTED, _LOSS_SIZE = "any score", "taken", "size counts"
+_ANY_SCORE = "any score"
+_LOSS_ACCEPTED = "taken"
+_LOSS_SIZE = "size counts"
 
 #: Readings by name. Tables and figures use the order of this mapping.
 READINGS: Final[Mapping[str, RequirementReading]] = {
@@ -135,10 +137,10 @@ class JudgedMetric:
     verdicts: Mapping[str, Verdict]
 
     def paper_verdict(self, requirement: str) -> bool | None:
-        """Return whether the metric meets a requirement according to the paper.
+        """Return whether the metric meets a requirement according to the paper, or None.
 
-        Returns None if the paper states no verdict. For most metrics, the paper names only the
-        violated requirements. The paper states that the AUGRC meets all five requirements.
+        For most metrics, the paper names only the violated requirements. It states that the AUGRC
+        meets all of them.
         """
         violated = self.metric.identity.violated_requirements
         if violated is None:
@@ -167,13 +169,11 @@ class JudgedMetric:
 
 @cache
 def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
-    """Test all requirements for a metric on all systems of up to `orders` samples.
-
-    A metric that depends on classes is tested on systems of up to 7 samples.
-    """
+    """Test all requirements for a metric on all systems of up to `orders` samples, or up to 7."""
     class_inputs = _class_inputs(metric)
     scales = 2 if _depends_on_scale(metric, class_inputs) else 1
     needs_classes = class_inputs is not ClassInputs.NOTHING
+    # With classes, the number of systems is much larger.
     max_samples = min(orders, _MAX_LABELED) if needs_classes else orders
     tests = RequirementTests(metric)
     for n in range(2, max_samples + 1):
@@ -192,14 +192,13 @@ def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
 
 
 def _class_inputs(metric: Metric) -> ClassInputs:
-    """Return the inputs that a metric needs in addition to confidence and loss.
-
-    A metric that is undefined for two known classes is tested with an unknown class.
-    """
+    """Return the inputs that a metric needs in addition to confidence and loss."""
     if not metric.measurement.needs & _CLASS_NEEDS:
         return ClassInputs.NOTHING
     values = all_systems(_N_PROBE, ClassInputs.CLASSES).oriented_values(metric)
-    return ClassInputs.CLASSES if np.isfinite(values).any() else ClassInputs.OPEN
+    is_defined = np.isfinite(values).any()
+    # A metric that is undefined for two known classes requires an unknown class.
+    return ClassInputs.CLASSES if is_defined else ClassInputs.OPEN
 
 
 def _depends_on_scale(metric: Metric, class_inputs: ClassInputs) -> bool:
@@ -233,21 +232,30 @@ def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
     judged = tuple(judgments)
     yield _conclude_all_requirements(judged)
     only_weak = [
-        j for j in judged if j.verdicts[NEVER_WORSE].holds and not j.verdicts[BETTER].holds
+        judgment
+        for judgment in judged
+        if judgment.verdicts[NEVER_WORSE].holds and not judgment.verdicts[BETTER].holds
     ]
     if only_weak:
         yield (
             f"The verdict on R2 depends on its reading for {_titles(only_weak)}: these metrics "
             "never get worse when accuracy or ranking improves, but do not always get better."
         )
-    if any(j.metric.identity.violated_requirements is not None for j in judged):
+    is_in_paper = [
+        judgment.metric.identity.violated_requirements is not None for judgment in judged
+    ]
+    if any(is_in_paper):
         yield _compare_with_paper(judged)
 
 
 def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
     """Report the metrics that meet all requirements in all readings that the paper permits."""
     paper_readings = [name for name, reading in READINGS.items() if reading.is_from_paper]
-    complete = [j for j in judgments if all(j.verdicts[name].holds for name in paper_readings)]
+    complete = [
+        judgment
+        for judgment in judgments
+        if all(judgment.verdicts[name].holds for name in paper_readings)
+    ]
     n_metrics = counted(len(judgments), "metric")
     if not complete:
         return f"None of {n_metrics} meets all five requirements as the paper states them."
@@ -262,13 +270,14 @@ def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
     """Report how many verdicts of the paper agree with all, some or none of the readings."""
     # Variants of a metric are excluded, because they share the verdicts of this metric.
     in_paper = [
-        j
-        for j in judgments
-        if j.metric.identity.violated_requirements is not None
-        and not j.metric.identity.requirements_from
+        judgment
+        for judgment in judgments
+        if judgment.metric.identity.violated_requirements is not None
+        and not judgment.metric.identity.requirements_from
     ]
     counts = {"all": 0, "some": 0, "none": 0}
-    disagreements, n_unstated = [], 0
+    disagreements = []
+    n_unstated = 0
     for judgment in in_paper:
         for requirement in REQUIREMENTS:
             if judgment.paper_verdict(requirement) is None:
@@ -293,7 +302,7 @@ def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def _titles(judgments: Sequence[JudgedMetric]) -> str:
-    return join_first([j.metric.title for j in judgments], _MAX_LISTED)
+    return join_first([judgment.metric.title for judgment in judgments], _MAX_LISTED)
 
 
 def scope_note(orders: int) -> str:

@@ -21,9 +21,10 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 #: Differences up to this value are rounding errors.
 ROUNDING: Final = 1e-9
 
-#: Number of samples and maximum number of failures of `systems_with_few_failures`. Seven samples
-#: are too few for metrics at a coverage such as 95%.
-N_LARGE, MAX_FEW_FAILURES = 20, 2
+#: Number of samples of `systems_with_few_failures`, for metrics at a coverage such as 95%.
+N_LARGE = 20
+#: Maximum number of failures of `systems_with_few_failures`.
+MAX_FEW_FAILURES = 2
 
 #: Maximum number of systems whose sorted samples are cached.
 _MAX_CACHED: Final = 3000
@@ -50,10 +51,7 @@ _LETTERS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """Store m selective classifiers on n samples in the rows of arrays.
-
-    The samples of each row are sorted by descending confidence.
-    """
+    """Store m selective classifiers on n samples, sorted by descending confidence, as rows."""
 
     #: Mask of wrong predictions of shape (m, n).
     is_failure: BoolArray
@@ -84,7 +82,8 @@ class Systems:
     def ranking(self) -> IntArray:
         """Failure AUROC of each system, multiplied by a constant so that it is an integer."""
         n = self.n_samples
-        # All numbers of pairs divide this multiple. For 20 samples, it fits into 64 bits.
+        # Multiplied by a common multiple of the numbers of pairs, all AUROCs are integers. For 20
+        # samples, they fit into 64 bits.
         common_multiple = math.lcm(*(k * (n - k) for k in range(1, n)))
         n_successes_above = np.cumsum(~self.is_failure, axis=1)
         n_ordered_pairs = (n_successes_above * self.is_failure).sum(axis=1)
@@ -93,10 +92,7 @@ class Systems:
 
     @cached_property
     def n_second_class(self) -> IntArray:
-        """Number of samples of the second class in each system.
-
-        Two systems with equal numbers have the same test set up to the order of the samples.
-        """
+        """Number of samples of the second class, which identifies the test set of a system."""
         return np.asarray(self.labels.sum(axis=1))
 
     @cached_property
@@ -120,10 +116,7 @@ class Systems:
     def scored(
         self, row: int, *, confidence: FloatArray | None = None, loss: FloatArray | None = None
     ) -> Scored:
-        """Convert a system to inputs of a metric.
-
-        `confidence` and `loss` replace the confidences and the 0/1 losses of the system.
-        """
+        """Convert a system to inputs of a metric, optionally with other confidences or losses."""
         class_confidence = self.confidence(row)
         is_failure = self.is_failure[row]
         ranking_confidence = class_confidence if confidence is None else confidence
@@ -141,10 +134,7 @@ class Systems:
         )
 
     def oriented_values(self, metric: Metric) -> FloatArray:
-        """Compute a metric for each system so that lower values are better.
-
-        Values of metrics for which higher is better are negated. Undefined values are NaN.
-        """
+        """Compute a metric for each system, negated if higher values are better."""
         sign = 1.0 if metric.lower_is_better else -1.0
         n_systems = len(self.is_failure)
         samples: Iterable[Scored]
@@ -174,7 +164,8 @@ class Systems:
         for i in range(self.n_samples - 1):
             order = np.arange(self.n_samples)
             order[[i, i + 1]] = i + 1, i
-            for row in np.flatnonzero(self.is_failure[:, i] & ~self.is_failure[:, i + 1]).tolist():
+            is_swappable = self.is_failure[:, i] & ~self.is_failure[:, i + 1]
+            for row in np.flatnonzero(is_swappable).tolist():
                 key = self._key(row, self.is_failure[row, order], self.labels[row, order])
                 pairs.append((row, key))
         return self._existing_pairs(pairs)
@@ -202,10 +193,7 @@ class Systems:
         }
 
     def _existing_pairs(self, pairs: Iterable[tuple[int, bytes]]) -> IntArray:
-        """Convert pairs of row and key to pairs of rows.
-
-        Pairs with a key that no row has are omitted.
-        """
+        """Convert pairs of row and key to pairs of existing rows."""
         rows = [(row, self._row_by_key[key]) for row, key in pairs if key in self._row_by_key]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
@@ -233,10 +221,7 @@ def _make_class_view(
 def all_systems(
     n: int, class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
 ) -> Systems:
-    """Enumerate all systems of n samples.
-
-    A row is a combination of an order, a confidence scale and, for class inputs, a label vector.
-    """
+    """Enumerate all combinations of an order of n samples, a label vector and a scale."""
     orders = list(product((False, True), repeat=n))
     labels = [(0,) * n]
     if class_inputs is not ClassInputs.NOTHING:
@@ -259,15 +244,11 @@ def systems_with_few_failures(
         for n_failures in range(1, MAX_FEW_FAILURES + 1)
         for positions in combinations(range(N_LARGE), n_failures)
     ]
-    rows = [
-        (
-            tuple(i in positions for i in range(N_LARGE)),
-            _labels_of_large_system(class_inputs, positions),
-            scale,
-        )
-        for positions in failure_positions
-        for scale in range(scales)
-    ]
+    rows = []
+    for positions in failure_positions:
+        is_failure = tuple(i in positions for i in range(N_LARGE))
+        labels = _labels_of_large_system(class_inputs, positions)
+        rows += [(is_failure, labels, scale) for scale in range(scales)]
     return _make_systems(rows, class_inputs, all_orders=False)
 
 

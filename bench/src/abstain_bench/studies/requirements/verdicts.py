@@ -18,14 +18,13 @@ from abstain_bench.studies.requirements.systems import (
 )
 
 #: Texts of verdicts.
-HOLDS, BROKEN, UNDEFINED = "holds", "broken", "undefined"
+HOLDS = "holds"
+BROKEN = "broken"
+UNDEFINED = "undefined"
 
 
 class SystemPair(NamedTuple):
-    """Rows of two systems and the increase of the metric from the first to the second system.
-
-    The metric is oriented so that an increase is a worsening.
-    """
+    """Rows of two systems, and by how much the metric of the second system is worse."""
 
     worsening: float
     before: int
@@ -85,10 +84,8 @@ class Verdict:
 def pair_verdict(
     metric: Metric, systems: Systems, value: FloatArray, pair: SystemPair, reason: str
 ) -> Verdict:
-    """Convert a pair of systems to a verdict with a counterexample.
-
-    The values of the counterexample are in the original orientation of the metric.
-    """
+    """Convert a pair of systems to a verdict with a counterexample."""
+    # The counterexample contains the values of the metric in its original orientation.
     sign = 1.0 if metric.lower_is_better else -1.0
     rows = (pair.before, pair.after)
     descriptions = [systems.format_row(row) for row in rows]
@@ -98,10 +95,10 @@ def pair_verdict(
 
 # ---------------------------------------------------------------------- R2: accuracy and ranking
 def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the pair with the largest increase of the metric if one factor improves.
+    """Return the pair for which the metric gets worse most although one factor improves.
 
-    The first factor is the ranking with a fixed number of failures in each class. The second factor
-    is the accuracy with a fixed failure AUROC.
+    The factors are the ranking with the same failures per class, and the accuracy with the same
+    failure AUROC.
     """
     return max(
         _find_worst_pair(systems, value, systems.classifier, systems.ranking),
@@ -112,12 +109,10 @@ def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
 def _find_worst_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, improving: IntArray
 ) -> SystemPair:
-    """Return the pair with the largest increase of the metric if one key increases.
-
-    Both systems of a pair have equal `fixed` keys. The second system has a larger `improving` key.
-    """
+    """Return the pair with equal `fixed` keys whose metric gets worse most as `improving` grows."""
     worst_pair = NO_PAIR
-    for group in _group_rows(fixed, np.flatnonzero(systems.has_ranking & np.isfinite(value))):
+    rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
+    for group in _group_rows(fixed, rows):
         # Row with the lowest metric among the systems with a smaller `improving` key.
         lowest_before: int | None = None
         for level in _group_rows(improving, group):
@@ -140,10 +135,7 @@ def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
 
 # ------------------------------------------------------------------------------ R2: single steps
 def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the improving step with the largest increase of the metric.
-
-    A step is a swap or a correction, see `Systems.swaps` and `Systems.corrections`.
-    """
+    """Return the swap or correction for which the metric gets worse most."""
     return max(
         _find_largest_increase(systems.swaps, value),
         _find_largest_increase(systems.corrections, value),
@@ -151,6 +143,7 @@ def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
 
 
 def _find_largest_increase(pairs: IntArray, value: FloatArray) -> SystemPair:
+    """Return the pair with the largest increase of the metric."""
     increases = _increases(pairs, value)
     if not np.isfinite(increases).any():
         return NO_PAIR
@@ -168,23 +161,27 @@ def _increases(pairs: IntArray, value: FloatArray) -> FloatArray:
 # -------------------------------------------------------------------------------------------- R1
 def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray) -> bool:
     """Return whether the metric depends on the key `varying` if the key `fixed` is constant."""
-    groups = _groups_with_equal_scale(systems, value, fixed)
-    return any(
-        bool(np.ptp(varying[rows])) and bool(np.ptp(value[rows]) > ROUNDING) for rows in groups
-    )
+    for rows in _groups_with_equal_scale(systems, value, fixed):
+        key_varies = bool(np.ptp(varying[rows]))
+        metric_varies = bool(np.ptp(value[rows]) > ROUNDING)
+        if key_varies and metric_varies:
+            return True
+    return False
 
 
 def find_most_different_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray
 ) -> SystemPair:
     """Return two systems with equal `fixed` keys and the largest difference of `varying` keys."""
-    largest_difference, pair = 0, NO_PAIR
+    largest_difference = 0
+    pair = NO_PAIR
     for rows in _groups_with_equal_scale(systems, value, fixed):
         lowest = int(rows[np.argmin(varying[rows])])
         highest = int(rows[np.argmax(varying[rows])])
         difference = int(varying[highest] - varying[lowest])
         if difference > largest_difference:
-            largest_difference, pair = difference, SystemPair(0.0, lowest, highest)
+            largest_difference = difference
+            pair = SystemPair(0.0, lowest, highest)
     return pair
 
 
@@ -205,32 +202,30 @@ def _with_scale(systems: Systems, key: IntArray) -> IntArray:
 def find_unequal_improvements(
     metric: Metric, systems: Systems, value: FloatArray
 ) -> Verdict | None:
-    """Find a swap without improvement, or two swaps of a classifier with unequal improvements.
-
-    Returns None if there are no such swaps.
-    """
+    """Find a swap without improvement, or two swaps of a classifier with unequal improvements."""
     swaps = systems.swaps
     improvement = -_increases(swaps, value)
     classifier = _with_scale(systems, systems.classifier)[swaps[:, 0]]
-    # Indices of the swaps with the smallest and the largest improvement of each classifier.
-    extremes = [
-        (int(group[np.argmin(improvement[group])]), int(group[np.argmax(improvement[group])]))
-        for group in _group_rows(classifier, np.flatnonzero(np.isfinite(improvement)))
-    ]
-    if not extremes:
+    groups = list(_group_rows(classifier, np.flatnonzero(np.isfinite(improvement))))
+    if not groups:
         return None
-    smallest = min((low for low, _ in extremes), key=lambda index: improvement[index])
+    # Swaps with the smallest and the largest improvement of each classifier.
+    smallest_swaps = [int(group[np.argmin(improvement[group])]) for group in groups]
+    largest_swaps = [int(group[np.argmax(improvement[group])]) for group in groups]
+    smallest = min(smallest_swaps, key=lambda swap: improvement[swap])
     if improvement[smallest] <= ROUNDING:
         before, after = swaps[smallest].tolist()
         reason = "the swap of this pair does not improve the metric"
         return pair_verdict(metric, systems, value, SystemPair(0.0, before, after), reason)
-    low, high = max(extremes, key=lambda pair: improvement[pair[1]] - improvement[pair[0]])
-    if improvement[high] - improvement[low] <= ROUNDING:
+    ranges = improvement[largest_swaps] - improvement[smallest_swaps]
+    widest = int(np.argmax(ranges))
+    if ranges[widest] <= ROUNDING:
         return None
+    compared_swaps = (largest_swaps[widest], smallest_swaps[widest])
     descriptions = [
-        " to ".join(systems.format_row(int(row)) for row in swaps[index]) for index in (high, low)
+        " to ".join(systems.format_row(int(row)) for row in swaps[swap]) for swap in compared_swaps
     ]
-    improvements = [float(improvement[index]) for index in (high, low)]
+    improvements = [float(improvement[swap]) for swap in compared_swaps]
     reason = "for the same classifier, the first swap improves the metric more than the second"
     return Verdict(systems.n_samples, Counterexample.from_pair(descriptions, improvements, reason))
 
@@ -240,8 +235,11 @@ _Factor = Callable[[Systems], IntArray]
 
 #: Functions that compute the fixed key and the varying key of each factor.
 _FACTORS: Final[dict[str, tuple[_Factor, _Factor]]] = {
-    "the accuracy": (lambda s: s.ranking_and_classes, lambda s: -s.n_failures),
-    "the ranking": (lambda s: s.classifier, lambda s: s.ranking),
+    "the accuracy": (
+        lambda systems: systems.ranking_and_classes,
+        lambda systems: -systems.n_failures,
+    ),
+    "the ranking": (lambda systems: systems.classifier, lambda systems: systems.ranking),
 }
 
 
@@ -268,10 +266,11 @@ class RequirementTests:
         if not np.isfinite(value).any():
             return
         for reading, find_counterexample in FOR_ALL.items():
-            if reading not in self.broken:
-                verdict = find_counterexample(self.metric, systems, value)
-                if verdict is not None:
-                    self.broken[reading] = verdict
+            if reading in self.broken:
+                continue
+            verdict = find_counterexample(self.metric, systems, value)
+            if verdict is not None:
+                self.broken[reading] = verdict
         for factor in tuple(self.without_influence):
             self._test_influence(factor, systems, value)
         if systems.all_orders or not self.n_tested:
@@ -294,25 +293,26 @@ class RequirementTests:
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdict on each reading. A reading without a counterexample holds."""
         holds = Verdict(self.n_tested)
-        incomplete = [v for v in self.without_influence.values() if v is not None]
-        return {
-            COMPLETE: incomplete[0] if incomplete else holds,
-            **{reading: self.broken.get(reading, holds) for reading in FOR_ALL},
-        }
+        incomplete = [verdict for verdict in self.without_influence.values() if verdict is not None]
+        verdicts = {COMPLETE: incomplete[0] if incomplete else holds}
+        for reading in FOR_ALL:
+            verdicts[reading] = self.broken.get(reading, holds)
+        return verdicts
 
 
 def _monotonicity_test(
     find_pair: Callable[[Systems, FloatArray], SystemPair], change: str, *, strict: bool
 ) -> Callable[[Metric, Systems, FloatArray], Verdict | None]:
-    """Create a function that finds a counterexample of monotonicity.
+    """Create a function that finds two systems for which the metric gets worse.
 
-    A counterexample is a pair of systems for which the metric gets worse. If `strict` is True, a
-    pair with equal values is also a counterexample.
+    If `strict` is True, the function also finds systems for which the metric does not change.
     """
 
     def find_counterexample(metric: Metric, systems: Systems, value: FloatArray) -> Verdict | None:
+        """Return a verdict with a counterexample, or None if there is none."""
         pair = find_pair(systems, value)
-        if pair.worsening <= (-ROUNDING if strict else ROUNDING):
+        tolerance = -ROUNDING if strict else ROUNDING
+        if pair.worsening <= tolerance:
             return None
         effect = "it gets worse" if pair.worsening > ROUNDING else "it does not change"
         return pair_verdict(metric, systems, value, pair, f"{change}: {effect}")
@@ -324,9 +324,12 @@ _FACTOR_CHANGE: Final = "one factor improves, the other is fixed"
 _STEP_CHANGE: Final = "one improving step"
 
 #: Names of readings. The keys of stored results contain these names.
-COMPLETE, PAIRS = "both factors move it", "all pairs count alike"
-NEVER_WORSE, BETTER = "never worse", "always better"
-STEP_NEVER_WORSE, STEP_BETTER = "one step: never worse", "one step: always better"
+COMPLETE = "both factors move it"
+PAIRS = "all pairs count alike"
+NEVER_WORSE = "never worse"
+BETTER = "always better"
+STEP_NEVER_WORSE = "one step: never worse"
+STEP_BETTER = "one step: always better"
 
 #: Functions that search for a counterexample of a reading.
 FOR_ALL: Final = {
@@ -357,14 +360,11 @@ _UNDEFINED: Final = Verdict(0)
 
 
 def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
-    """Test requirement R4.
-
-    The metric must accept any score, be invariant to increasing transformations of the score, and
-    depend on the order of the samples.
-    """
+    """Test requirement R4, by which a metric accepts any score and depends only on its order."""
     order_verdict = None
     for systems, row, value in _example_systems(metric, class_inputs):
-        if verdict := _find_scale_dependence(metric, systems, row, value):
+        verdict = _find_scale_dependence(metric, systems, row, value)
+        if verdict is not None:
             return verdict
         reversed_confidence = systems.confidence(row)[::-1].copy()
         reversed_samples = systems.scored(row, confidence=reversed_confidence)
@@ -388,7 +388,8 @@ def _find_scale_dependence(
     for formula, transformation in _TRANSFORMATIONS.items():
         transformed = systems.scored(row, confidence=transformation(systems.confidence(row)))
         transformed_text = f"{text} by {formula}"
-        if reason := metric.reason_not_applicable(transformed):
+        reason = metric.reason_not_applicable(transformed)
+        if reason:
             counterexample = Counterexample(text, transformed_text, value, reason=reason)
             return Verdict(systems.n_samples, counterexample)
         transformed_value = float(metric.compute(transformed).value)
@@ -418,7 +419,8 @@ def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdic
             for size in _LOSS_SIZES
         ]
         descriptions = [f"{systems.format_row(row)}, x = {size:g}" for size in _LOSS_SIZES]
-        if reason := metric.reason_not_applicable(graded[0]):
+        reason = metric.reason_not_applicable(graded[0])
+        if reason:
             nan = float("nan")
             counterexample = Counterexample.from_pair(descriptions, (nan, nan), reason)
             rejected = Verdict(systems.n_samples, counterexample)
@@ -436,11 +438,9 @@ def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdic
 def _example_systems(
     metric: Metric, class_inputs: ClassInputs
 ) -> Iterator[tuple[Systems, int, float]]:
-    """Yield systems of four and of twenty samples on which the metric is finite.
-
-    An item consists of the systems, a row and the value of the metric.
-    """
-    small, large = all_systems(4, class_inputs), systems_with_few_failures(class_inputs)
+    """Yield systems of four and of twenty samples, with a row and its finite metric."""
+    small = all_systems(4, class_inputs)
+    large = systems_with_few_failures(class_inputs)
     small_rows = np.flatnonzero(small.has_ranking)
     small_step = math.ceil(small_rows.size / _MAX_SMALL_SYSTEMS)
     rows = [(small, int(row)) for row in small_rows[::small_step]]

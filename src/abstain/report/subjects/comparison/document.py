@@ -97,13 +97,18 @@ def _context(comparison: Comparison, source: str) -> Iterator[str]:
         yield f"{len(comparison.data)} data sets"
     if len(comparison.runs) > 1:
         yield f"{len(comparison.runs)} runs"
-    for name, counts in (
-        ("samples", {e.n for e in comparison.estimates}),
-        ("failures", {e.failures for e in comparison.estimates}),
-    ):
-        if counts:
-            bounds = dict.fromkeys(map(format_count, (min(counts), max(counts))))
-            yield f"{' to '.join(bounds)} {name}"
+    if comparison.estimates:
+        n_samples = [estimate.n for estimate in comparison.estimates]
+        n_failures = [estimate.failures for estimate in comparison.estimates]
+        yield f"{_format_count_range(n_samples)} samples"
+        yield f"{_format_count_range(n_failures)} failures"
+
+
+def _format_count_range(counts: Sequence[float]) -> str:
+    """Return the smallest and the largest count, or one number if their texts are equal."""
+    smallest = format_count(min(counts))
+    largest = format_count(max(counts))
+    return smallest if smallest == largest else f"{smallest} to {largest}"
 
 
 def _overview_blocks(comparison: Comparison, overview: Overview) -> Iterator[doc.Block]:
@@ -151,7 +156,6 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Block]:
     """Yield the sections on differences, values, ranks, metrics, curves and terms."""
     view = DetailView(comparison, data)
-    is_collapsed = len(comparison.methods) > _MAX_OPEN_METHODS
     if len(data) < len(comparison.data):
         note = (
             "The table above and the results over all data sets are complete. The other figures "
@@ -165,7 +169,7 @@ def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Blo
         "Differences of all pairs",
         "Differences",
         _DIFFERENCES_LEAD,
-        view.boxes(lambda r: [*view.figures("significance", r), *_pair_blocks(r)]),
+        view.boxes(lambda result: _difference_blocks(result, view)),
     )
     yield _detail_section(
         "values",
@@ -174,19 +178,12 @@ def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Blo
         _VALUES_LEAD,
         view.boxes(lambda result: _value_blocks(result, view)),
     )
-    no_ranks = doc.Prose("There are no ranks.")
-    rank_boxes: list[doc.Block] = [
-        *view.boxes(lambda result: rank_blocks(result, view) or [no_ranks]),
-        *stability_table(comparison),
-    ]
     yield _detail_section(
         "ranks",
         "Rank probabilities",
         "Ranks",
         _RANKS_LEAD.format(ranks_note=ranks_note(is_adjusted=comparison.is_adjusted)),
-        [_collapse(rank_boxes, "Figure and table of the rank probabilities")]
-        if is_collapsed
-        else rank_boxes,
+        _rank_section_blocks(view),
     )
     yield from overall_section(view)
     yield from metric_comparison_section(view)
@@ -194,8 +191,26 @@ def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Blo
     yield _glossary_section(comparison)
 
 
+def _difference_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.Block]:
+    """Yield the significance map and the tables of all pairs."""
+    yield from view.figures("significance", result)
+    yield from _pair_blocks(result)
+
+
+def _rank_section_blocks(view: DetailView) -> list[doc.Block]:
+    """Return the rank probabilities of each result, collapsed if there are many methods."""
+    no_ranks = doc.Prose("There are no ranks.")
+    blocks: list[doc.Block] = list(
+        view.boxes(lambda result: rank_blocks(result, view) or [no_ranks])
+    )
+    blocks += stability_table(view.comparison)
+    if len(view.comparison.methods) > _MAX_OPEN_METHODS:
+        return [_collapse(blocks, "Figure and table of the rank probabilities")]
+    return blocks
+
+
 def _value_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.Block]:
-    """Yield the table of the values and the figure, which is collapsed for many methods."""
+    """Yield the forest plot and the table of the values, collapsed if there are many methods."""
     figures = view.figures("forest", result)
     table = values_table(result)
     if len(result.comparison.methods) > _MAX_OPEN_METHODS:
@@ -245,13 +260,17 @@ def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterat
     results = list(metric_results(comparison, data=data))
     metrics = [result.title_with_arrow for result in results[:: len(data)]]
     data_sets = [result.data_name or "all samples" for result in results[: len(data)]]
-    choices = [
-        doc.Choice(name, label, tuple(doc.Option(str(i), text) for i, text in enumerate(texts)))
-        for name, label, texts in (("metric", "Metric", metrics), ("data", "Data", data_sets))
-        if len(texts) > 1
-    ]
+    choices = []
+    if len(metrics) > 1:
+        choices.append(doc.Choice("metric", "Metric", _numbered_options(metrics)))
+    if len(data_sets) > 1:
+        choices.append(doc.Choice("data", "Data", _numbered_options(data_sets)))
     if choices:
         yield doc.Controls(tuple(choices), "Selection for figures and tables", is_sticky=True)
+
+
+def _numbered_options(labels: Sequence[str]) -> tuple[doc.Option, ...]:
+    return tuple(doc.Option(str(i), label) for i, label in enumerate(labels))
 
 
 def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
@@ -263,7 +282,8 @@ def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
     for i, (test, table) in enumerate(valid_tables):
         title = f"Additional test: {test}" if i else f"Table of {len(table.rows)} pairs: {test}"
         yield doc.Collapsible(title, (table,))
-    if non_inferiority := non_inferiority_table(result):
+    non_inferiority = non_inferiority_table(result)
+    if non_inferiority is not None:
         yield non_inferiority
     reason = (
         " Resamples of one data set are not independent samples, so every p-value decreases with "
@@ -290,9 +310,11 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
     boxes = []
     for i, split in enumerate(view.data):
         result = MetricResult(comparison, "", split)
-        kinds = ("selective", "generalized")
-        if curve_boxes := [box for kind in kinds for box in _curve_boxes(result, kind, view)]:
-            boxes.append(doc.Box(tuple(curve_boxes), layout="pair", tags={"data": str(i)}))
+        selective = _curve_boxes(result, "selective", view)
+        generalized = _curve_boxes(result, "generalized", view)
+        curve_boxes = (*selective, *generalized)
+        if curve_boxes:
+            boxes.append(doc.Box(curve_boxes, layout="pair", tags={"data": str(i)}))
     if not boxes:
         return
     lead = (
@@ -326,37 +348,45 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
 def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[doc.Box]:
     """Yield the figure of one kind of risk with a table of some points."""
     comparison = result.comparison
-    bands: dict[str, RiskCoverageBand] = {
-        b.method: getattr(b, kind)
-        for b in comparison.bands
-        if b.data == result.data and b.method in comparison.methods_with_curves
-    }
+    bands: dict[str, RiskCoverageBand] = {}
+    for method_bands in comparison.bands:
+        method = method_bands.method
+        if method_bands.data == result.data and method in comparison.methods_with_curves:
+            bands[method] = getattr(method_bands, kind)
     if not bands:
         return
     (figure,) = view.figures(f"{kind}-bands", result, _band_notes(list(bands.values())))
     columns = (
         doc.METHOD_COLUMN,
-        *map(doc.number_column, ("Coverage", "Risk")),
-        *map(doc.interval_column, ("Pointwise", "Simultaneous")),
+        doc.number_column("Coverage"),
+        doc.number_column("Risk"),
+        doc.interval_column("Pointwise"),
+        doc.interval_column("Simultaneous"),
     )
-    rows = (row for method, band in bands.items() for row in _band_rows(method, band))
+    rows: list[tuple[doc.Cell, ...]] = []
+    for method, band in bands.items():
+        rows += _band_rows(method, band)
     table = doc.Table(columns, doc.single_group(rows), caption=figure.title, layout="points")
     yield doc.Box((figure, doc.Collapsible("Table of some points", (table,))))
 
 
 def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
-    """Yield a few evenly spaced points of a risk-coverage band."""
+    """Yield a few evenly spaced points of a risk-coverage band as rows of a table."""
     has_simultaneous = has_simultaneous_band(band)
-    step = max(len(band.coverage) // _MAX_POINTS, 1)
-    # The points are selected from the right end, so that full coverage is included.
-    for i in reversed(range(len(band.coverage) - 1, -1, -step)):
-        simultaneous = doc.Range(float(band.low_all[i]), float(band.high_all[i]))
+    n_points = len(band.coverage)
+    step = max(n_points // _MAX_POINTS, 1)
+    # The last point is at full coverage, which the table must contain.
+    first = (n_points - 1) % step
+    for i in range(first, n_points, step):
+        simultaneous = None
+        if has_simultaneous[i]:
+            simultaneous = doc.Range(float(band.low_all[i]), float(band.high_all[i]))
         yield (
             method,
             doc.Number(float(band.coverage[i])),
             doc.Number(float(band.risk[i])),
             doc.Range(float(band.low[i]), float(band.high[i])),
-            simultaneous if has_simultaneous[i] else None,
+            simultaneous,
         )
 
 
@@ -428,16 +458,18 @@ _GLOSSARY = {
 
 
 def _glossary_section(comparison: Comparison) -> doc.Section:
-    """Return the terms that the document uses, with the numbers of the comparison."""
-    is_used = {
-        "CD": comparison.mean_ranks,
-        "Friedman test": comparison.mean_ranks,
-        "Kendall's tau": comparison.agreements or comparison.stability,
-        "Within the margin": comparison.non_inferiority,
-        "Adjusted p": comparison.is_adjusted,
-    }
+    """Return the definitions of the terms in the report of a comparison."""
+    meanings = dict(_GLOSSARY)
+    if not comparison.mean_ranks:
+        del meanings["CD"], meanings["Friedman test"]
+    if not (comparison.agreements or comparison.stability):
+        del meanings["Kendall's tau"]
+    if not comparison.non_inferiority:
+        del meanings["Within the margin"]
+    if not comparison.is_adjusted:
+        del meanings["Adjusted p"]
     terms = doc.define_terms(
-        {title: meaning for title, meaning in _GLOSSARY.items() if is_used.get(title, True)},
+        meanings,
         level=format_percent(comparison.level),
         alpha=round(1 - comparison.level, 10),
         blocks=comparison.block_kind,

@@ -56,14 +56,13 @@ class FigureEntry:
 
 
 class DetailView:
-    """Data sets with detailed results in a document, and the figures of the comparison."""
+    """The data sets that a report describes in detail, and the figures of these data sets."""
 
     def __init__(self, comparison: Comparison, data: Sequence[Split]) -> None:
         self.comparison, self.data = comparison, data
-        self._entries = {
-            (entry.kind, entry.metric, entry.data): (f"figure-{i}", entry)
-            for i, entry in enumerate(figure_entries(comparison, data))
-        }
+        self._entries: dict[tuple[str, str, Split | None], tuple[str, FigureEntry]] = {}
+        for i, entry in enumerate(figure_entries(comparison, data)):
+            self._entries[entry.kind, entry.metric, entry.data] = (f"figure-{i}", entry)
 
     def figures(self, kind: str, result: MetricResult, caption_suffix: str = "") -> list[Figure]:
         """Return the figure of one kind for a result, or an empty list."""
@@ -74,13 +73,13 @@ class DetailView:
         return [entry.to_block(figure_key, caption_suffix)]
 
     def boxes(self, blocks: Callable[[MetricResult], Iterable[Block]]) -> Iterator[Box]:
-        """Yield a box for each metric and data set, which the menus of a page select."""
+        """Yield a box for each metric and data set; the menus of a page select one box."""
         for i, metric in enumerate(self.comparison.metrics):
             for j, result in enumerate(metric_results(self.comparison, [metric], self.data)):
                 yield Box(tuple(blocks(result)), tags={"metric": str(i), "data": str(j)})
 
     def rank_changes(self) -> Iterator[tuple[FigureEntry, Figure]]:
-        """Yield the figures that compare two rankings."""
+        """Yield the figures that compare the rankings by two metrics."""
         for key, entry in self._entries.values():
             if entry.kind == "rank-change":
                 yield entry, entry.to_block(key)
@@ -115,7 +114,9 @@ def figure_entries(comparison: Comparison, data: Sequence[Split]) -> Iterator[Fi
     """Yield the figures of some data sets, and the figures over all data sets."""
     for metric in comparison.metrics:
         yield from _metric_figures(comparison, metric, data)
-    data_or_all: list[Split | None] = [*data, *([None] if len(comparison.data) > 1 else [])]
+    data_or_all: list[Split | None] = list(data)
+    if len(comparison.data) > 1:
+        data_or_all.append(None)
     metric_pairs = list(itertools.combinations(comparison.metrics, 2))[:_MAX_METRIC_PAIRS]
     for split, (first, second) in itertools.product(data_or_all, metric_pairs):
         changes = RankingChangeDisplay.from_comparison(comparison, first, second, data=split)

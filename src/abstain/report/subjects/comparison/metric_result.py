@@ -56,34 +56,32 @@ class MetricResult:
 
     @cached_property
     def comparison_with_best(self) -> dict[str, RelationToBest]:
-        """Conclusion of the test of each method against the best method."""
+        """Relation of each method to the best method, by the test of the pair."""
         return compute_relations_to_best(self.estimates, self.pairs)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
-        """Estimates as table cells, with marks for the best value and for ties."""
+        """Estimates as table cells, with marks on the best and on not significantly worse ones."""
         marks: dict[RelationToBest, Literal["best", "tie"]] = {
             "best": "best",
             "not told apart": "tie",
         }
-        return {
-            e.method: Number(
-                e.value,
-                e.low,
-                e.high,
-                mark=marks.get(self.comparison_with_best[e.method], ""),
-                tooltip=e.note,
+        numbers = {}
+        for estimate in self.estimates:
+            relation = self.comparison_with_best[estimate.method]
+            numbers[estimate.method] = Number(
+                estimate.value,
+                estimate.low,
+                estimate.high,
+                mark=marks.get(relation, ""),
+                tooltip=estimate.note,
             )
-            for e in self.estimates
-        }
+        return numbers
 
-    def methods_with(self, footing: RelationToBest) -> list[str]:
-        """Return the methods with a given conclusion of the test against the best method."""
-        return [
-            method
-            for method, method_footing in self.comparison_with_best.items()
-            if method_footing == footing
-        ]
+    def methods_with(self, relation: RelationToBest) -> list[str]:
+        """Return the methods that have a relation to the best method, such as "worse"."""
+        relations = self.comparison_with_best.items()
+        return [method for method, method_relation in relations if method_relation == relation]
 
     @cached_property
     def pair_with_best(self) -> dict[str, PairedDifference]:

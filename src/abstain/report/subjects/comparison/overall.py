@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from abstain.evaluation.comparison import Comparison
+from abstain.evaluation.comparison import Comparison, MeanRanks
+from abstain.plots import RankingChangeDisplay
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -52,10 +53,12 @@ def overall_section(view: DetailView) -> Iterator[doc.Section]:
         f"methods whose mean ranks differ by less than the critical difference. With few {blocks}, "
         "few differences are significant, whatever the number of samples."
     )
-    cautions = [doc.Prose(text, "caution") for text in (independence_caution(comparison),) if text]
-    yield doc.Section(
-        "overall", f"Results over all {blocks}", (doc.Prose(lead, "lead"), *cautions, *boxes)
-    )
+    section_blocks: list[doc.Block] = [doc.Prose(lead, "lead")]
+    caution = independence_caution(comparison)
+    if caution:
+        section_blocks.append(doc.Prose(caution, "caution"))
+    section_blocks += boxes
+    yield doc.Section("overall", f"Results over all {blocks}", tuple(section_blocks))
 
 
 def independence_caution(comparison: Comparison) -> str:
@@ -86,87 +89,90 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
     blocks: list[doc.Block] = []
     if across is not None:
         note = capitalize_first(across.note)
-        is_in_tables = note in {shared_note(pairs) for pairs in pairs_of_tests}
-        blocks += view.figures("critical-difference", result, "" if is_in_tables else note)
-        ranks = [doc.Number(rank, number_format="two_decimals") for rank in across.mean_ranks]
-        table = doc.Table(
-            (doc.METHOD_COLUMN, doc.number_column("Mean rank")),
-            doc.single_group(zip(across.methods, ranks, strict=True)),
-            caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
-        )
-        blocks.append(doc.Collapsible("Mean ranks", (table,)))
+        if note in {shared_note(pairs) for pairs in pairs_of_tests}:
+            note = ""  # The tables of pairs contain the note.
+        blocks += view.figures("critical-difference", result, note)
+        blocks.append(doc.Collapsible("Mean ranks", (_mean_rank_table(result, across),)))
     for pairs in pairs_of_tests:
         table = pairs_table(result, pairs)
         title = f"Table of {len(table.rows)} pairs: {pairs[0].test}"
         blocks.append(doc.Collapsible(title, (table,)))
-    if ranks_of_result := rank_blocks(result, view):
-        blocks.append(doc.Collapsible("Rank probabilities", tuple(ranks_of_result)))
-    aggregate_blocks = [*view.figures("profile", result), *_aggregate_tables(result)]
+    probability_blocks = rank_blocks(result, view)
+    if probability_blocks:
+        blocks.append(doc.Collapsible("Rank probabilities", tuple(probability_blocks)))
+    aggregate_blocks = (*view.figures("profile", result), *_aggregate_tables(result))
     if aggregate_blocks:
-        box = doc.Box(tuple(aggregate_blocks), layout="side")
+        box = doc.Box(aggregate_blocks, layout="side")
         blocks.append(doc.Collapsible("Performance profiles and interquartile means", (box,)))
-    return [*blocks, *_improvement_tables(result)]
+    blocks += _improvement_tables(result)
+    return blocks
+
+
+def _mean_rank_table(result: MetricResult, across: MeanRanks) -> doc.Table:
+    """Return the mean rank of each method over all data sets or runs."""
+    ranks = [doc.Number(rank, number_format="two_decimals") for rank in across.mean_ranks]
+    return doc.Table(
+        (doc.METHOD_COLUMN, doc.number_column("Mean rank")),
+        doc.single_group(zip(across.methods, ranks, strict=True)),
+        caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
+    )
 
 
 def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
     """Return the figure of rank probabilities with its tables beside or below the figure."""
-    tables = rank_probability_tables(result)
+    figures = view.figures("ranks", result)
+    tables = tuple(rank_probability_tables(result))
     if not tables:
         return []
     if len(result.comparison.methods) <= _MAX_METHODS_SIDE_BY_SIDE:
-        return [doc.Box((*view.figures("ranks", result), doc.Box(tuple(tables))), layout="side")]
-    collapsed = doc.Collapsible("Table of the rank probabilities", tuple(tables))
-    return [doc.Box((*view.figures("ranks", result), collapsed), layout="stack")]
+        return [doc.Box((*figures, doc.Box(tables)), layout="side")]
+    collapsed = doc.Collapsible("Table of the rank probabilities", tables)
+    return [doc.Box((*figures, collapsed), layout="stack")]
 
 
 def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
-    """Return the table of interquartile means, with the number of averaged values."""
+    """Return the table of interquartile means, or an empty list if there are none."""
     aggregates = [a for a in result.comparison.aggregates if a.metric == result.metric]
     if not aggregates:
         return []
-    n_scores, unit = aggregates[0].scores, result.comparison.aggregated_over
-    sentences = [f"Interquartile mean over {n_scores} {unit}; {result.title}."]
-    if all(math.isnan(a.low) for a in aggregates):
+    n_values = aggregates[0].scores
+    noun = result.comparison.aggregated_over
+    sentences = [f"Interquartile mean over {n_values} {noun}; {result.title}."]
+    if all(math.isnan(aggregate.low) for aggregate in aggregates):
         sentences.append("No intervals.")
-    elif n_scores < _MIN_SCORES_FOR_INTERVALS:
+    elif n_values < _MIN_SCORES_FOR_INTERVALS:
         sentences.append(
-            f"The intervals are based on only {n_scores} {unit} and may have less than their "
+            f"The intervals are based on only {n_values} {noun} and may have less than their "
             "nominal coverage."
         )
-    sentences += unique(f"{capitalize_first(a.note)}." for a in aggregates if a.note)
-    return [
-        doc.Table(
-            (
-                doc.METHOD_COLUMN,
-                doc.number_column("Interquartile mean"),
-                doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
-            ),
-            doc.single_group(
-                (a.method, doc.Number(a.interquartile_mean), doc.Range(a.low, a.high))
-                for a in aggregates
-            ),
-            caption=" ".join(sentences),
-            is_sortable=True,
-        )
-    ]
+    notes = unique(aggregate.note for aggregate in aggregates if aggregate.note)
+    sentences += [f"{capitalize_first(note)}." for note in notes]
+    rows = []
+    for aggregate in aggregates:
+        mean = doc.Number(aggregate.interquartile_mean)
+        interval = doc.Range(aggregate.low, aggregate.high)
+        rows.append((aggregate.method, mean, interval))
+    columns = (
+        doc.METHOD_COLUMN,
+        doc.number_column("Interquartile mean"),
+        doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
+    )
+    caption = " ".join(sentences)
+    return [doc.Table(columns, doc.single_group(rows), caption=caption, is_sortable=True)]
 
 
 def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
     """Return the probabilities that a run of one method is better than a run of another."""
-    improvements = [i for i in result.comparison.improvements if i.metric == result.metric]
-    if not improvements:
+    rows = []
+    for improvement in result.comparison.improvements:
+        if improvement.metric == result.metric:
+            probability = doc.Number(improvement.probability, number_format="cases_of_100")
+            interval = doc.Range(improvement.low, improvement.high, number_format="cases_of_100")
+            rows.append((improvement.first, improvement.second, probability, interval))
+    if not rows:
         return []
-    unit = "runs" if len(result.comparison.runs) > 1 else "data sets"
-    title = f"Probability of improvement over {unit}"
-    rows = [
-        (
-            i.first,
-            i.second,
-            doc.Number(i.probability, number_format="cases_of_100"),
-            doc.Range(i.low, i.high, number_format="cases_of_100"),
-        )
-        for i in improvements
-    ]
+    noun = "runs" if len(result.comparison.runs) > 1 else "data sets"
+    title = f"Probability of improvement over {noun}"
     table = doc.Table(
         (
             doc.Column("First", "name"),
@@ -191,51 +197,57 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
         "Each line connects the rank of a method by one metric with its rank by another metric. "
         "Solid orange lines fall, dashed blue lines rise, and thin lines stay at the same rank."
     )
-    sentences = (agreement_sentence(comparison, metric) for metric in comparison.metrics[1:])
-    text = " ".join(filter(None, sentences))
+    blocks: list[doc.Block] = []
+    sentences = [agreement_sentence(comparison, metric) for metric in comparison.metrics[1:]]
+    text = " ".join(sentence for sentence in sentences if sentence)
+    if text:
+        blocks.append(doc.Prose(text))
+    blocks.append(doc.Prose(lead, "lead", role="interactive"))
+    for entry, figure in view.rank_changes():
+        table = _rank_change_table(entry.display, caption=figure.title)
+        tags = {} if entry.data is None else {"data": str(comparison.data.index(entry.data))}
+        blocks.append(doc.Box((figure, table), layout="side", tags=tags))
     tau_table = doc.Collapsible(
         "Kendall's tau of all pairs of metrics",
         (_tau_table(comparison),),
         is_open=len(comparison.agreements) <= _MAX_OPEN_ROWS,
     )
-    boxes = []
-    for entry, figure in view.rank_changes():
-        display = entry.display
-        titles = [f"Rank by {metric_title(name)}" for name in (display.first, display.second)]
-        rows: list[list[doc.Cell]] = [
-            [method, *(doc.Number(rank, number_format="rank") for rank in ranks)]
-            for method, ranks in display.ranks.items()
-        ]
-        columns = (doc.METHOD_COLUMN, *map(doc.number_column, titles))
-        table = doc.Table(columns, doc.single_group(rows), caption=figure.title)
-        tags = {} if entry.data is None else {"data": str(comparison.data.index(entry.data))}
-        boxes.append(doc.Box((figure, table), layout="side", tags=tags))
+    blocks.append(tau_table)
     yield doc.Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (
-            *([doc.Prose(text)] if text else []),
-            doc.Prose(lead, "lead", role="interactive"),
-            *boxes,
-            tau_table,
-        ),
+        tuple(blocks),
         nav_title="Metrics compared",
     )
+
+
+def _rank_change_table(display: RankingChangeDisplay, caption: str) -> doc.Table:
+    """Return the ranks of each method by two metrics."""
+    columns = (
+        doc.METHOD_COLUMN,
+        doc.number_column(f"Rank by {metric_title(display.first)}"),
+        doc.number_column(f"Rank by {metric_title(display.second)}"),
+    )
+    rows = []
+    for method, ranks in display.ranks.items():
+        cells: list[doc.Cell] = [method]
+        cells += [doc.Number(rank, number_format="rank") for rank in ranks]
+        rows.append(cells)
+    return doc.Table(columns, doc.single_group(rows), caption=caption)
 
 
 def _tau_table(comparison: Comparison) -> doc.Table:
     """Return Kendall's tau between the rankings of each pair of metrics."""
     level = format_percent(comparison.level)
     overall_name = f"all {comparison.block_kind}"
-    rows = [
-        (
-            metric_title(a.first),
-            metric_title(a.second),
-            overall_name if a.data is None else split_name(a.data) or "all samples",
-            *_tau_cells(a.tau, a.low, a.high),
-        )
-        for a in comparison.agreements
-    ]
+    rows = []
+    for agreement in comparison.agreements:
+        data_name = overall_name
+        if agreement.data is not None:
+            data_name = split_name(agreement.data) or "all samples"
+        titles = (metric_title(agreement.first), metric_title(agreement.second))
+        tau_cells = _tau_cells(agreement.tau, agreement.low, agreement.high)
+        rows.append((*titles, data_name, *tau_cells))
     return doc.Table(
         (
             doc.Column("Metric"),
@@ -259,14 +271,11 @@ def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
     """Yield the table of the similarity of the rankings of resamples, if available."""
     if not comparison.stability:
         return
-    rows = [
-        (
-            metric_title(s.metric),
-            split_name(s.data) if s.data else "all samples",
-            *_tau_cells(s.mean_tau, s.low, s.high),
-        )
-        for s in comparison.stability
-    ]
+    rows = []
+    for stability in comparison.stability:
+        data_name = split_name(stability.data) if stability.data else "all samples"
+        tau_cells = _tau_cells(stability.mean_tau, stability.low, stability.high)
+        rows.append((metric_title(stability.metric), data_name, *tau_cells))
     columns = (
         doc.Column("Metric"),
         doc.Column("Data", "name"),

@@ -66,18 +66,18 @@ _SHORT_CONCLUSIONS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """The summary of one metric on one data set, or over all data sets, as text and tables."""
+    """Text and tables on the tests of one metric on one data set, or over all data sets."""
 
     result: MetricResult
 
     @cached_property
     def rows(self) -> list[SummaryRow]:
-        """The rows of the methods, starting with the best method."""
+        """Results of the methods, starting with the best method."""
         return self.result.comparison.summary_of(self.result.metric, self.result.data)
 
     @property
     def reference(self) -> SummaryRow:
-        """The row of the reference."""
+        """Results of the reference, which all other methods are compared with."""
         return next(row for row in self.rows if row.method == row.reference)
 
     @property
@@ -86,7 +86,7 @@ class Overview:
         return bool(self.result.comparison.reference)
 
     def methods_with(self, conclusion: str) -> list[str]:
-        """Return the methods with a given conclusion of the test."""
+        """Return the methods with a conclusion of the test, such as "significantly worse"."""
         return [row.method for row in self.rows if row.conclusion == conclusion]
 
     # ------------------------------------------------------------------------------- numbers
@@ -118,7 +118,7 @@ class Overview:
         )
 
     def difference_texts(self, row: SummaryRow) -> tuple[str, str]:
-        """Format the difference of a method from the reference, and its p-value."""
+        """Format the difference of a method from the reference, and the p-value."""
         if row.conclusion == "reference":
             return "reference", ""
         p_value = "" if math.isnan(row.adjusted) else self._p_text(row)
@@ -136,37 +136,38 @@ class Overview:
 
     # -------------------------------------------------------------------------------- answer
     def answer(self) -> tuple[str, ...]:
-        """Return the answer in one or two sentences, or no sentences without tests."""
+        """Return the answer of the comparison in one or two texts, or nothing without tests."""
         n_others = len(self.rows) - 1
         worse = self.methods_with("significantly worse")
         better = self.methods_with("significantly better")
         similar = self.methods_with("not significantly different")
         if not (worse or better or similar):
             return ()
-        name = quote(self.reference.method)
-        clauses = []
+        conclusions = []
         if worse:
-            clauses.append(f"significantly better than {_count_text(worse, n_others)}")
+            conclusions.append(f"significantly better than {_count_text(worse, n_others)}")
         if better:
-            clauses.append(f"significantly worse than {_count_text(better, n_others)}")
-        if not clauses:
+            conclusions.append(f"significantly worse than {_count_text(better, n_others)}")
+        if not conclusions:
             others = _count_text(similar, n_others) if n_others == 1 else "any other method"
-            clauses.append(f"not significantly different from {others}")
-        if self.is_specified:
-            first = f"{name} is {' and '.join(clauses)}"
-        else:
-            verb = "has" if self._is_single_best else "shares"
-            first = (
-                f"{name} {verb} the {self._extreme} {self.result.title} "
-                f"({self.value_text(self.reference)}) and is {' and '.join(clauses)}"
-            )
+            conclusions.append(f"not significantly different from {others}")
+        claim = f"{self._answer_subject()} is {' and '.join(conclusions)}"
         details = self._p_value_details(worse, better, similar)
         if similar and (worse or better):
             verb = "is" if len(similar) == 1 else "are"
             names = join_names(similar) if len(similar) <= _MAX_NAMES else f"{len(similar)} methods"
-            rest = f"{names} {verb} not significantly different."
-            return (first, f"{details}; {rest}") if details else (f"{first};", rest)
-        return (first, f"{details}.") if details else (f"{first}.",)
+            remainder = f"{names} {verb} not significantly different."
+            return (claim, f"{details}; {remainder}") if details else (f"{claim};", remainder)
+        return (claim, f"{details}.") if details else (f"{claim}.",)
+
+    def _answer_subject(self) -> str:
+        """Return the name of the reference, with its value if the reference is the best method."""
+        name = quote(self.reference.method)
+        if self.is_specified:
+            return name
+        verb = "has" if self._is_single_best else "shares"
+        value = self.value_text(self.reference)
+        return f"{name} {verb} the {self._extreme} {self.result.title} ({value}) and"
 
     @property
     def _extreme(self) -> str:
@@ -179,7 +180,7 @@ class Overview:
     def _p_value_details(
         self, worse: Sequence[str], better: Sequence[str], similar: Sequence[str]
     ) -> str:
-        """Return the difference and the p-value of the last method in the answer."""
+        """Return the difference and the p-value if the answer names a single other method."""
         names = better or worse or similar
         if len(names) != 1:
             return ""
@@ -191,39 +192,43 @@ class Overview:
 
     # --------------------------------------------------------------------------- key numbers
     def key_numbers(self) -> Iterator[KeyNumber]:
-        """Yield the value and rank of the reference, and the numbers of methods by conclusion."""
+        """Yield the value and rank of the reference, and the counts of better and worse methods."""
         if not self.rows:
             return
         reference = self.reference
-        name, level = quote(reference.method), format_percent(reference.level)
+        name = quote(reference.method)
         direction = "lower" if reference.lower_is_better else "higher"
         interval = self.interval_text(reference)
         detail = f"{interval}, {direction} is better" if interval else f"{direction} is better"
         yield KeyNumber(f"{self.result.title} of {name}", self.value_text(reference), detail)
-        if rank := self.rank_text(reference):
+        rank = self.rank_text(reference)
+        if rank:
+            level = format_percent(reference.level)
             adjustment = "" if self.result.comparison.is_adjusted else ", not adjusted"
-            yield KeyNumber(
-                f"Rank of {name}", rank, f"of {len(self.rows)}, {level} interval{adjustment}"
-            )
-        counts = Counter(row.conclusion for row in self.rows)
-        if len(counts) < 2:
+            rank_detail = f"of {len(self.rows)}, {level} interval{adjustment}"
+            yield KeyNumber(f"Rank of {name}", rank, rank_detail)
+        has_other_methods = any(row.conclusion != "reference" for row in self.rows)
+        if not has_other_methods:
             return
-        for conclusion, preposition in (
-            ("significantly better", "than"),
-            ("not significantly different", "from"),
-            ("significantly worse", "than"),
-        ):
-            if conclusion == "significantly better" and not self.is_specified:
-                continue
-            names = self.methods_with(conclusion)
-            few = f": {join_names(names)}" if 0 < len(names) <= _MAX_NAMES else ""
-            yield KeyNumber(conclusion.capitalize(), str(len(names)), f"{preposition} {name}{few}")
+        if self.is_specified:
+            yield self._count_of_methods("significantly better", f"than {name}")
+        yield self._count_of_methods("not significantly different", f"from {name}")
+        yield self._count_of_methods("significantly worse", f"than {name}")
+
+    def _count_of_methods(self, conclusion: str, relation: str) -> KeyNumber:
+        """Return the number of methods with a conclusion, and the names of a few methods."""
+        names = self.methods_with(conclusion)
+        detail = relation
+        if 0 < len(names) <= _MAX_NAMES:
+            detail += f": {join_names(names)}"
+        return KeyNumber(conclusion.capitalize(), str(len(names)), detail)
 
     # -------------------------------------------------------------------------------- tables
     def blocks(self, *, is_complete: bool = False) -> Iterator[Block]:
-        """Yield the methods around the reference, the collapsed other methods, and a note."""
+        """Yield the forest table of the methods near the reference, and collapse the others."""
         visible = slice(0, len(self.rows)) if is_complete else self._visible_rows()
-        above, below = self.rows[: visible.start], self.rows[visible.stop :]
+        above = self.rows[: visible.start]
+        below = self.rows[visible.stop :]
         if above:
             yield self._collapsed(above)
         yield self._forest_table(self.rows[visible], self._caption())
@@ -246,7 +251,7 @@ class Overview:
         return Span(title, "strong"), " ", Span(self._family_text(), "plain")
 
     def _family_text(self) -> str:
-        """Return the reference, the adjustment and the number of tests as one text."""
+        """Describe the reference, the adjustment of p-values and the number of tests."""
         n_tests = self.reference.n_tests
         if not n_tests:
             return "no tests"
@@ -261,13 +266,11 @@ class Overview:
 
     @property
     def adjustment(self) -> str:
-        """Name of the method of adjustment for multiple comparisons."""
+        """Name of the method that adjusts p-values for multiple comparisons."""
         pairs = self.result.pairs
-        return (
-            "Bonferroni's method"
-            if pairs and pairs[0].adjustment == "bonferroni"
-            else ("Holm's method")
-        )
+        if pairs and pairs[0].adjustment == "bonferroni":
+            return "Bonferroni's method"
+        return "Holm's method"
 
     def _forest_table(self, rows: Sequence[SummaryRow], caption: Text) -> Table:
         """Return a table with a forest plot in its rows."""
@@ -291,7 +294,7 @@ class Overview:
         return Table(columns, (group,), title=title, caption=caption, layout="forest")
 
     def _forest_row(self, row: SummaryRow) -> Row:
-        """Return the row of a method, with its difference from the reference as a line."""
+        """Return the row of a method, with the interval of its difference as a line."""
         is_reference = row.conclusion == "reference"
         mark = IntervalMark(
             math.nan if is_reference else row.difference,
@@ -321,56 +324,48 @@ class Overview:
         return Number(row.adjusted, display_text=self._p_text(row))
 
     def _axis(self, rows: Sequence[SummaryRow]) -> Axis:
-        """Return an axis that contains 0 and the differences of the given rows."""
-        numbers = [
-            x
-            for row in rows
-            for x in (row.difference, row.difference_low, row.difference_high)
-            if not math.isnan(x)
-        ]
-        low, high = min([0.0, *numbers]), max([0.0, *numbers])
-        width = high - low or 1.0
-        low, high = low - 0.04 * width, high + 0.04 * width
+        """Return the axis of the intervals of some methods, which contains 0."""
+        low = high = 0.0
+        for row in rows:
+            for number in (row.difference, row.difference_low, row.difference_high):
+                if not math.isnan(number):
+                    low = min(low, number)
+                    high = max(high, number)
+        margin = 0.04 * (high - low or 1.0)
+        low -= margin
+        high += margin
         ticks = tuple((tick, text) for tick, text in _ticks(low, high) if low <= tick <= high)
-        sides = ("better", "worse")
-        if not self.reference.lower_is_better:
-            sides = sides[::-1]
-        return Axis(low, high, ticks, *sides)
+        if self.reference.lower_is_better:
+            return Axis(low, high, ticks, "better", "worse")
+        return Axis(low, high, ticks, "worse", "better")
 
     def _collapsed(self, rows: Sequence[SummaryRow]) -> Collapsible:
-        return Collapsible(
-            self.describe(rows), (self._forest_table(rows, self.describe(rows)),), role="detail"
-        )
+        summary = self.describe(rows)
+        return Collapsible(summary, (self._forest_table(rows, summary),), role="detail")
 
     def describe(self, rows: Sequence[SummaryRow]) -> str:
         """Return the number of some methods with their conclusions, differences and p-values."""
-        counts = Counter(row.conclusion for row in rows)
-        conclusions = [
-            f"all {name}"
-            if len(counts) == 1 and n > 1
-            else f"{n} {name}"
-            if len(counts) > 1
-            else name
-            for name, n in counts.items()
-        ]
         noun = "other" if len(rows) == 1 else "others"
-        text = f"{len(rows)} {noun}: {', '.join(conclusions)}"
-        differences = sorted(row.difference for row in rows if not math.isnan(row.difference))
+        text = f"{len(rows)} {noun}: {_count_conclusions(rows)}"
+        differences = [row.difference for row in rows if not math.isnan(row.difference)]
         if differences:
-            bounds = dict.fromkeys(map(self._difference_text, (differences[0], differences[-1])))
-            text += f", difference {' to '.join(bounds)}"
-        p_rows = sorted(
-            (row for row in rows if not math.isnan(row.adjusted)), key=lambda row: row.adjusted
-        )
-        if p_rows:
-            texts = list(dict.fromkeys(self._p_text(row) for row in (p_rows[0], p_rows[-1])))
+            smallest = self._difference_text(min(differences))
+            largest = self._difference_text(max(differences))
+            text += f", difference {smallest}"
+            text += f" to {largest}" if largest != smallest else ""
+        tested = [row for row in rows if not math.isnan(row.adjusted)]
+        if tested:
+            smallest = self._p_text(min(tested, key=_adjusted_p_value))
+            largest = self._p_text(max(tested, key=_adjusted_p_value))
             name = self.result.comparison.p_value_label
-            p_value = p_equation(texts[0], name)
-            text += f", {p_value}" if len(texts) == 1 else f", {name} {texts[0]} to {texts[1]}"
+            if smallest == largest:
+                text += f", {p_equation(smallest, name)}"
+            else:
+                text += f", {name} {smallest} to {largest}"
         return text
 
     def test_note(self, *, has_lines: bool = True) -> str:
-        """Return the explanation of intervals, p-values and ranks."""
+        """Explain the intervals, p-values and ranks of the table."""
         comparison, reference = self.result.comparison, quote(self.reference.method)
         if not self.reference.n_tests:
             return "The differences were not tested."
@@ -411,29 +406,43 @@ class Overview:
             *map(number_column, ("Value", f"{level} interval", p_name, "Rank")),
             Column("Conclusion"),
         )
-        rows = tuple(
-            Row(
-                (
-                    row.method,
-                    Number(row.value, display_text=self.value_text(row), reason=row.note),
-                    self.interval_text(row) or None,
-                    self._p_cell(row),
-                    self.rank_text(row),
-                    _SHORT_CONCLUSIONS[row.conclusion],
-                )
-            )
-            for row in self.rows[visible]
-        )
-        title = ", ".join(filter(None, [self.result.title_with_arrow, self.result.data_name]))
-        title += f"; {self._family_text()}"
-        yield Table(columns, (TableRows(rows),), title=title)
+        rows = tuple(self._summary_table_row(row) for row in self.rows[visible])
+        title = self.result.title_with_arrow
+        if self.result.data_name:
+            title += f", {self.result.data_name}"
+        yield Table(columns, (TableRows(rows),), title=f"{title}; {self._family_text()}")
         for omitted in (self.rows[: visible.start], self.rows[visible.stop :]):
             if omitted:
                 yield Prose(f"{self.describe(omitted)}.")
 
+    def _summary_table_row(self, row: SummaryRow) -> Row:
+        """Return the row of a method in the table for a terminal or a notebook."""
+        cells: tuple[Cell, ...] = (
+            row.method,
+            Number(row.value, display_text=self.value_text(row), reason=row.note),
+            self.interval_text(row) or None,
+            self._p_cell(row),
+            self.rank_text(row),
+            _SHORT_CONCLUSIONS[row.conclusion],
+        )
+        return Row(cells)
+
+
+def _adjusted_p_value(row: SummaryRow) -> float:
+    return row.adjusted
+
+
+def _count_conclusions(rows: Sequence[SummaryRow]) -> str:
+    """Return the number of methods with each conclusion, such as "all significantly worse"."""
+    counts = Counter(row.conclusion for row in rows)
+    if len(counts) > 1:
+        return ", ".join(f"{count} {conclusion}" for conclusion, count in counts.items())
+    conclusion = rows[0].conclusion
+    return f"all {conclusion}" if len(rows) > 1 else conclusion
+
 
 def quote(name: str) -> str:
-    """Return a name, with quotation marks around a name that contains spaces."""
+    """Return a name, in quotation marks if the name is empty or contains a space."""
     return f"\u201c{name}\u201d" if " " in name or not name else name
 
 
@@ -444,7 +453,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def _count_text(names: Sequence[str], n_others: int) -> str:
-    """Return the subject of a clause, as a single method, all others, or a number of methods."""
+    """Return the names of one or two methods, or the number of several methods."""
     if len(names) == 1:
         return quote(names[0]) if n_others <= 2 else f"one, {quote(names[0])}"
     if len(names) == n_others:
@@ -455,7 +464,7 @@ def _count_text(names: Sequence[str], n_others: int) -> str:
 
 
 def format_adjusted(p_value: float, alpha: float) -> str:
-    """Format a p-value with three decimals so that it is below alpha exactly if the number is.
+    """Format a p-value with three decimals, but do not round a significant p-value up to alpha.
 
     Examples
     --------

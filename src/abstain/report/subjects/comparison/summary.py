@@ -27,7 +27,8 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
     """Yield the main results, and a table or a line for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
-    if caution := independence_caution(comparison):
+    caution = independence_caution(comparison)
+    if caution:
         yield Prose(caution, "about")
     if has_tables:
         for result in results:
@@ -35,7 +36,8 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
             if overview.rows:
                 yield from overview.summary_table(is_complete=is_complete)
     else:
-        yield from (Prose(_summary_line(result)) for result in results)
+        for result in results:
+            yield Prose(_summary_line(result))
         command_line = "Pass --full to print a table for each line, or --out to write all tables."
         yield SeeAlso("", command_line, '.frame("standings") returns all numbers.')
     yield from map(Prose, non_inferiority_lines(results, is_short=not has_tables))

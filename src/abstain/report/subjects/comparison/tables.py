@@ -1,7 +1,7 @@
 """Tables of a comparison for one metric on one data set, and the table for a paper."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from abstain.evaluation.comparison import Comparison, PairedDifference, Standing, SummaryRow
@@ -50,22 +50,8 @@ _MAX_RANK_COLUMNS = 25
 
 
 def overview_table(comparison: Comparison) -> Table:
-    """Return the best method per metric and data set, and the tests of the other methods."""
-    rows: list[tuple[Cell, ...]] = []
-    for result in metric_results(comparison):
-        best = result.ranked[0] if result.ranked else None
-        best_names = join_first(result.methods_with("best"), _MAX_NAMES)
-        cells = (
-            result.label_with_direction,
-            result.data_name or "all samples",
-            Span(best_names, "strong" if result.is_best_significant else "plain")
-            if best_names
-            else Span("none", "undefined"),
-            Number(best.value, best.low, best.high) if best else Number(NAN),
-            _names_or_count(result.methods_with("not told apart")),
-            _names_or_count(result.methods_with("worse")),
-        )
-        rows.append(cells)
+    """Return a table of the best method for each metric and data set."""
+    rows = [_overview_row(result) for result in metric_results(comparison)]
     return Table(
         (
             Column("Metric"),
@@ -84,6 +70,26 @@ def overview_table(comparison: Comparison) -> Table:
     )
 
 
+def _overview_row(result: MetricResult) -> tuple[Cell, ...]:
+    """Return the row of one metric in the table of the best methods."""
+    best_names = join_first(result.methods_with("best"), _MAX_NAMES)
+    best_cell = Span("none", "undefined")
+    if best_names:
+        best_cell = Span(best_names, "strong" if result.is_best_significant else "plain")
+    value = Number(NAN)
+    if result.ranked:
+        best = result.ranked[0]
+        value = Number(best.value, best.low, best.high)
+    return (
+        result.label_with_direction,
+        result.data_name or "all samples",
+        best_cell,
+        value,
+        _names_or_count(result.methods_with("not told apart")),
+        _names_or_count(result.methods_with("worse")),
+    )
+
+
 def _names_or_count(names: Sequence[str]) -> str | None:
     """Return the names of a few methods, or the number of many methods."""
     if len(names) > _MAX_NAMES:
@@ -92,37 +98,27 @@ def _names_or_count(names: Sequence[str]) -> str | None:
 
 
 def values_table(result: MetricResult) -> Table:
-    """Return all numbers of all methods, starting with the best method."""
-    failure_counts = unique(format_count(e.failures) for e in result.ranked)
+    """Return the table of the value, interval and tests of each method, best method first."""
+    failure_counts = unique(format_count(estimate.failures) for estimate in result.ranked)
     has_failures = len(failure_counts) > 1
-    has_notes = any(e.note for e in result.ranked)
+    has_notes = any(estimate.note for estimate in result.ranked)
     summary = {row.method: row for row in result.summary}
-    reference = result.summary[0].reference if result.summary else ""
-    columns = (
-        METHOD_COLUMN,
-        number_column("Value"),
-        interval_column(f"{format_percent(result.comparison.level)} interval"),
-        number_column("Standard error"),
-        *map(number_column, ("Difference", *_p_value_headers(result))),
-        interval_column("Rank interval"),
-        Column(f"Compared with {reference}" if reference else "Compared with the best"),
-        *([number_column("Failures")] if has_failures else []),
-        *([Column("Note", "words", is_sortable=False)] if has_notes else []),
-    )
-    rows: Iterator[tuple[Cell, ...]] = (
-        (
-            e.method,
-            Number(e.value),
-            Range(e.low, e.high, tooltip=e.interval),
-            Number(e.standard_error),
-            *_reference_cells(summary.get(e.method), result),
-            *([Number(e.failures, number_format="count")] if has_failures else []),
-            *([e.note] if has_notes else []),
-        )
-        for e in result.ranked
-    )
+    rows = []
+    for estimate in result.ranked:
+        cells: list[Cell] = [
+            estimate.method,
+            Number(estimate.value),
+            Range(estimate.low, estimate.high, tooltip=estimate.interval),
+            Number(estimate.standard_error),
+        ]
+        cells += _reference_cells(summary.get(estimate.method), result)
+        if has_failures:
+            cells.append(Number(estimate.failures, number_format="count"))
+        if has_notes:
+            cells.append(estimate.note)
+        rows.append(tuple(cells))
     return Table(
-        columns,
+        _values_columns(result, has_failures=has_failures, has_notes=has_notes),
         single_group(rows),
         title=f"Values: {result.label}",
         caption=_values_caption(result, failure_counts),
@@ -130,13 +126,37 @@ def values_table(result: MetricResult) -> Table:
     )
 
 
+def _values_columns(
+    result: MetricResult, *, has_failures: bool, has_notes: bool
+) -> tuple[Column, ...]:
+    """Return the columns of the table of values."""
+    reference = result.summary[0].reference if result.summary else ""
+    columns = [
+        METHOD_COLUMN,
+        number_column("Value"),
+        interval_column(f"{format_percent(result.comparison.level)} interval"),
+        number_column("Standard error"),
+        number_column("Difference"),
+    ]
+    columns += map(number_column, _p_value_headers(result))
+    columns.append(interval_column("Rank interval"))
+    columns.append(Column(f"Compared with {reference or 'the best'}"))
+    if has_failures:
+        columns.append(number_column("Failures"))
+    if has_notes:
+        columns.append(Column("Note", "words", is_sortable=False))
+    return tuple(columns)
+
+
 def _reference_cells(row: SummaryRow | None, result: MetricResult) -> tuple[Cell, ...]:
     """Return the difference from the reference, its p-values, the ranks and the conclusion."""
+    n_p_values = len(_p_value_headers(result))
     if row is None:
-        return (None,) * (3 + len(_p_value_headers(result)))
+        return (None,) * (3 + n_p_values)
     ranks = Range(row.rank_low, row.rank_high, number_format="rank")
     if row.conclusion == "reference":
-        return (*([None] * (1 + len(_p_value_headers(result)))), ranks, "reference")
+        no_difference = (None,) * (1 + n_p_values)
+        return (*no_difference, ranks, "reference")
     is_significant = row.conclusion.startswith("significantly")
     return (
         Number(row.difference, row.difference_low, row.difference_high),
@@ -153,7 +173,7 @@ def _values_caption(result: MetricResult, failure_counts: Sequence[str]) -> str:
     caption = f"{result.label}; {format_count(result.ranked[0].n)} samples"
     if len(failure_counts) == 1:
         caption += f", {failure_counts[0]} failures"
-    interval_methods = unique(e.interval for e in result.ranked)
+    interval_methods = unique(estimate.interval for estimate in result.ranked)
     if len(interval_methods) == 1 and interval_methods[0]:
         caption += f"; {interval_methods[0]}"
     return caption
@@ -172,41 +192,55 @@ def displayed_share_of_pairs(n_methods: int) -> float:
 
 
 def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Table:
-    """Return the pairs of one test. With many methods, return the pairs of the best method."""
+    """Return the table of the pairs of one test, or of the best method's pairs if there are many.
+
+    All pairs must have the same test.
+    """
     test = pairs[0]
     common_note = shared_note(pairs)
-    notes = [common_note] if common_note else []
     displayed = pairs
     if displayed_share_of_pairs(len(result.comparison.methods)) < 1:
-        displayed = [p for p in pairs if result.leader in {p.first, p.second}]
-        notes.append(
-            f"The table contains only the {len(displayed)} pairs with “{result.leader}”. The "
-            f"results table “pairs” contains all {format_count(len(pairs))} pairs"
-        )
-    has_notes = not common_note and any(p.note for p in displayed)
-    scroll_hint = ""
+        displayed = [pair for pair in pairs if result.leader in {pair.first, pair.second}]
+    has_notes = not common_note and any(pair.note for pair in displayed)
+    sentences = [
+        f"{capitalize_first(test.test_description)}; {result.label}.",
+        "Differences are first minus second, ratios first divided by second.",
+    ]
     if len(displayed) > _MAX_PAIRS_WITHOUT_SCROLLING:
-        scroll_hint = f" Scroll to see all {len(displayed)} pairs."
-    columns = (
-        Column("First", "name"),
-        Column("Second", "name"),
-        *map(number_column, ("Difference", "Ratio", *_p_value_headers(result))),
-        *([_superiority_column(result)] if result.data is None else []),
-        *([Column("Significantly better", "name")] if test.valid else []),
-        *([Column("Note", is_sortable=False)] if has_notes else []),
-    )
+        sentences.append(f"Scroll to see all {len(displayed)} pairs.")
+    if common_note:
+        sentences.append(f"{common_note}.")
+    if displayed is not pairs:
+        sentences.append(
+            f"The table contains only the {len(displayed)} pairs with “{result.leader}”. The "
+            f"results table “pairs” contains all {format_count(len(pairs))} pairs."
+        )
     return Table(
-        columns,
-        single_group(_pair_row(p, result, has_note=has_notes) for p in displayed),
+        _pairs_columns(result, is_valid=test.valid, has_notes=has_notes),
+        single_group(_pair_row(pair, result, has_note=has_notes) for pair in displayed),
         title=f"Pairs: {result.label}, {test.test}",
-        caption=(
-            f"{capitalize_first(test.test_description)}; {result.label}. Differences are first "
-            f"minus second, ratios first divided by second.{scroll_hint}"
-            + "".join(f" {note}." for note in notes)
-        ),
+        caption=" ".join(sentences),
         layout="pairs",
         is_sortable=True,
     )
+
+
+def _pairs_columns(result: MetricResult, *, is_valid: bool, has_notes: bool) -> tuple[Column, ...]:
+    """Return the columns of the table of pairs."""
+    columns = [
+        Column("First", "name"),
+        Column("Second", "name"),
+        number_column("Difference"),
+        number_column("Ratio"),
+    ]
+    columns += map(number_column, _p_value_headers(result))
+    if result.data is None:
+        columns.append(_superiority_column(result))
+    if is_valid:
+        columns.append(Column("Significantly better", "name"))
+    if has_notes:
+        columns.append(Column("Note", is_sortable=False))
+    return tuple(columns)
 
 
 def _superiority_column(result: MetricResult) -> Column:
@@ -235,19 +269,26 @@ def _p_value_cells(
     return Number(p_value, number_format="p_value"), deciding
 
 
-def _pair_row(p: PairedDifference, result: MetricResult, *, has_note: bool) -> tuple[Cell, ...]:
-    """Return the row of a pair with its difference, interval and p-values."""
-    better: Cell = Span(p.better, "strong") if p.better else Span("neither", "muted")
-    return (
-        p.first,
-        p.second,
-        Number(p.difference, p.low, p.high),
-        None if math.isnan(p.ratio) else Number(p.ratio, p.ratio_low, p.ratio_high),
-        *_p_value_cells(p.p_value, p.adjusted, result, is_best=bool(p.better and p.valid)),
-        *([Number(p.superiority, number_format="cases_of_100")] if result.data is None else []),
-        *([better] if p.valid else []),
-        *([p.note] if has_note else []),
-    )
+def _pair_row(pair: PairedDifference, result: MetricResult, *, has_note: bool) -> tuple[Cell, ...]:
+    """Return the row of a pair with its difference, ratio and p-values."""
+    ratio = None
+    if not math.isnan(pair.ratio):
+        ratio = Number(pair.ratio, pair.ratio_low, pair.ratio_high)
+    cells: list[Cell] = [
+        pair.first,
+        pair.second,
+        Number(pair.difference, pair.low, pair.high),
+        ratio,
+    ]
+    is_best = bool(pair.better and pair.valid)
+    cells += _p_value_cells(pair.p_value, pair.adjusted, result, is_best=is_best)
+    if result.data is None:
+        cells.append(Number(pair.superiority, number_format="cases_of_100"))
+    if pair.valid:
+        cells.append(Span(pair.better, "strong") if pair.better else Span("neither", "muted"))
+    if has_note:
+        cells.append(pair.note)
+    return tuple(cells)
 
 
 def non_inferiority_table(result: MetricResult) -> Table | None:
@@ -257,16 +298,12 @@ def non_inferiority_table(result: MetricResult) -> Table | None:
     claim = non_inferiority_claim(result.non_inferiority_rows[0], has_quotes=False)
     level = format_percent(result.comparison.level)
     headers = ("Worse by", f"{level} upper bound", *_p_value_headers(result))
-    rows = (
-        (
-            row.method,
-            Number(row.worse_by),
-            Number(row.bound),
-            *_p_value_cells(row.p_value, row.adjusted, result, is_best=row.non_inferior),
-            Span("shown", "strong") if row.non_inferior else "not shown",
-        )
-        for row in result.non_inferiority_rows
-    )
+    rows = []
+    for row in result.non_inferiority_rows:
+        p_values = _p_value_cells(row.p_value, row.adjusted, result, is_best=row.non_inferior)
+        conclusion: Cell = Span("shown", "strong") if row.non_inferior else "not shown"
+        cells = (row.method, Number(row.worse_by), Number(row.bound), *p_values, conclusion)
+        rows.append(cells)
     caution = common_margin_caution(result.comparison)
     return Table(
         (METHOD_COLUMN, *map(number_column, headers), Column("Within the margin")),
@@ -296,37 +333,17 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
     n_ranks = max(len(s.rank_probabilities) for s in standings)
     n_columns = n_ranks if n_ranks <= _MAX_RANK_COLUMNS else 0
     level = format_percent(result.comparison.level)
-    columns = (
+    columns = [
         METHOD_COLUMN,
         number_column("Rank"),
         number_column("Mean rank per data set" if is_mean_of_ranks else "Mean rank"),
         interval_column(f"{level} range" if result.data is None else "Rank interval"),
-        *(number_column(str(rank + 1)) for rank in range(n_columns)),
-    )
-    tested_ranks = {row.method: (row.rank_low, row.rank_high) for row in result.summary}
-
-    def bounds(standing: Standing) -> tuple[float, float]:
-        """Return the rank interval of the tests, or the simulated range over all data sets."""
-        if result.data is None:
-            return standing.rank_low, standing.rank_high
-        return tested_ranks.get(standing.method, (NAN, NAN))
-
-    rows: Iterator[tuple[Cell, ...]] = (
-        (
-            s.method,
-            Number(s.rank, number_format="rank"),
-            Number(s.mean_rank, number_format="two_decimals"),
-            Range(*bounds(s), number_format="rank"),
-            *(
-                Number(probability, number_format="cases_of_100")
-                for probability in s.rank_probabilities[:n_columns]
-            ),
-        )
-        for s in standings
-    )
+    ]
+    columns += [number_column(str(rank)) for rank in range(1, n_columns + 1)]
+    rows = [_standing_row(standing, result, n_columns) for standing in standings]
     adjustment = ranks_note(is_adjusted=result.comparison.is_adjusted)
     return Table(
-        columns,
+        tuple(columns),
         single_group(rows),
         title=f"Rank probabilities: {result.label}, {source}",
         caption=(
@@ -335,6 +352,26 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
         ),
         layout="ranks",
         is_sortable=True,
+    )
+
+
+def _standing_row(standing: Standing, result: MetricResult, n_columns: int) -> tuple[Cell, ...]:
+    """Return the ranks of a method, and the probabilities of the first ranks."""
+    rank_low, rank_high = standing.rank_low, standing.rank_high
+    if result.data is not None:
+        # For a single data set, the interval is from the tests instead of the simulation.
+        tested_ranks = {row.method: (row.rank_low, row.rank_high) for row in result.summary}
+        rank_low, rank_high = tested_ranks.get(standing.method, (NAN, NAN))
+    probabilities = [
+        Number(probability, number_format="cases_of_100")
+        for probability in standing.rank_probabilities[:n_columns]
+    ]
+    return (
+        standing.method,
+        Number(standing.rank, number_format="rank"),
+        Number(standing.mean_rank, number_format="two_decimals"),
+        Range(rank_low, rank_high, number_format="rank"),
+        *probabilities,
     )
 
 
@@ -358,16 +395,13 @@ def paper_table(
     names = [comparison.metric_or_first(name, "metrics") for name in requested]
     results = list(metric_results(comparison, names))
     labels = [_metric_label(result, times_1000=times_1000) for result in results]
-    rows = (
-        (
-            method,
-            *(
-                _cell(result, method, scale=label.scale, intervals=intervals)
-                for result, label in zip(results, labels, strict=True)
-            ),
-        )
-        for method in comparison.methods
-    )
+    rows = []
+    for method in comparison.methods:
+        cells = [
+            _cell(result, method, scale=label.scale, intervals=intervals)
+            for result, label in zip(results, labels, strict=True)
+        ]
+        rows.append((method, *cells))
     headers: list[str | Label] = list(labels)
     column_groups: tuple[tuple[Label, int], ...] = ()
     if any(result.data_name for result in results):
@@ -413,7 +447,8 @@ def _footnote(results: Sequence[MetricResult], *, is_scaled: bool, intervals: bo
         )
     if intervals:
         sentences.append(f"In brackets: {format_percent(comparison.level)} intervals.")
-    notes = unique(e.note for result in results for e in result.estimates if e.note)
+    all_notes = [estimate.note for result in results for estimate in result.estimates]
+    notes = unique(note for note in all_notes if note)
     if notes:
         sentences.append(f"Notes: {'; '.join(notes)}.")
     return " ".join(sentences)

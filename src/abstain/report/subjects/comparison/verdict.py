@@ -102,12 +102,16 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
     if not n_best:
         return [_no_best_sentence(title, estimates)]
     extreme = "lowest" if estimates[0].lower_is_better else "highest"
-    (leader, n_data_sets), *remaining = n_best.most_common()
+    best_first = n_best.most_common()
+    leader, n_data_sets = best_first[0]
     counts = [f"{n_data_sets} of {len(results)} data sets"]
-    counts += [f"“{method}” on {count}" for method, count in remaining[:_MAX_WINNERS]]
-    if len(remaining) > _MAX_WINNERS:
-        counts.append(f"{len(remaining) - _MAX_WINNERS} more methods on others")
-    if n_without_best := sum(not result.best_methods for result in results):
+    for method, count in best_first[1 : 1 + _MAX_WINNERS]:
+        counts.append(f"“{method}” on {count}")
+    n_unnamed = len(best_first) - 1 - _MAX_WINNERS
+    if n_unnamed > 0:
+        counts.append(f"{n_unnamed} more methods on others")
+    n_without_best = sum(not result.best_methods for result in results)
+    if n_without_best:
         counts.append(f"no method on {n_without_best}")
     lead = f"“{leader}” has the {extreme} {title} on {', '.join(counts)}."
     return [lead, _significance_sentence(results, leader)]
@@ -115,11 +119,13 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
     """Return the number of data sets on which the leader is significantly better than others."""
-    on_all, on_some, on_none = [], [], []
-    pairs_with_leader = [pairs_with_best(result.pairs, leader) for result in results]
+    on_all: list[str] = []
+    on_some: list[str] = []
+    on_none: list[str] = []
+    pairs_by_result = [pairs_with_best(result.pairs, leader) for result in results]
     for competitor in results[0].comparison.methods:
-        pairs = [pairs[competitor] for pairs in pairs_with_leader if competitor in pairs]
-        tested = [pair for pair in pairs if not math.isnan(pair.adjusted)]
+        pairs = [pair_by_method.get(competitor) for pair_by_method in pairs_by_result]
+        tested = [pair for pair in pairs if pair is not None and not math.isnan(pair.adjusted)]
         n_significant = sum(pair.better == leader for pair in tested)
         if tested and n_significant == len(results):
             on_all.append(competitor)
@@ -141,22 +147,23 @@ def agreement_sentence(comparison: Comparison, metric: str) -> str:
     """Return a sentence on the similarity of two rankings by different metrics."""
     reference = comparison.metrics[0]
     data = None if len(comparison.data) > 1 else comparison.data[0]
-    taus = [
-        a.tau
-        for a in comparison.agreements
-        if {a.first, a.second} == {reference, metric} and a.data == data and not math.isnan(a.tau)
-    ]
+    taus = []
+    for agreement in comparison.agreements:
+        has_both_metrics = {agreement.first, agreement.second} == {reference, metric}
+        if has_both_metrics and agreement.data == data and not math.isnan(agreement.tau):
+            taus.append(agreement.tau)
     if not taus:
         return ""
-    if taus[0] > 1 - 1e-9:
+    tau = taus[0]
+    if tau > 1 - 1e-9:
         manner = "in the same order"
-    elif taus[0] >= _MIN_TAU_SIMILAR:
+    elif tau >= _MIN_TAU_SIMILAR:
         manner = "similarly"
     else:
         manner = "differently"
     names = f"{metric_title(reference)} and {metric_title(metric)}"
-    tau = f"{taus[0]:.2f}".replace("-", "\u2212")
-    return f"{names} rank the methods {manner} (Kendall's tau {tau})."
+    tau_text = f"{tau:.2f}".replace("-", "\u2212")
+    return f"{names} rank the methods {manner} (Kendall's tau {tau_text})."
 
 
 # ------------------------------------------------------------------------------ non-inferiority
@@ -199,7 +206,7 @@ def _bound_text(row: NonInferiorityRow) -> str:
 
 
 def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) -> list[str]:
-    """Return a line for each non-inferiority test, or a line for each result."""
+    """Return a line for each non-inferiority test, or for each metric and data set if short."""
     lines = []
     for result in results:
         rows = result.non_inferiority_rows
@@ -227,12 +234,14 @@ def non_inferiority_sentence(results: Sequence[MetricResult]) -> str:
     n_data_sets = len(results)
     n_shown = Counter({row.method: 0 for row in rows})
     n_shown.update(row.method for row in rows if row.non_inferior)
-    on_all = [method for method, n in n_shown.items() if n == n_data_sets]
-    on_some = [
-        f"for “{m}” on {n} of {n_data_sets}" for m, n in n_shown.items() if 0 < n < n_data_sets
-    ]
-    on_none = [method for method, n in n_shown.items() if n == 0]
-    all_suffix, none_suffix = (" on all data sets", " on any") if n_data_sets > 1 else ("", "")
+    on_all = [method for method, count in n_shown.items() if count == n_data_sets]
+    on_none = [method for method, count in n_shown.items() if count == 0]
+    on_some = []
+    for method, count in n_shown.items():
+        if 0 < count < n_data_sets:
+            on_some.append(f"for “{method}” on {count} of {n_data_sets}")
+    all_suffix = " on all data sets" if n_data_sets > 1 else ""
+    none_suffix = " on any" if n_data_sets > 1 else ""
     clauses = [f"for {join_quoted(on_all)}{all_suffix}"] if on_all else []
     clauses += on_some[:_MAX_METHODS_WITH_COUNTS]
     if len(on_some) > _MAX_METHODS_WITH_COUNTS:

@@ -41,17 +41,18 @@ _THRESHOLD_DIGITS = 9
 
 
 def chart_data(lookup: ResultLookup) -> dict[str, Any]:
-    """Return the thinned curves of every split and score, which cases reference by index."""
-    n_vertices = max(
-        _MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // max(len(lookup.cases), 1))
-    )
-    cases = [_case_data(case, lookup, n_vertices) for case in lookup.cases.values()]
+    """Return the thinned curves of every split and score for the charts of the page."""
+    n_cases = max(len(lookup.cases), 1)
+    n_vertices = max(_MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // n_cases))
+    n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // n_cases)
     level = ""
-    n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // max(len(lookup.cases), 1))
-    for case, data in zip(lookup.cases.values(), cases, strict=True):
+    cases = []
+    for case in lookup.cases.values():
+        data = _case_data(case, lookup, n_vertices)
         if case.band is not None and np.isfinite(case.band.low).all():
             data["band"] = _band_data(case.band, n_band_points)
             level = format_percent(case.band.level)
+        cases.append(data)
     return {"scores": lookup.scores, "level": level, "cases": cases}
 
 
@@ -68,20 +69,20 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
     max_groups = _MAX_PAGE_GROUP_NUMBERS // (2 * n_vertices * len(lookup.cases))
     if case.group_curves and max_groups:
         thresholds = np.array(data["curve"]["threshold"], dtype=float)
-        data["groups"] = [
-            _group_data(n, c, thresholds) for n, c in [*case.group_curves.items()][:max_groups]
-        ]
-    for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
-        if curve is not None:
-            data[name] = _metric_coverage_data(curve)
+        group_curves = list(case.group_curves.items())[:max_groups]
+        data["groups"] = [_group_data(name, curve, thresholds) for name, curve in group_curves]
+    if case.cwsa is not None:
+        data["cwsa"] = _metric_coverage_data(case.cwsa)
+    if case.cwsa_plus is not None:
+        data["cwsa_plus"] = _metric_coverage_data(case.cwsa_plus)
     return data
 
 
 def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
-    """Return the counts at the vertices of the thinned curve, from which the page derives the risk.
+    """Return the counts of accepted samples and failures at the points of the thinned curve.
 
-    With weights, the counts do not determine coverage and selective risk. The data of weighted
-    samples therefore include coverage and selective risk.
+    The page computes coverage and selective risk from the counts. For weighted samples, the counts
+    are not sufficient, so the data include coverage and selective risk.
     """
     thinned = thin(case.selective, vertices=n_vertices)
     data: dict[str, list[Any]] = {
@@ -105,9 +106,9 @@ def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[
     # Both thresholds are rounded in the same way, so that they can be compared.
     group_thresholds = np.array(_rounded_list(curve.thresholds, _THRESHOLD_DIGITS), dtype=float)
     index = np.searchsorted(-group_thresholds, -thresholds, side="right")
-    accepted, failures = (
-        np.append(0, to_numpy(x, "curve")) for x in (curve.accepted, curve.failures)
-    )
+    # No sample of the group is accepted above its largest threshold.
+    accepted = np.append(0, to_numpy(curve.accepted, "curve"))
+    failures = np.append(0, to_numpy(curve.failures, "curve"))
     return {
         "name": name,
         "n": int(accepted[-1]),
@@ -117,7 +118,10 @@ def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[
 
 
 def _band_data(band: RiskCoverageBand, max_points: int) -> dict[str, list[Any]]:
-    """Return the selective-risk band, which times coverage is the generalized-risk band."""
+    """Return the confidence band of the selective risk at some coverages.
+
+    The page multiplies the band by the coverage for the generalized risk.
+    """
     size = band.coverage.size
     indices = np.linspace(0, size - 1, min(max_points, size)).round().astype(np.int64)
     has_simultaneous = band.coverage[indices] >= band.simultaneous_from
@@ -158,7 +162,7 @@ def _rounded_list(values: Array, digits: int = _DIGITS) -> list[float | None]:
 
 
 def _round_significant(value: float, digits: int) -> float | int | None:
-    """Round a number for JSON, where None represents NaN and infinite values."""
+    """Round a number for JSON, and replace NaN and infinite values by None."""
     if not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
@@ -207,11 +211,10 @@ def _clipped_mark(kind: str, **style: Any) -> Json:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Encodings that all layers of a chart share, which are the axes and the line styles.
+    """The axes and the line styles of a chart, which all its layers share.
 
-    The datasets of the page contain the fields of `x` and `y` and the name of the score.
-    The `first_color` is the color index of the first score. Splits have the colors with smaller
-    indices.
+    The datasets of the page contain the fields of `x` and `y` and the name of the score. The
+    `first_color` is the color index of the first score, after the colors of the splits.
     """
 
     scores: list[str]
@@ -221,7 +224,10 @@ class _Axes:
     first_color: int = 0
 
     def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
-        """Return a layer that draws a dataset, where `channels` override the shared encodings."""
+        """Return a layer that draws a dataset.
+
+        The `channels` override the shared encodings.
+        """
         encoding = {"x": self.x, "y": self.y, "color": self.color, **channels}
         return {"data": {"name": data or self.data}, "mark": mark, "encoding": encoding}
 
@@ -244,10 +250,8 @@ class _Axes:
 
     def reference(self) -> Json:
         """Return a layer with the dotted reference line."""
-        x, y = (
-            _quantitative_channel(n, title=axis["title"])
-            for n, axis in (("x", self.x), ("y", self.y))
-        )
+        x = _quantitative_channel("x", title=self.x["title"])
+        y = _quantitative_channel("y", title=self.y["title"])
         mark = _clipped_mark("line", color=_MUTED, strokeWidth=1, strokeDash=[2, 4])
         return {"data": {"name": "reference"}, "mark": mark, "encoding": {"x": x, "y": y}}
 
@@ -305,7 +309,7 @@ def risk_coverage_chart(
 
 
 def _working_point_layers(axes: _Axes) -> list[Json]:
-    """Return the layers with the vertical line and the point of the working point."""
+    """Return the layers that mark the threshold of the slider with a point and a vertical line."""
     rule = {
         "data": {"name": "selected"},
         "mark": _clipped_mark("rule", color=_INK, strokeWidth=1, opacity=0.6),

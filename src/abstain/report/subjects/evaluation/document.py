@@ -1,9 +1,8 @@
 """Report of an evaluation, with its sections, charts and glossary."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from abstain.curves.risk_coverage import thin
 from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.metrics import metric_named
 from abstain.plots import Series, SeriesDisplay
-from abstain.plots.formatting import format_percent
+from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import (
     build_remarks,
@@ -99,9 +98,10 @@ def _names(lookup: ResultLookup) -> Iterator[str]:
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
-    """Yield the notes, including warnings about built-in scores that are not the best.
+    """Yield the notes; warnings about scores that are not the best become plain notes.
 
-    Warnings about scores that are not the best do not change the interpretation of the answer.
+    Such warnings do not change the interpretation of the answer. Scores from the data keep their
+    warnings.
     """
     best_scores = {result.score for result in lookup.best_results.values()}
     important = best_scores | lookup.evaluation.column_scores | {""}
@@ -111,16 +111,12 @@ def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
 
 def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
     """Yield the properties of the data and of the evaluation."""
-    # The counts come from the results, because an evaluation without curves has no cases.
-    records: Iterator[Result | ScoreCurves] = chain(
-        lookup.evaluation.results, lookup.evaluation.curves
-    )
-    first = next(records, None)
+    records: list[Result | ScoreCurves] = [*lookup.evaluation.results, *lookup.evaluation.curves]
     yield "Source", source
     # The counts of several splits are in the table of all metrics.
-    if first is not None and not lookup.has_several_splits:
-        yield "Samples", format_count(first.n)
-        yield "Failures (loss above 0)", format_count(first.failures)
+    if records and not lookup.has_several_splits:
+        yield "Samples", format_count(records[0].n)
+        yield "Failures (loss above 0)", format_count(records[0].failures)
     yield "Loss", loss_label(lookup.evaluation.loss)
     yield "Scores", join_first(lookup.scores, _MAX_SCORE_NAMES)
     if lookup.has_several_splits:
@@ -129,12 +125,12 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
-    """Return whether a summary prints all requested metrics instead of the key table."""
+    """Return whether a summary prints metrics in detail instead of the key table."""
     return options.full or bool(lookup.evaluation.requested_metrics) or lookup.best is None
 
 
 def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the requested metrics, the reference to omitted numbers, and one curve."""
+    """Yield the blocks for a terminal, which are the requested metrics and one curve."""
     has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
     if has_requested_metrics and not options.full:
         yield tables.requested_table(lookup)
@@ -154,12 +150,9 @@ def _curve_figure(lookup: ResultLookup) -> Iterator[doc.Figure]:
     cases = [case for case in lookup.evaluation.curves if case.split == split]
     if not cases:
         return
+    series = tuple(_curve_series(case) for case in cases[:_MAX_CURVES])
     display = SeriesDisplay(
-        tuple(_curve_series(case) for case in cases[:_MAX_CURVES]),
-        "Selective risk by coverage",
-        "Coverage",
-        "Selective risk",
-        log_x=False,
+        series, "Selective risk by coverage", "Coverage", "Selective risk", log_x=False
     )
     split_suffix = f" on {split_name(split)}" if lookup.has_several_splits else ""
     description = f"Selective risk (mean loss of the accepted samples) by coverage{split_suffix}"
@@ -170,12 +163,13 @@ def _curve_figure(lookup: ResultLookup) -> Iterator[doc.Figure]:
 
 def _curve_series(case: ScoreCurves) -> Series:
     curve = thin(case.selective, vertices=_MAX_VERTICES)
-    x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (curve.coverage, curve.risk))
-    return Series(case.score, tuple(x.tolist()), tuple(y.tolist()))
+    coverage = np.asarray(to_numpy(curve.coverage, "curve"), float)
+    risk = np.asarray(to_numpy(curve.risk, "curve"), float)
+    return Series(case.score, tuple(coverage.tolist()), tuple(risk.tolist()))
 
 
 def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Yield the visible sections, and then the collapsed sections."""
+    """Yield the sections of the page, starting with those that are not collapsed."""
     if lookup.has_several_splits and len(lookup.scores) > 1 and lookup.key_metric:
         yield _all_scores_section(lookup)
     yield from _calibration_section(lookup)
@@ -190,7 +184,7 @@ def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.
 def _collapsed_sections(
     lookup: ResultLookup, options: doc.ReportOptions
 ) -> Iterator[tuple[str, doc.Section]]:
-    """Yield the sections that are collapsed on a page, with the texts that open them."""
+    """Yield the collapsed sections of a page, with the text that opens each section."""
     if lookup.cases:
         yield "Curves of all scores, confidence bands and thresholds", _curves_section(lookup)
     if lookup.results:
@@ -208,23 +202,25 @@ def _collapsed_sections(
 
 def _controls(lookup: ResultLookup) -> doc.Controls:
     """Return the controls that select the split and the scores of the charts and tables."""
-    splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits))
-    lines = tuple(
-        replace(doc.line_option(lookup.first_score_color + i, name), key=str(i))
-        for i, name in enumerate(lookup.scores)
-    )
-    choices = (
-        *([doc.Choice("split", "Split", splits)] if lookup.has_several_splits else []),
-        doc.Choice("score", "Scores", lines, is_multiple=True),
-    )
-    return doc.Controls(choices, "Selection for charts and tables", role="interactive")
+    choices = []
+    if lookup.has_several_splits:
+        names = [split_name(split) for split in lookup.splits]
+        splits = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
+        choices.append(doc.Choice("split", "Split", splits))
+    lines = []
+    for i, name in enumerate(lookup.scores):
+        option = doc.line_option(lookup.first_score_color + i, name)
+        lines.append(replace(option, key=str(i)))
+    choices.append(doc.Choice("score", "Scores", tuple(lines), is_multiple=True))
+    return doc.Controls(tuple(choices), "Selection for charts and tables", role="interactive")
 
 
 # -------------------------------------------------------------------------------- visible sections
 def _all_scores_section(lookup: ResultLookup) -> doc.Section:
     """Return the section with a table of all scores."""
     notes = []
-    if tests := lookup.evaluation.tests:
+    tests = lookup.evaluation.tests
+    if tests is not None:
         scope = f"all {format_count(len(tests.differences))} pairs"
         if not tests.has_same_samples:
             scope = f"all pairs of the same {lookup.split_noun}"
@@ -237,9 +233,10 @@ def _all_scores_section(lookup: ResultLookup) -> doc.Section:
         )
     if lookup.evaluation.equal_rankings:
         notes.append("Scores that sort the samples in the same order share a row.")
-    blocks = [tables.all_scores_table(lookup)]
-    prose = [doc.Prose(" ".join(notes), "about")] if notes else []
-    return doc.Section("all", "All scores", (*blocks, *prose))
+    blocks: list[doc.Block] = [tables.all_scores_table(lookup)]
+    if notes:
+        blocks.append(doc.Prose(" ".join(notes), "about"))
+    return doc.Section("all", "All scores", tuple(blocks))
 
 
 #: Maximum number of rows of the calibration table and of curves of its figure.
@@ -247,7 +244,10 @@ _MAX_CALIBRATION_ROWS: Final = 8
 
 
 def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
-    """Yield the calibration of the first probability score of each split or of all scores."""
+    """Yield the section on calibration for scores that are probabilities.
+
+    With several splits, each split is represented by its first probability score.
+    """
     cases: dict[object, ScoreCurves] = {}
     for case in lookup.evaluation.curves:
         if case.reliability is not None:
@@ -256,14 +256,21 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
     selected = list(cases.values())[:_MAX_CALIBRATION_ROWS]
     if not selected:
         return
-    table = tables.calibration_table(lookup, selected)
-    labels = [tables.case_label(lookup, case) for case in selected]
-    lines = tuple(
-        reliability_line(case.reliability, label.line or 0)
-        for label, case in zip(labels, selected, strict=True)
-        if case.reliability is not None
-    )
-    figure = doc.LineChart(
+    blocks: list[doc.Block] = [tables.calibration_table(lookup, selected)]
+    blocks += _calibration_meanings(lookup)
+    figure = _reliability_figure(lookup, selected)
+    box = doc.Box((doc.Box(tuple(blocks), "stack"), doc.Box((figure,))), "overview")
+    yield doc.Section("reliability", "Probabilities", (box,), nav_title="Probabilities")
+
+
+def _reliability_figure(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.LineChart:
+    """Return the reliability diagram of some scores, without scores whose bins are too small."""
+    lines = []
+    for case in cases:
+        if case.reliability is not None:
+            label = tables.case_label(lookup, case)
+            lines.append(reliability_line(case.reliability, label.line or 0))
+    return doc.LineChart(
         "reliability-curves",
         "Accuracy by predicted probability",
         tuple(line for line in lines if line.x),
@@ -274,19 +281,17 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
         has_diagonal=True,
         role="interactive",
     )
-    meanings: list[tuple[str | doc.Span, ...]] = [
-        (doc.Span(_METRIC_NAMES[name], "strong"), f": {metric_meaning(metric_named(name))} ")
-        for name in _METRIC_NAMES
-        if name in lookup.metrics
-    ]
-    explanation = doc.Prose((*chain.from_iterable(meanings), "Lower is better."), "about")
-    left = doc.Box((table, *([explanation] if meanings else [])), "stack")
-    yield doc.Section(
-        "reliability",
-        "Probabilities",
-        (doc.Box((left, doc.Box((figure,))), "overview"),),
-        nav_title="Probabilities",
-    )
+
+
+def _calibration_meanings(lookup: ResultLookup) -> Iterator[doc.Prose]:
+    """Yield a paragraph that explains the calibration metrics, if there are any."""
+    spans: list[str | doc.Span] = []
+    for name, title in _METRIC_NAMES.items():
+        if name in lookup.metrics:
+            spans.append(doc.Span(title, "strong"))
+            spans.append(f": {metric_meaning(metric_named(name))} ")
+    if spans:
+        yield doc.Prose((*spans, "Lower is better."), "about")
 
 
 _METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}
@@ -301,68 +306,67 @@ def _band_level(lookup: ResultLookup) -> str:
 
 def _curves_section(lookup: ResultLookup) -> doc.Section:
     """Return the section with the interactive risk-coverage charts."""
-    bands, zero_one = _band_level(lookup), lookup.evaluation.is_binary
-    texts = _ERROR_CHART_TEXTS if zero_one else _LOSS_CHART_TEXTS
-    pair = tuple(
-        doc.Chart(
-            kind,
-            f"{kind.capitalize()} risk",
-            texts[kind],
-            partial(
-                charts.risk_coverage_chart,
-                lookup.scores,
-                kind=kind,
-                zero_one=zero_one,
-                level=bands,
-                first_color=lookup.first_score_color,
-            ),
-            "coverage",
-            "risk",
-        )
-        for kind in ("selective", "generalized")
+    level = _band_level(lookup)
+    charts_of_kinds = tuple(
+        _risk_chart(lookup, kind, level) for kind in ("selective", "generalized")
     )
-    option = doc.Controls(
-        (
-            doc.Switch(
-                "bands", f"Show {bands} bands", is_on=len(lookup.scores) <= _MAX_SCORES_WITH_BANDS
-            ),
-        )
-    )
-    lead = _CURVES_LEAD.format(errors="number of errors" if zero_one else "loss")
-    hint = _POINTER_HINT.format(bands=" and the confidence band of its score" if bands else "")
+    errors = "number of errors" if lookup.evaluation.is_binary else "loss"
+    noscript = "The charts require JavaScript. The tables below contain the same numbers."
+    blocks: list[doc.Block] = [
+        _controls(lookup),
+        doc.Prose(_CURVES_LEAD.format(errors=errors), "lead"),
+        doc.Prose(noscript, "noscript"),
+    ]
+    if level:
+        is_on = len(lookup.scores) <= _MAX_SCORES_WITH_BANDS
+        blocks.append(doc.Controls((doc.Switch("bands", f"Show {level} bands", is_on=is_on),)))
+    blocks.append(doc.Box(charts_of_kinds, "pair"))
+    blocks.append(_threshold_slider(lookup))
+    hint = _POINTER_HINT.format(bands=" and the confidence band of its score" if level else "")
+    if level:
+        blocks.append(doc.Prose(_BANDS_TEXT, "about"))
+    blocks.append(doc.Prose(hint, "hint"))
+    if level:
+        blocks.append(_points_table(lookup, level))
+    blocks += _reliability_chart(lookup)
     return doc.Section(
         "curves",
         "Risk-coverage curves",
-        (
-            _controls(lookup),
-            doc.Prose(lead, "lead"),
-            doc.Prose(
-                "The charts require JavaScript. The tables below contain the same numbers.",
-                "noscript",
-            ),
-            *([option] if bands else []),
-            doc.Box(pair, "pair"),
-            _threshold_slider(lookup, zero_one=zero_one),
-            *([doc.Prose(_BANDS_TEXT, "about")] if bands else []),
-            doc.Prose(hint, "hint"),
-            *([_points_table(lookup, bands)] if bands else []),
-            *_reliability_chart(lookup),
-        ),
+        tuple(blocks),
         nav_title="Curves",
         role="interactive",
     )
 
 
-def _threshold_slider(lookup: ResultLookup, *, zero_one: bool) -> doc.ThresholdSlider:
-    groups = any(case.group_curves for case in lookup.evaluation.curves)
-    heads = _ERROR_LABELS if zero_one else _LOSS_LABELS
+def _risk_chart(lookup: ResultLookup, kind: str, level: str) -> doc.Chart:
+    """Return the interactive chart of the selective or the generalized risk."""
+    is_binary = lookup.evaluation.is_binary
+    texts = _ERROR_CHART_TEXTS if is_binary else _LOSS_CHART_TEXTS
+    build_spec = partial(
+        charts.risk_coverage_chart,
+        lookup.scores,
+        kind=kind,
+        zero_one=is_binary,
+        level=level,
+        first_color=lookup.first_score_color,
+    )
+    title = f"{kind.capitalize()} risk"
+    return doc.Chart(kind, title, texts[kind], build_spec, "coverage", "risk")
+
+
+def _threshold_slider(lookup: ResultLookup) -> doc.ThresholdSlider:
+    has_groups = any(case.group_curves for case in lookup.evaluation.curves)
     return doc.ThresholdSlider(
-        "Effect of the threshold", _SLIDER_TEXT, heads, has_groups=groups, role="interactive"
+        "Effect of the threshold",
+        _SLIDER_TEXT,
+        _ERROR_LABELS if lookup.evaluation.is_binary else _LOSS_LABELS,
+        has_groups=has_groups,
+        role="interactive",
     )
 
 
 def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
-    """Return the table of some points of the curves, which a script fills."""
+    """Return an empty table of points of the curves, which a script fills on the page."""
     split_note = " and split" if lookup.has_several_splits else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
@@ -400,32 +404,26 @@ def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 
 def _cwsa_section(lookup: ResultLookup) -> doc.Section:
-    """Return the section with the charts of metrics that depend on a threshold."""
-    text_by_title = {"CWSA": "Mean over all samples.", "CWSA+": "Mean over the accepted samples."}
-    pair = tuple(
-        doc.Chart(
-            key,
-            title,
-            text,
-            partial(
-                charts.metric_coverage_chart,
-                lookup.scores,
-                title=title,
-                first_color=lookup.first_score_color,
-            ),
-            "coverage",
-            "value",
-        )
-        for key, (title, text) in zip(("cwsa", "cwsa_plus"), text_by_title.items(), strict=True)
-    )
-    title = "Confidence-weighted selective accuracy"
+    """Return the section with the charts of CWSA and CWSA+."""
+    cwsa = _cwsa_chart(lookup, "cwsa", "CWSA", "Mean over all samples.")
+    cwsa_plus = _cwsa_chart(lookup, "cwsa_plus", "CWSA+", "Mean over the accepted samples.")
     return doc.Section(
         "cwsa",
-        title,
-        (doc.Prose(_CWSA_LEAD, "lead"), doc.Box(pair, "pair")),
+        "Confidence-weighted selective accuracy",
+        (doc.Prose(_CWSA_LEAD, "lead"), doc.Box((cwsa, cwsa_plus), "pair")),
         nav_title="Confidence-weighted accuracy",
         role="interactive",
     )
+
+
+def _cwsa_chart(lookup: ResultLookup, key: str, title: str, text: str) -> doc.Chart:
+    build_spec = partial(
+        charts.metric_coverage_chart,
+        lookup.scores,
+        title=title,
+        first_color=lookup.first_score_color,
+    )
+    return doc.Chart(key, title, text, build_spec, "coverage", "value")
 
 
 # --------------------------------------------------------------------------------------- numbers
@@ -465,19 +463,13 @@ def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
 def _glossary_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
     """Yield the glossary of metrics, scores and intervals."""
     level = lookup.level
-    meanings = {
-        title: meaning
-        for title, meaning in _GLOSSARY.items()
-        if level or title != "Confidence interval"
-    }
-    yield doc.Glossary(
-        tuple(
-            doc.GlossaryEntry(
-                title, meaning.format(level=level) if isinstance(meaning, str) else meaning
-            )
-            for title, meaning in meanings.items()
-        )
-    )
+    terms = []
+    for title, meaning in _GLOSSARY.items():
+        if title == "Confidence interval" and not level:
+            continue
+        text = meaning.format(level=level) if isinstance(meaning, str) else meaning
+        terms.append(doc.GlossaryEntry(title, text))
+    yield doc.Glossary(tuple(terms))
     scores = doc.Glossary(score_entries(lookup.scores, lookup.evaluation.column_scores))
     yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_entries(lookup.metrics)
@@ -495,14 +487,17 @@ def _glossary_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
 
 def _interval_entries(lookup: ResultLookup) -> Iterator[doc.GlossaryEntry]:
     """Yield glossary entries for the methods of the intervals."""
-    for form, titles in metrics_by_interval_method(lookup.evaluation.results).items():
-        yield doc.GlossaryEntry(form[:1].upper() + form[1:], "; ".join(titles))
-    if reasons := reasons_without_interval(lookup.evaluation.results):
-        yield doc.GlossaryEntry(
-            "No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons)
-        )
-    if notes := unique(filter(None, map(interval_note, lookup.evaluation.results))):
-        yield doc.GlossaryEntry("Notes on intervals", " ".join(notes))
+    results = lookup.evaluation.results
+    for method, titles in metrics_by_interval_method(results).items():
+        yield doc.GlossaryEntry(capitalize_first(method), "; ".join(titles))
+    reasons = reasons_without_interval(results)
+    if reasons:
+        sentences = [f"{capitalize_first(reason)}." for reason in reasons]
+        yield doc.GlossaryEntry("No interval", " ".join(sentences))
+    notes = unique(interval_note(result) for result in results)
+    text = " ".join(note for note in notes if note)
+    if text:
+        yield doc.GlossaryEntry("Notes on intervals", text)
 
 
 _CITATION_ADVICE: Final = (

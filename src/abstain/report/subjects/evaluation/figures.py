@@ -23,17 +23,20 @@ _MIN_COVERAGE_FOR_AXIS: Final = 0.05
 
 
 def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
-    """Return the line of a selective risk, with a dot at the marked coverage."""
+    """Return the line of the selective risk, with a dot at the coverage `MARKED_COVERAGE`."""
     thinned = thin(curve, vertices=_MAX_VERTICES)
-    x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (thinned.coverage, thinned.risk))
-    is_drawn = x >= min(_MIN_DRAWN_COVERAGE, float(x[-1]))
-    x, y = x[is_drawn], y[is_drawn]
-    i = int(np.searchsorted(x, MARKED_COVERAGE).clip(max=x.size - 1))
-    return doc.ChartLine(index, tuple(x.tolist()), tuple(y.tolist()), ((float(x[i]), float(y[i])),))
+    coverage = np.asarray(to_numpy(thinned.coverage, "curve"), float)
+    risk = np.asarray(to_numpy(thinned.risk, "curve"), float)
+    is_drawn = coverage >= min(_MIN_DRAWN_COVERAGE, float(coverage[-1]))
+    coverage = coverage[is_drawn]
+    risk = risk[is_drawn]
+    i = min(int(np.searchsorted(coverage, MARKED_COVERAGE)), coverage.size - 1)
+    dot = (float(coverage[i]), float(risk[i]))
+    return doc.ChartLine(index, tuple(coverage.tolist()), tuple(risk.tolist()), (dot,))
 
 
 def max_risk(lines: Sequence[doc.ChartLine]) -> float:
-    """Return the upper limit of the risk axis."""
+    """Return the upper limit of the risk axis for some lines."""
     risks = [
         y
         for line in lines

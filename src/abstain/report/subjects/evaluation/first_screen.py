@@ -35,22 +35,22 @@ _PERCENT_DECIMALS: Final = 1
 # --------------------------------------------------------------------------------------- numbers
 @dataclass(frozen=True)
 class FixedFormat:
-    """Format of the values of one metric with the same number of decimals."""
+    """Format of one metric, with the same number of decimals for all values."""
 
     decimals: int
     is_percent: bool
 
     @classmethod
     def of(cls, results: Iterable[Result | None], *, is_binary: bool) -> "FixedFormat":
-        """Return the format for some results of one metric, with decimals from the intervals."""
+        """Return the format for the results of one metric, with decimals from the intervals."""
         available = [result for result in results if result is not None]
         is_percent = any(is_share(result.metric.name, is_binary=is_binary) for result in available)
         scale = 100 if is_percent else 1
-        intervals = [
-            (scale * r.interval.low, scale * r.interval.high)
-            for r in available
-            if r.interval.exists and r.interval.high > r.interval.low
-        ]
+        intervals = []
+        for result in available:
+            interval = result.interval
+            if interval.exists and interval.high > interval.low:
+                intervals.append((scale * interval.low, scale * interval.high))
         if is_percent and not intervals:
             return cls(_PERCENT_DECIMALS, is_percent=True)
         return cls(decimals_of_intervals(intervals), is_percent)
@@ -67,7 +67,7 @@ class FixedFormat:
         return f"{text}{unit}" if text else ""
 
     def cell(self, result: Result | None, *, is_best: bool = False) -> doc.Number | None:
-        """Return a result as a cell, with the interval in a small font."""
+        """Return a result as a table cell, with the interval in a small font."""
         if result is None:
             return None
         if result.reason:
@@ -81,14 +81,14 @@ class FixedFormat:
 
 
 def is_share(metric: str, *, is_binary: bool) -> bool:
-    """Return whether a metric is a share, which is printed as a percentage."""
+    """Return whether a metric is printed as a percentage."""
     if metric.startswith("coverage@") or metric == CLASSIFIER_METRIC:
         return True
     return is_binary and metric.startswith("selective_risk@")
 
 
 def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
-    """Return the header of a metric in the key tables."""
+    """Return the column header of a metric in the key tables."""
     result = next(r for r in lookup.results.values() if r.metric.name == metric)
     direction: Literal["lower", "higher"] = "lower" if result.metric.lower_is_better else "higher"
     coverage = metric_named(metric).measurement.at_coverage
@@ -105,7 +105,7 @@ def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
 
 # ----------------------------------------------------------------------------------------- title
 def evaluation_title(lookup: ResultLookup) -> str:
-    """Return the title with the numbers of splits and scores."""
+    """Return the title of the report, with the numbers of splits and scores."""
     n_scores = len(lookup.scores)
     scores = f"{n_scores} confidence score{'s' if n_scores > 1 else ''}"
     if n_scores == 1:
@@ -123,16 +123,17 @@ def count_splits(lookup: ResultLookup) -> str:
 
 def evaluation_context(lookup: ResultLookup, source: str) -> Iterator[str]:
     """Yield the numbers of samples and classes, and the source of the data."""
-    counts = {result.split: result.n for result in lookup.evaluation.results}
-    counts |= {case.split: case.n for case in lookup.evaluation.curves}
-    if len(set(counts.values())) == 1:
+    n_by_split = {result.split: result.n for result in lookup.evaluation.results}
+    n_by_split |= {case.split: case.n for case in lookup.evaluation.curves}
+    split_sizes = sorted(set(n_by_split.values()))
+    if len(split_sizes) == 1:
         each = " each" if lookup.has_several_splits and not lookup.models_are_compared else ""
-        samples = f"{format_count(next(iter(counts.values())))} samples{each}"
+        samples = f"{format_count(split_sizes[0])} samples{each}"
         n_classes = lookup.evaluation.n_classes
         yield f"{samples}, {n_classes} classes" if n_classes else samples
-    elif counts:
-        sizes = sorted(counts.values())
-        smallest, largest = format_count(sizes[0]), format_count(sizes[-1])
+    elif split_sizes:
+        smallest = format_count(split_sizes[0])
+        largest = format_count(split_sizes[-1])
         yield f"{smallest} to {largest} samples per {lookup.split_noun}"
     if source:
         yield source
@@ -157,7 +158,7 @@ def key_numbers(lookup: ResultLookup) -> Iterator[doc.KeyNumber]:
 
 
 def _key_number(result: Result, owner: str, lookup: ResultLookup) -> doc.KeyNumber:
-    """Return a result as a key number, with the name of its score or split."""
+    """Return a result as a key number, with a label that names the split."""
     is_binary = lookup.evaluation.is_binary
     number_format = FixedFormat.of([result], is_binary=is_binary)
     interval = number_format.interval(result.interval.low, result.interval.high)
@@ -197,7 +198,7 @@ def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[do
 
 
 def _key_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the key tables for one or several scores and splits."""
+    """Yield the tables of the first screen for one or several scores and splits."""
     if lookup.best is None:
         return
     if lookup.has_several_splits:
@@ -218,67 +219,59 @@ def _intervals_hint(lookup: ResultLookup) -> tuple[str | doc.Span, ...]:
 def _split_table(lookup: ResultLookup) -> doc.Table:
     """Return a table with a row for each split and its best score."""
     ranked = list(lookup.best_results.values())
-    rows_results = ranked[:MAX_KEY_ROWS]
+    best_results = ranked[:MAX_KEY_ROWS]
     reference = ranked[0]
-    metrics = [m for m in (CLASSIFIER_METRIC, lookup.key_metric) if m in lookup.metrics]
-    metrics = list(dict.fromkeys(metrics))
-    results = {
-        name: [lookup.results.get((r.split, r.score, name)) for r in rows_results]
-        for name in metrics
-    }
-    formats = {
-        name: FixedFormat.of(column, is_binary=lookup.evaluation.is_binary)
-        for name, column in results.items()
-    }
-    tests = lookup.models_are_compared
+    key = lookup.key_metric
+    metrics = [name for name in dict.fromkeys((CLASSIFIER_METRIC, key)) if name in lookup.metrics]
+    formats = {}
+    for name in metrics:
+        column = [lookup.results.get((best.split, best.score, name)) for best in best_results]
+        formats[name] = FixedFormat.of(column, is_binary=lookup.evaluation.is_binary)
+    has_several_scores = len(lookup.scores) > 1
+    has_tests = lookup.models_are_compared
     rows = []
-    for i, best in enumerate(rows_results):
+    for best in best_results:
         label = doc.Label(
             lookup.split_labels[best.split],
-            note=best.score if len(lookup.scores) > 1 else "",
+            note=best.score if has_several_scores else "",
             line=lookup.split_index[best.split],
         )
         cells: list[doc.Cell] = [label]
-        if not tests:
+        if not has_tests:
             cells.append(doc.Number(best.n, number_format="count"))
-        cells += [
-            formats[name].cell(
-                results[name][i],
-                is_best=tests
-                and name == lookup.key_metric
-                and lookup.is_among_best(best, reference),
-            )
-            for name in metrics
-        ]
-        if tests:
-            cells += difference_cells(lookup, best, reference, formats[lookup.key_metric])
+        for name in metrics:
+            result = lookup.results.get((best.split, best.score, name))
+            is_best = has_tests and name == key and lookup.is_among_best(best, reference)
+            cells.append(formats[name].cell(result, is_best=is_best))
+        if has_tests:
+            cells += difference_cells(lookup, best, reference, formats[key])
         rows.append(doc.Row(tuple(cells)))
     noun = lookup.split_noun
     header = doc.Label(
         noun.capitalize() if noun in {"model", "split"} else noun,
-        note="best score" if len(lookup.scores) > 1 else "",
+        note="best score" if has_several_scores else "",
     )
-    reference_name = lookup.split_labels[reference.split]
-    title = f"Best score of each {noun}" if len(lookup.scores) > 1 else f"Each {noun}"
+    columns = [doc.Column(header, "name")]
+    if not has_tests:
+        columns.append(doc.number_column("Samples"))
+    columns += [doc.number_column(column_title(name, lookup)) for name in metrics]
+    if has_tests:
+        columns += difference_columns(lookup.split_labels[reference.split])
+    title = f"Best score of each {noun}" if has_several_scores else f"Each {noun}"
     n_more = len(ranked) - len(rows)
     return doc.Table(
-        (
-            doc.Column(header, "name"),
-            *(() if tests else (doc.number_column("Samples"),)),
-            *(doc.number_column(column_title(name, lookup)) for name in metrics),
-            *(difference_columns(reference_name) if tests else ()),
-        ),
+        tuple(columns),
         doc.single_group(rows),
         title=title,
         caption=(title, *_intervals_hint(lookup)),
         anchor="best-scores",
-        layout="key paired" if tests else "key",
+        layout="key paired" if has_tests else "key",
         footer=f"{n_more} more in the table of all scores" if n_more > 0 else "",
     )
 
 
 def difference_columns(reference: str) -> tuple[doc.Column, doc.Column]:
-    """Return the columns of the difference from a reference and of its p-value."""
+    """Return two columns, for the difference from a reference and for its p-value."""
     return (
         doc.number_column(doc.Label(f"Difference from {reference}", short_text="Difference")),
         doc.number_column(doc.Label("Adjusted p-value", short_text="Adj. p")),
@@ -303,49 +296,38 @@ def difference_cells(
 
 
 def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
-    """Return the scores of a split, where scores with equal rankings share a row."""
+    """Return the table of the scores of a split; scores with equal rankings share a row."""
     key = lookup.key_metric
     rankings = lookup.ranked_scores(split)
-    shown = rankings[:MAX_KEY_ROWS]
-    names = [
-        name
-        for name in dict.fromkeys((CLASSIFIER_METRIC, key, *lookup.headline_metrics))
-        if name in {CLASSIFIER_METRIC, key} or name.startswith(("selective_risk@", "coverage@"))
-        if name in lookup.metrics
-    ]
-    names = [name for name in names if not name.startswith("coverage@")]
-    # In data without classes, the confidences usually are stated probabilities.
-    if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
-        names = [*(name for name in names if not name.startswith("selective_risk@")), "ece"]
-    formats = {
-        name: FixedFormat.of(
-            (lookup.results.get((split, group[0], name)) for group in shown),
-            is_binary=lookup.evaluation.is_binary,
-        )
-        for name in names
-    }
+    displayed = rankings[:MAX_KEY_ROWS]
+    metrics = _score_table_metrics(lookup)
+    formats = {}
+    for name in metrics:
+        column = [lookup.results.get((split, group[0], name)) for group in displayed]
+        formats[name] = FixedFormat.of(column, is_binary=lookup.evaluation.is_binary)
     reference = lookup.best_results[split]
     has_tests = lookup.evaluation.tests is not None
     rows = []
-    for group in shown:
-        cells: list[doc.Cell] = [
-            doc.Label(", ".join(group), line=lookup.score_index[group[0]]),
-        ]
-        result = lookup.results[split, group[0], key]
-        for name in names:
-            is_best = has_tests and name == key and lookup.is_among_best(result, reference)
-            cell = formats[name].cell(lookup.results.get((split, group[0], name)), is_best=is_best)
-            cells.append(cell if name == key or cell is None else _without_small_text(cell))
+    for group in displayed:
+        score = group[0]
+        key_result = lookup.results[split, score, key]
+        cells: list[doc.Cell] = [doc.Label(", ".join(group), line=lookup.score_index[score])]
+        for name in metrics:
+            is_best = has_tests and name == key and lookup.is_among_best(key_result, reference)
+            cell = formats[name].cell(lookup.results.get((split, score, name)), is_best=is_best)
+            if name != key and cell is not None:
+                cell = replace(cell, small_text="")
+            cells.append(cell)
         if has_tests:
-            cells += difference_cells(lookup, result, reference, formats[key])
+            cells += difference_cells(lookup, key_result, reference, formats[key])
         rows.append(doc.Row(tuple(cells)))
-    n_more = len(rankings) - len(shown)
+    columns = [doc.Column("Score", "name")]
+    columns += [doc.number_column(column_title(name, lookup)) for name in metrics]
+    if has_tests:
+        columns += difference_columns(reference.score)
+    n_more = len(rankings) - len(displayed)
     return doc.Table(
-        (
-            doc.Column("Score", "name"),
-            *(doc.number_column(column_title(name, lookup)) for name in names),
-            *(difference_columns(reference.score) if has_tests else ()),
-        ),
+        tuple(columns),
         doc.single_group(rows),
         title="Scores, best first",
         caption=("Scores, best first", *_intervals_hint(lookup)),
@@ -355,34 +337,43 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
     )
 
 
-def _without_small_text(cell: doc.Number) -> doc.Number:
-    return replace(cell, small_text="")
+def _score_table_metrics(lookup: ResultLookup) -> list[str]:
+    """Return the accuracy, the key metric, and the selective risks or the ECE."""
+    risks = [name for name in lookup.headline_metrics if name.startswith("selective_risk@")]
+    candidates = dict.fromkeys((CLASSIFIER_METRIC, lookup.key_metric, *risks))
+    metrics = [name for name in candidates if name in lookup.metrics]
+    metrics = [name for name in metrics if not name.startswith("coverage@")]
+    # In data without classes, the confidences usually are stated probabilities.
+    if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
+        metrics = [name for name in metrics if not name.startswith("selective_risk@")]
+        metrics.append("ece")
+    return metrics
 
 
 def _metric_table(lookup: ResultLookup) -> doc.Table:
     """Return the headline metrics of the only score, with a row for each metric."""
     split, score = lookup.splits[0], lookup.scores[0]
     rows: list[tuple[doc.Cell, ...]] = []
-    if answered := lookup.evaluation.answered:
-        count = _format_ratio(answered.n, answered.n_total)
-        rows.append(("Answered", count, ""))
+    has_intervals = False
+    answered = lookup.evaluation.answered
+    if answered:
+        rows.append(("Answered", _format_ratio(answered.n, answered.n_total), ""))
     for name in lookup.headline_metrics or lookup.metrics[:MAX_KEY_ROWS]:
         result = lookup.results.get((split, score, name))
-        if result is not None:
-            number_format = FixedFormat.of([result], is_binary=lookup.evaluation.is_binary)
-            cell = number_format.cell(result)
-            interval = cell.small_text if cell else ""
-            number = cell and replace(cell, small_text="")
-            rows.append((column_title(name, lookup), number, interval))
-    level = lookup.level
-    has_intervals = any(row[2] for row in rows)
+        if result is None:
+            continue
+        number_format = FixedFormat.of([result], is_binary=lookup.evaluation.is_binary)
+        cell = number_format.cell(result)
+        interval = cell.small_text if cell else ""
+        number = cell and replace(cell, small_text="")
+        rows.append((column_title(name, lookup), number, interval))
+        has_intervals = has_intervals or bool(interval)
+    columns = [doc.Column("Metric"), doc.number_column("Value")]
+    if has_intervals:
+        columns.append(doc.interval_column(f"{lookup.level} interval"))
     return doc.Table(
-        (
-            doc.Column("Metric"),
-            doc.number_column("Value"),
-            *([doc.interval_column(f"{level} interval")] if has_intervals else []),
-        ),
-        doc.single_group(row if has_intervals else row[:2] for row in rows),
+        tuple(columns),
+        doc.single_group(row[: len(columns)] for row in rows),
         title="Main metrics",
         caption="Main metrics",
         anchor="best-scores",
@@ -391,41 +382,32 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the thresholds of the only score at some coverages, if there are curves."""
+    """Yield the table of the thresholds of the only score at some coverages."""
     case = lookup.cases.get((lookup.splits[0], lookup.scores[0]))
     if case is None:
         return
     is_binary = lookup.evaluation.is_binary
     has_probability = case.probabilities is not None
+    headers = ["Confidence at least", "Answered"]
+    if has_probability:
+        headers = ["Probability at least", "Score at least", "Answered"]
+    headers += ["Wrong", "Share wrong"] if is_binary else ["Loss", "Mean loss"]
     rows = []
     for coverage in _COVERAGES:
         point = case.point_at(coverage)
-        risk = doc.Number(point.risk)
-        if is_binary:
-            risk = replace(risk, display_text=f"{format_fixed(100 * point.risk, 1)}%")
-        probability = doc.Number(point.probability, number_format="six_digits")
-        rows.append(
-            doc.Row(
-                (
-                    format_percent(coverage),
-                    *([probability] if has_probability else []),
-                    doc.Number(point.threshold, number_format="six_digits"),
-                    doc.Number(point.accepted, number_format="count"),
-                    doc.Number(point.failures, number_format="count" if is_binary else "number"),
-                    risk,
-                )
-            )
-        )
-    threshold = "Confidence at least" if not has_probability else "Score at least"
+        cells: list[doc.Cell] = [format_percent(coverage)]
+        if has_probability:
+            cells.append(doc.Number(point.probability, number_format="six_digits"))
+        risk_text = f"{format_fixed(100 * point.risk, 1)}%" if is_binary else ""
+        cells += [
+            doc.Number(point.threshold, number_format="six_digits"),
+            doc.Number(point.accepted, number_format="count"),
+            doc.Number(point.failures, number_format="count" if is_binary else "number"),
+            doc.Number(point.risk, display_text=risk_text),
+        ]
+        rows.append(doc.Row(tuple(cells)))
     yield doc.Table(
-        (
-            doc.Column("Coverage"),
-            *([doc.number_column("Probability at least")] if has_probability else []),
-            doc.number_column(threshold),
-            doc.number_column("Answered"),
-            doc.number_column("Wrong" if is_binary else "Loss"),
-            doc.number_column("Share wrong" if is_binary else "Mean loss"),
-        ),
+        (doc.Column("Coverage"), *map(doc.number_column, headers)),
         doc.single_group(rows),
         title="Thresholds by coverage",
         caption="Thresholds by coverage",
@@ -436,22 +418,19 @@ def _threshold_table(lookup: ResultLookup) -> Iterator[doc.Table]:
 
 
 def _coverage_table(lookup: ResultLookup) -> Iterator[doc.Table]:
-    """Yield the risk of the best score of each split at some coverages, if available."""
+    """Yield the table of the risk of the best score of each split at some coverages."""
+    is_binary = lookup.evaluation.is_binary
     rows = []
-    for best in [*lookup.best_results.values()][:MAX_KEY_ROWS]:
+    for best in list(lookup.best_results.values())[:MAX_KEY_ROWS]:
         case = lookup.cases.get((best.split, best.score))
         if case is not None:
             label = doc.Label(lookup.split_labels[best.split], line=lookup.split_index[best.split])
-            rows.append(doc.Row((label, *_risks(case, is_binary=lookup.evaluation.is_binary))))
+            rows.append(doc.Row((label, *_risks(case, is_binary=is_binary))))
     if rows:
-        title = (
-            "Wrong answers by coverage" if lookup.evaluation.is_binary else "Mean loss by coverage"
-        )
+        headers = [format_percent(coverage) for coverage in _COVERAGES]
+        title = "Wrong answers by coverage" if is_binary else "Mean loss by coverage"
         yield doc.Table(
-            (
-                doc.Column("Coverage", "name"),
-                *(doc.number_column(format_percent(coverage)) for coverage in _COVERAGES),
-            ),
+            (doc.Column("Coverage", "name"), *map(doc.number_column, headers)),
             doc.single_group(rows),
             title=title,
             caption=title,
@@ -470,15 +449,16 @@ def _risks(case: ScoreCurves, *, is_binary: bool) -> Iterator[doc.Number]:
 
 # ------------------------------------------------------------------------------------ key figure
 def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
-    """Yield the curves of the best or of all scores, with buttons that show or hide them."""
-    cases = list(_key_cases(lookup))[:_MAX_CURVES]
-    if not cases:
+    """Yield the risk-coverage curves of the key figure, with buttons that show or hide them."""
+    lines: dict[str, doc.ChartLine] = {}
+    for name, index, case in _key_cases(lookup):
+        if len(lines) < _MAX_CURVES:
+            lines[name] = risk_line(case.selective, index)
+    if not lines:
         return
-    names = [name for name, _, _ in cases]
-    visible = _visible_names(lookup, names)
-    zero_one = lookup.evaluation.is_binary
-    lines = {name: risk_line(case.selective, index) for name, index, case in cases}
-    title = "Wrong answers against coverage" if zero_one else "Mean loss against coverage"
+    visible = _visible_names(lookup, list(lines))
+    is_binary = lookup.evaluation.is_binary
+    title = "Wrong answers against coverage" if is_binary else "Mean loss against coverage"
     lead = f"Best score of each {lookup.split_noun}. " if lookup.has_several_splits else ""
     coverage = format_percent(MARKED_COVERAGE)
     yield doc.LineChart(
@@ -488,14 +468,15 @@ def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
         "Coverage: share of samples answered",
         max_risk([lines[name] for name in visible]),
         f"{lead}Dots mark {coverage} coverage. Lower curves are better.",
-        is_percent=zero_one,
+        is_percent=is_binary,
         marked_x=MARKED_COVERAGE,
     )
-    if len(names) > 1:
-        options = tuple(
-            doc.line_option(index, name, is_selected=name in visible) for name, index, _ in cases
-        )
-        choice = doc.Choice("method", "Curves", options, is_multiple=True)
+    if len(lines) > 1:
+        options = [
+            doc.line_option(line.index, name, is_selected=name in visible)
+            for name, line in lines.items()
+        ]
+        choice = doc.Choice("method", "Curves", tuple(options), is_multiple=True)
         yield doc.Controls((choice,), "Curves of the figure", role="interactive")
 
 
@@ -519,7 +500,10 @@ _BASELINES: Final = ("msr", "confidence")
 
 
 def _visible_names(lookup: ResultLookup, names: list[str]) -> list[str]:
-    """Return the names of the best curves and the baseline, which are visible initially."""
+    """Return the names of the curves that are visible initially.
+
+    These are the best curves and the baseline.
+    """
     visible = names[:_N_VISIBLE_CURVES]
     baseline = [name for name in names if set(name.split(", ")) & set(_BASELINES)]
     if not lookup.has_several_splits and baseline and baseline[0] not in visible:

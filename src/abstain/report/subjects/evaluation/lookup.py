@@ -1,4 +1,4 @@
-"""Lookup of the results of an evaluation by split, score and metric."""
+"""Access to the results of an evaluation by split, score and metric."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _METRICS_WITHOUT_SCORE = frozenset({"accuracy", "balanced_accuracy", "nll", "bri
 
 @dataclass(frozen=True, eq=False)
 class ResultLookup:
-    """The results of an evaluation by split, score and metric, for all output formats."""
+    """The results of an evaluation by split, score and metric."""
 
     evaluation: Evaluation
 
@@ -39,8 +39,8 @@ class ResultLookup:
 
     @cached_property
     def cases(self) -> dict[tuple[Split, str], ScoreCurves]:
-        """Cases by split and score."""
-        return {(c.split, c.score): c for c in self.evaluation.curves}
+        """Curves by split and score."""
+        return {(case.split, case.score): case for case in self.evaluation.curves}
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -70,7 +70,7 @@ class ResultLookup:
 
     @cached_property
     def best_keys(self) -> frozenset[ResultKey]:
-        """Keys of the results that are the best of all scores on their split."""
+        """Keys of the results with the best value of all scores on their split."""
         return _find_best_keys(self.results)
 
     @cached_property
@@ -80,7 +80,10 @@ class ResultLookup:
 
     @property
     def first_score_color(self) -> int:
-        """Color index of the first score, after the colors of several splits."""
+        """Color index of the first score.
+
+        With several splits, the first indices are the colors of the splits.
+        """
         return len(self.splits) if self.has_several_splits else 0
 
     @property
@@ -90,7 +93,7 @@ class ResultLookup:
 
     @property
     def level(self) -> str:
-        """Confidence level of the intervals as a percentage, if there are intervals."""
+        """Confidence level of the intervals as a percentage, or "" without intervals."""
         return interval_level(self.evaluation.results)
 
     @cached_property
@@ -105,7 +108,7 @@ class ResultLookup:
 
     @cached_property
     def best_results(self) -> dict[Split, Result]:
-        """Result of the best score of each split by the key metric, sorted from the best split."""
+        """Result of the best score of each split by the key metric, best split first."""
         best: dict[Split, Result] = {}
         # Only the first of several scores with equal rankings is tested.
         repeated = {score for group in self.rankings for score in group[1:]}
@@ -126,23 +129,27 @@ class ResultLookup:
 
     @cached_property
     def rankings(self) -> tuple[tuple[str, ...], ...]:
-        """Scores with identical rankings, in the order of the scores."""
+        """Groups of scores that rank the samples in the same order."""
         group_by_score = {s: group for group in self.evaluation.equal_rankings for s in group}
         groups = (group_by_score.get(score, (score,)) for score in self.scores)
         return tuple(dict.fromkeys(groups))
 
     def ranked_scores(self, split: Split) -> list[tuple[str, ...]]:
-        """Return groups of scores with equal rankings, sorted from the best by the key metric."""
-        rankings = [g for g in self.rankings if (split, g[0], self.key_metric) in self.results]
-        results = {g: self.results[split, g[0], self.key_metric] for g in rankings}
+        """Return groups of scores with equal rankings, best group first by the key metric."""
+        result_by_group = {}
+        for group in self.rankings:
+            result = self.results.get((split, group[0], self.key_metric))
+            if result is not None:
+                result_by_group[group] = result
 
-        def key(group: tuple[str, ...]) -> tuple[bool, float]:
-            result = results[group]
-            sign = 1 if result.metric.lower_is_better else -1
-            is_undefined = math.isnan(result.value)
-            return is_undefined, 0.0 if is_undefined else sign * _rounded_value(result)
+        def sort_key(group: tuple[str, ...]) -> tuple[bool, float]:
+            result = result_by_group[group]
+            if math.isnan(result.value):
+                return True, 0.0  # Undefined values come last.
+            value = _rounded_value(result)
+            return False, value if result.metric.lower_is_better else -value
 
-        return sorted(rankings, key=key)
+        return sorted(result_by_group, key=sort_key)
 
     def is_among_best(self, result: Result, reference: Result) -> bool:
         """Return whether a score is the reference or does not differ significantly from it."""
@@ -157,12 +164,12 @@ class ResultLookup:
 
     @cached_property
     def models_are_compared(self) -> bool:
-        """Whether the scores of all splits are tested on the same samples."""
+        """Whether paired tests compare the scores of all splits on the same samples."""
         tests = self.evaluation.tests
         return self.has_several_splits and tests is not None and tests.has_same_samples
 
     def difference(self, split: Split, score: str, reference: Result) -> ScoreDifference | None:
-        """Return the tested difference of a score from a reference, or None without a test."""
+        """Return the test of a score against a reference, or None if there is no test."""
         key = reference.split, reference.score
         if key not in self._differences:
             tests = self.evaluation.tests
@@ -211,19 +218,23 @@ class ResultLookup:
 
 
 def _find_best_keys(results: dict[ResultKey, Result]) -> frozenset[ResultKey]:
-    """Find the best results by split and metric, unless all scores are equal."""
+    """Return the keys of the best results.
+
+    Metrics for which all scores are equal have no best result.
+    """
     competitors: dict[tuple[Split, str], list[Result]] = {}
     for result in results.values():
         if not math.isnan(result.value):
             competitors.setdefault((result.split, result.metric.name), []).append(result)
     best_keys: set[ResultKey] = set()
     for group in competitors.values():
-        values = {_rounded_value(r) for r in group}
-        if len(values) > 1:
-            best = min(values) if group[0].metric.lower_is_better else max(values)
-            best_keys.update(
-                (r.split, r.score, r.metric.name) for r in group if _rounded_value(r) == best
-            )
+        values = [_rounded_value(result) for result in group]
+        best = min(values) if group[0].metric.lower_is_better else max(values)
+        if len(set(values)) == 1:
+            continue
+        for result, value in zip(group, values, strict=True):
+            if value == best:
+                best_keys.add((result.split, result.score, result.metric.name))
     return frozenset(best_keys)
 
 
@@ -234,20 +245,19 @@ def _is_better(result: Result, other: Result) -> bool:
 
 
 def _rounded_value(result: Result) -> float:
-    """Round to 12 digits, because equal values can differ by rounding errors of sums."""
+    """Return the value with 12 digits, because equal values can differ by rounding errors."""
     return float(f"{result.value:.12g}")
 
 
 def interval_level(results: Iterable[Result]) -> str:
-    """Return the confidence level of the intervals as a percentage, if there are intervals."""
+    """Return the confidence level of the intervals as a percentage, or "" without intervals."""
     return next((format_percent(r.interval.level) for r in results if r.interval.exists), "")
 
 
 def interval_note(result: Result) -> str:
     """Return the note on the interval of a result, or the reason for a missing interval.
 
-    The note of an undefined result is empty, because the report prints the reason for the undefined
-    value.
+    Undefined results have no such note, because the report states why the value is undefined.
     """
     if result.reason or not result.interval.note:
         return ""
@@ -262,7 +272,7 @@ def interval_clause(result: Result) -> str:
 
 
 def metrics_by_interval_method(results: Iterable[Result]) -> dict[str, list[str]]:
-    """Return the metrics by the method for their intervals, in order of appearance."""
+    """Return the titles of the metrics for each method of computing intervals."""
     titles_by_method: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:

@@ -1,9 +1,8 @@
 """Extreme samples, and contributions of classes and groups to the AUGRC."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Final
 
 from abstain.evaluation.records import Contribution, ExtremeSample, ScoreCurves
@@ -34,7 +33,10 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """Section with the extreme samples of every score and split, and with menus as filters."""
+    """Section with the extreme samples of every score and split.
+
+    Menus select the split, the score and the classes.
+    """
 
     lookup: ResultLookup
     images: SampleImages
@@ -42,24 +44,27 @@ class SampleBrowser:
     @cached_property
     def class_names(self) -> dict[str, tuple[str, ...]]:
         """Classes of the samples for the menus, by the role "label" or "prediction"."""
-        samples = [*chain.from_iterable(map(_extreme_samples, self.lookup.cases.values()))]
-        names_by_role = {
-            role: unique(getattr(sample, role) for sample in samples) for role in _ROLES
-        }
-        if not all(names_by_role.values()):
-            return {}
-        return {
-            role: tuple(names)
-            for role, names in names_by_role.items()
-            if 1 < len(names) <= _MAX_CLASSES
-        }
+        samples: list[ExtremeSample] = []
+        for case in self.lookup.cases.values():
+            samples += case.overconfident
+            samples += case.underconfident
+        names_by_role = {}
+        for role in _ROLES:
+            names = unique(getattr(sample, role) for sample in samples)
+            if 1 < len(names) <= _MAX_CLASSES:
+                names_by_role[role] = tuple(names)
+        return names_by_role
 
     def section(self) -> doc.Section:
-        """Return the section, in which the samples of one score are visible."""
+        """Return the section of the extreme samples.
+
+        Initially, the samples of one score are visible.
+        """
         blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
         if self.images.reason:
             blocks.append(doc.Prose(f"{self.images.reason}.", "about"))
-        if choices := tuple(self._choices()):
+        choices = tuple(self._choices())
+        if choices:
             blocks.append(doc.Controls(choices, role="interactive"))
         blocks += [self._box(case) for case in self.lookup.cases.values()]
         if len(self.lookup.scores) > 1:
@@ -76,17 +81,15 @@ class SampleBrowser:
         """Yield the menus for the split, the score and the classes of the samples."""
         lookup = self.lookup
         if lookup.has_several_splits:
-            splits = tuple(
-                doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits)
-            )
+            splits = _numbered_options([split_name(split) for split in lookup.splits])
             yield doc.Choice("split", "Split", splits)
         if len(lookup.scores) > 1:
             best_index = lookup.score_index[find_best_score(lookup, lookup.splits[0])]
-            options = tuple(doc.Option(str(i), name) for i, name in enumerate(lookup.scores))
-            yield doc.Choice("by", "By score", options, selected=str(best_index))
+            scores = _numbered_options(lookup.scores)
+            yield doc.Choice("by", "By score", scores, selected=str(best_index))
         for role, names in self.class_names.items():
-            options = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
-            yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
+            options = (doc.Option("", "all"), *_numbered_options(names))
+            yield doc.Choice(role, _ROLES[role], options)
 
     def _box(self, case: ScoreCurves) -> doc.Box:
         """Return the tables of extreme samples of one split and score."""
@@ -98,13 +101,15 @@ class SampleBrowser:
         case_name = f"{case.score}{split}"
         n_cases = len(self.lookup.cases)
         n_samples = max(_MIN_SAMPLES, _MAX_PAGE_SAMPLES // (2 * n_cases))
-        failures, successes = case.overconfident[:n_samples], case.underconfident[:n_samples]
-        tables = (
+        failures = case.overconfident[:n_samples]
+        successes = case.underconfident[:n_samples]
+        tables = [
             self._table(failures, f"Most confident failures ({case_name})"),
             self._table(successes, f"Least confident successes ({case_name})"),
-            *(contribution_tables(case, case_name) if len(self.lookup.scores) == 1 else ()),
-        )
-        return doc.Box(tables, "pair", tags)
+        ]
+        if len(self.lookup.scores) == 1:
+            tables += contribution_tables(case, case_name)
+        return doc.Box(tuple(tables), "pair", tags)
 
     def _contributions(self) -> Iterator[doc.Box]:
         """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
@@ -116,27 +121,29 @@ class SampleBrowser:
                 yield doc.Box(tables, tags={"split": str(index)})
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
-        """Return a table of samples, with columns for the available data only."""
+        """Return a table of samples.
+
+        Columns without data, such as the image, are omitted.
+        """
         has_images = any(sample.id in self.images.sources for sample in samples)
         has_classes = any(sample.prediction for sample in samples)
         has_probability = any(sample.probability is not None for sample in samples)
-        columns = (
-            doc.Column("Sample"),
-            *((doc.Column("Image", is_sortable=False),) if has_images else ()),
-            *((doc.Column("Label"), doc.Column("Predicted")) if has_classes else ()),
-            *((doc.number_column("Probability"),) if has_probability else ()),
-            doc.number_column("Confidence"),
-            *(() if self.lookup.evaluation.is_binary else (doc.number_column("Loss"),)),
-        )
-        rows = [
-            doc.Row(
-                tuple(self._cells(one, has_images=has_images, has_classes=has_classes)),
-                tags=self._tags(one),
-            )
-            for one in samples
-        ]
+        columns = [doc.Column("Sample")]
+        if has_images:
+            columns.append(doc.Column("Image", is_sortable=False))
+        if has_classes:
+            columns += [doc.Column("Label"), doc.Column("Predicted")]
+        if has_probability:
+            columns.append(doc.number_column("Probability"))
+        columns.append(doc.number_column("Confidence"))
+        if not self.lookup.evaluation.is_binary:
+            columns.append(doc.number_column("Loss"))
+        rows = []
+        for sample in samples:
+            cells = self._cells(sample, has_images=has_images, has_classes=has_classes)
+            rows.append(doc.Row(tuple(cells), tags=self._tags(sample)))
         return doc.Table(
-            columns,
+            tuple(columns),
             doc.single_group(rows),
             caption=caption,
             layout="samples",
@@ -167,8 +174,8 @@ class SampleBrowser:
             yield doc.Number(sample.loss)
 
 
-def _extreme_samples(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
-    return (*case.overconfident, *case.underconfident)
+def _numbered_options(labels: Sequence[str]) -> tuple[doc.Option, ...]:
+    return tuple(doc.Option(str(i), label) for i, label in enumerate(labels))
 
 
 def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table]:
@@ -191,35 +198,41 @@ def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name:
 
 
 def shared_contribution_tables(cases: Sequence[ScoreCurves], suffix: str) -> Iterator[doc.Table]:
-    """Yield the shares of classes and of groups in the AUGRC of several scores of one split."""
-    for kind in ("class", "group"):
-        subsets_by_score = {case.score: getattr(case, f"by_{kind}") for case in cases}
-        first = next(iter(subsets_by_score.values()), ())
-        if len(first) < 2 or not cases[0].failures:
-            continue
-        share_by_name = {
-            score: {subset.name: subset for subset in subsets}
-            for score, subsets in subsets_by_score.items()
-        }
-        rows = [
-            (
-                subset.name,
-                doc.Number(subset.n, number_format="count"),
-                _percent(subset.sample_share),
-                *(_share_cell(subsets.get(subset.name)) for subsets in share_by_name.values()),
-            )
-            for subset in first[:_MAX_ROWS]
+    """Yield the shares of classes and groups in the AUGRC, with a column for each score."""
+    if not cases or not cases[0].failures:
+        return
+    for kind, subsets_by_score in (
+        ("class", {case.score: case.by_class for case in cases}),
+        ("group", {case.score: case.by_group for case in cases}),
+    ):
+        if len(subsets_by_score[cases[0].score]) > 1:
+            yield _shared_contribution_table(kind, subsets_by_score, suffix)
+
+
+def _shared_contribution_table(
+    kind: str, subsets_by_score: Mapping[str, tuple[Contribution, ...]], suffix: str
+) -> doc.Table:
+    """Return the shares of classes or groups in the AUGRC, in the order of the first score."""
+    first_subsets = next(iter(subsets_by_score.values()))
+    rows = []
+    for subset in first_subsets[:_MAX_ROWS]:
+        cells: list[doc.Cell] = [
+            subset.name,
+            doc.Number(subset.n, number_format="count"),
+            _percent(subset.sample_share),
         ]
-        n_remaining = len(first) - _MAX_ROWS
-        yield doc.Table(
-            (
-                doc.Column(kind.capitalize()),
-                *map(doc.number_column, ("Samples", "Share of samples", *share_by_name)),
-            ),
-            doc.single_group(rows),
-            caption=f"Share of the AUGRC by {kind}, a column for each score{suffix}",
-            footer=f"{n_remaining} more" if n_remaining > 0 else "",
-        )
+        for subsets in subsets_by_score.values():
+            subset_by_name = {other.name: other for other in subsets}
+            cells.append(_share_cell(subset_by_name.get(subset.name)))
+        rows.append(cells)
+    headers = ("Samples", "Share of samples", *subsets_by_score)
+    n_remaining = len(first_subsets) - _MAX_ROWS
+    return doc.Table(
+        (doc.Column(kind.capitalize()), *map(doc.number_column, headers)),
+        doc.single_group(rows),
+        caption=f"Share of the AUGRC by {kind}, a column for each score{suffix}",
+        footer=f"{n_remaining} more" if n_remaining > 0 else "",
+    )
 
 
 def _share_cell(subset: Contribution | None) -> doc.Cell:
@@ -235,13 +248,9 @@ def _percent(share: float) -> str:
 
 def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
     """Return the share and the contribution of a class or group as cells."""
-    # A share in the AUGRC above the share of samples is bold.
-    is_overrepresented = subset.share > subset.sample_share
-    share = (
-        doc.Span(format_number(subset.share), "strong")
-        if is_overrepresented
-        else doc.Number(subset.share)
-    )
+    share: doc.Cell = doc.Number(subset.share)
+    if subset.share > subset.sample_share:
+        share = doc.Span(format_number(subset.share), "strong")
     return (
         subset.name,
         doc.Number(subset.n, number_format="count"),

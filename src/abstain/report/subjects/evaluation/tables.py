@@ -30,7 +30,10 @@ from abstain.typing import Split
 
 
 def number_with_interval(result: Result | None, lookup: ResultLookup) -> doc.Number | None:
-    """Return a result as a number with its interval, marked if it is the best score."""
+    """Return a result as a number with its interval.
+
+    The number is marked if no score is better.
+    """
     if result is None:
         return None
     interval = result.interval
@@ -48,11 +51,15 @@ def number_with_interval(result: Result | None, lookup: ResultLookup) -> doc.Num
 
 
 def _metric_label(name: str, lookup: ResultLookup, title: str) -> doc.Label:
-    sample = next(r for r in lookup.results.values() if r.metric.name == name)
-    direction = _direction(sample)
+    direction = _direction(_results_of_metric(lookup, name)[0])
     return doc.Label(
         title, direction, short_text=narrow_title(name), tooltip=f"{direction} is better"
     )
+
+
+def _results_of_metric(lookup: ResultLookup, name: str) -> list[Result]:
+    """Return the results of one metric for all splits and scores."""
+    return [result for result in lookup.results.values() if result.metric.name == name]
 
 
 def _direction(result: Result) -> Literal["lower", "higher"]:
@@ -65,48 +72,56 @@ _MAX_SPLIT_COLUMNS: Final = 8
 
 
 def all_scores_table(lookup: ResultLookup) -> doc.Table:
-    """Return the key metric, with a row for each score and a column for each split."""
+    """Return a table of the key metric with a row for each score and a column for each split."""
     key = lookup.key_metric
-    results = [r for r in lookup.results.values() if r.metric.name == key]
+    results = _results_of_metric(lookup, key)
     number_format = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
-    has_tests = lookup.evaluation.tests is not None
-    names = {group[0]: _score_title(group[0], lookup) for group in lookup.rankings}
-    has_names = any(title != score for score, title in names.items())
+    title_by_score = {group[0]: _score_title(group[0], lookup) for group in lookup.rankings}
+    has_titles = any(title != score for score, title in title_by_score.items())
     best = lookup.best
     ranked = lookup.ranked_scores(best.split) if best else []
     rows = []
     for group in dict.fromkeys((*ranked, *lookup.rankings)):
         cells: list[doc.Cell] = [", ".join(group)]
-        if has_names:
-            cells.append(names[group[0]])
-        for split in lookup.splits:
-            result = lookup.results.get((split, group[0], key))
-            reference = lookup.best_results.get(split)
-            is_best = False
-            if has_tests and result is not None and reference is not None:
-                is_best = lookup.is_among_best(result, reference)
-            cell = number_format.cell(result, is_best=is_best)
-            cells.append(cell and replace(cell, small_text=""))
+        if has_titles:
+            cells.append(title_by_score[group[0]])
+        cells += [
+            _key_metric_cell(lookup, split, group[0], number_format) for split in lookup.splits
+        ]
         rows.append(doc.Row(tuple(cells)))
+    columns = [doc.Column("Score", "name")]
+    if has_titles:
+        columns.append(doc.Column("Name", "name"))
+    for i, split in enumerate(lookup.splits):
+        columns.append(doc.number_column(doc.Label(lookup.split_labels[split], line=i)))
+    layout = "names" if has_titles else ""
+    if len(lookup.splits) > _MAX_SPLIT_COLUMNS:
+        layout = "wide"
     title = f"{metric_title(key)} by score and {lookup.split_noun}"
     is_lower_better = all(result.metric.lower_is_better for result in results)
     direction = "lower is better" if is_lower_better else "higher is better"
     return doc.Table(
-        (
-            doc.Column("Score", "name"),
-            *([doc.Column("Name", "name")] if has_names else []),
-            *(
-                doc.number_column(doc.Label(lookup.split_labels[split], line=i))
-                for i, split in enumerate(lookup.splits)
-            ),
-        ),
+        tuple(columns),
         doc.single_group(rows),
         title=title,
         caption=(title, doc.Span(f" {direction}", "small")),
         anchor="all-scores",
-        layout="wide" if len(lookup.splits) > _MAX_SPLIT_COLUMNS else "names" if has_names else "",
+        layout=layout,
         is_sortable=True,
     )
+
+
+def _key_metric_cell(
+    lookup: ResultLookup, split: Split, score: str, number_format: FixedFormat
+) -> doc.Number | None:
+    """Return the key metric of a score without its interval, marked if no score is better."""
+    result = lookup.results.get((split, score, lookup.key_metric))
+    reference = lookup.best_results.get(split)
+    is_best = False
+    if lookup.evaluation.tests is not None and result is not None and reference is not None:
+        is_best = lookup.is_among_best(result, reference)
+    cell = number_format.cell(result, is_best=is_best)
+    return cell and replace(cell, small_text="")
 
 
 def _score_title(score: str, lookup: ResultLookup) -> str:
@@ -114,8 +129,8 @@ def _score_title(score: str, lookup: ResultLookup) -> str:
 
 
 def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
-    """Return mean confidence, accuracy and calibration metrics of scores that are probabilities."""
-    names = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
+    """Return the table of mean confidence, accuracy and calibration metrics."""
+    metrics = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
     rows: list[doc.Row] = []
     for case in cases:
         curve = case.reliability
@@ -126,18 +141,21 @@ def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc
             doc.Number(curve.mean_confidence, number_format="three_decimals"),
             doc.Number(curve.mean_accuracy, number_format="three_decimals"),
         ]
-        for name in names:
-            result = lookup.results.get((case.split, case.score, name))
+        for metric in metrics:
+            result = lookup.results.get((case.split, case.score, metric))
             cell = number_without_interval(result, lookup)
             cells.append(cell and replace(cell, number_format="three_decimals", mark=""))
         rows.append(doc.Row(tuple(cells)))
+    columns = [
+        doc.Column(case_noun(lookup), "name"),
+        doc.number_column("Mean probability"),
+        doc.number_column("Accuracy"),
+    ]
+    for metric in metrics:
+        label = _metric_label(metric, lookup, _CALIBRATION_TITLES[metric])
+        columns.append(doc.number_column(label))
     return doc.Table(
-        (
-            doc.Column(case_noun(lookup), "name"),
-            doc.number_column("Mean probability"),
-            doc.number_column("Accuracy"),
-            *(doc.number_column(_metric_label(m, lookup, _CALIBRATION_TITLES[m])) for m in names),
-        ),
+        tuple(columns),
         doc.single_group(rows),
         title="Calibration of the probabilities",
         caption="Calibration of the probabilities",
@@ -167,7 +185,7 @@ def case_noun(lookup: ResultLookup) -> str:
 
 
 def metrics_table(lookup: ResultLookup) -> doc.Table:
-    """Return all metrics with explanations, and with a column for each score."""
+    """Return the table of all metrics with explanations, and a column for each score."""
     level = lookup.level
     interval_note = f" small print: {level} intervals" if level else ""
     if lookup.has_several_splits:
@@ -175,10 +193,10 @@ def metrics_table(lookup: ResultLookup) -> doc.Table:
         first_column = doc.Column(case_noun(lookup), "name")
     else:
         split = lookup.splits[0] if lookup.splits else ()
-        rows = (
-            doc.Row((_explained_label(name, lookup), *_score_cells(split, name, lookup)))
-            for name in lookup.metrics
-        )
+        rows = []
+        for name in lookup.metrics:
+            cells = (_explained_label(name, lookup), *_score_cells(split, name, lookup))
+            rows.append(doc.Row(cells))
         groups = (doc.TableRows(tuple(rows)),)
         first_column = doc.Column("Metric", "words")
     return doc.Table(
@@ -192,7 +210,7 @@ def metrics_table(lookup: ResultLookup) -> doc.Table:
 
 
 def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
-    """Yield the rows of each metric, with one row for each split."""
+    """Yield a group of rows for each metric, with one row for each split."""
     for name in lookup.metrics:
         label = _explained_label(name, lookup)
         rows = tuple(
@@ -204,8 +222,11 @@ def _rows_by_split(lookup: ResultLookup) -> Iterator[doc.TableRows]:
 
 
 def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
-    """Return a metric with its explanation, which contains the value of a single result."""
-    results = [result for result in lookup.results.values() if result.metric.name == name]
+    """Return a metric with its explanation as a label.
+
+    If there is only one result, the explanation contains its value.
+    """
+    results = _results_of_metric(lookup, name)
     metric = results[0].metric
     explanation = result_meaning(results[0]) if len(results) == 1 else metric_meaning(metric)
     convention = metric.identity.convention
@@ -214,7 +235,7 @@ def _explained_label(name: str, lookup: ResultLookup) -> doc.Label:
 
 
 def _score_cells(split: Split, metric: str, lookup: ResultLookup) -> Iterator[doc.Cell]:
-    """Yield the value of each score with its interval, accepted samples and ties.
+    """Yield a cell for each score, with the value, its interval and its range for ties.
 
     The cells are text, because exact values of many scores would make the page large.
     """
@@ -256,63 +277,56 @@ def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.
 
 
 def requested_table(lookup: ResultLookup) -> doc.Table:
-    """Return the requested metrics, or tables with explanations if the table is too wide."""
+    """Return the table of the requested metrics, with a row for each split and score.
+
+    The `alternative` for a narrow terminal consists of tables with explanations.
+    """
     split_columns = unique(column for split in lookup.splits for column, _ in split)
-    formats = {
-        name: FixedFormat.of(
-            (r for r in lookup.results.values() if r.metric.name == name),
-            is_binary=lookup.evaluation.is_binary,
-        )
-        for name in lookup.metrics
-    }
-    rows: dict[Split, list[doc.Row]] = {split: [] for split in lookup.splits}
+    columns = [doc.Column(column, "name", blank_repeats=True) for column in split_columns]
+    columns.append(doc.Column("Score", "name"))
+    formats = {}
+    for name in lookup.metrics:
+        columns.append(doc.number_column(_metric_label(name, lookup, short_title(name))))
+        results = _results_of_metric(lookup, name)
+        formats[name] = FixedFormat.of(results, is_binary=lookup.evaluation.is_binary)
+    rows_by_split: dict[Split, list[doc.Row]] = {split: [] for split in lookup.splits}
     for split, score in lookup.split_score_pairs():
         value_by_column = dict(split)
-        split_cells = (value_by_column.get(column, "") for column in split_columns)
-        cells = (
+        cells: list[doc.Cell] = [value_by_column.get(column, "") for column in split_columns]
+        cells.append(score)
+        cells += [
             formats[name].cell(lookup.results.get((split, score, name))) for name in lookup.metrics
-        )
-        rows[split].append(doc.Row((*split_cells, score, *cells)))
-    columns = (
-        *(doc.Column(column, "name", blank_repeats=True) for column in split_columns),
-        doc.Column("Score", "name"),
-        *(
-            doc.number_column(_metric_label(name, lookup, short_title(name)))
-            for name in lookup.metrics
-        ),
-    )
+        ]
+        rows_by_split[split].append(doc.Row(tuple(cells)))
     if split_columns and len(lookup.scores) > 1:
-        groups = tuple(doc.TableRows(tuple(split_rows)) for split_rows in rows.values())
+        groups = tuple(doc.TableRows(tuple(rows)) for rows in rows_by_split.values())
     else:
-        groups = (doc.TableRows(tuple(chain.from_iterable(rows.values()))),)
-    return doc.Table(columns, groups, alternative=tuple(explained_tables(lookup)))
+        groups = (doc.TableRows(tuple(chain.from_iterable(rows_by_split.values()))),)
+    return doc.Table(tuple(columns), groups, alternative=tuple(explained_tables(lookup)))
 
 
 def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:
     """Yield a table of all metrics with explanations for each split."""
     level = lookup.level
+    columns = (
+        doc.Column("Metric", blank_repeats=True),
+        doc.Column("Score"),
+        doc.Column(f"Value, {level} interval" if level else "Value", "number"),
+        doc.Column("Explanation", "words", blank_repeats=True),
+    )
+    has_single_score = len(lookup.scores) == 1
     for split in lookup.splits:
-        rows = [
-            (
-                doc.Label(capitalize_first(result.metric.title), _direction(result)),
-                result.score,
-                number_with_interval(result, lookup),
-                result_meaning(result)
-                if len(lookup.scores) == 1
-                else metric_meaning(result.metric),
+        rows = []
+        for result in _ordered_results(lookup, split):
+            label = doc.Label(capitalize_first(result.metric.title), _direction(result))
+            number = number_with_interval(result, lookup)
+            # The explanation of a single score contains its value.
+            explanation = (
+                result_meaning(result) if has_single_score else metric_meaning(result.metric)
             )
-            for result in _ordered_results(lookup, split)
-        ]
-        yield doc.Table(
-            (
-                doc.Column("Metric", blank_repeats=True),
-                doc.Column("Score"),
-                doc.Column(f"Value, {level} interval" if level else "Value", "number"),
-                doc.Column("Explanation", "words", blank_repeats=True),
-            ),
-            doc.single_group(rows),
-            title=split_name(split) if split or lookup.has_several_splits else "",
-        )
+            rows.append((label, result.score, number, explanation))
+        title = split_name(split) if split or lookup.has_several_splits else ""
+        yield doc.Table(columns, doc.single_group(rows), title=title)
 
 
 # --------------------------------------------------------------------------------------- a paper
@@ -323,28 +337,28 @@ def paper_table(
     times_1000: bool = False,
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
-    """Yield a table of metrics by scores for each split, and a footnote."""
+    """Yield a table of metrics by score for each split, and then a footnote."""
     lookup = ResultLookup(evaluation)
-    requested = (
-        lookup.metrics if metrics is None else [_check_metric(name, lookup) for name in metrics]
-    )
-    printed = []
+    requested = lookup.metrics
+    if metrics is not None:
+        requested = [_check_metric(name, lookup) for name in metrics]
+    printed_results: list[Result] = []
     for split in lookup.splits:
-        rows = {m: [lookup.results.get((split, s, m)) for s in lookup.scores] for m in requested}
-        rows_with_results = {m: results for m, results in rows.items() if any(results)}
-        printed += [r for results in rows_with_results.values() for r in results if r is not None]
+        rows = []
+        for metric in requested:
+            results = [lookup.results.get((split, score, metric)) for score in lookup.scores]
+            available = [result for result in results if result is not None]
+            if available:
+                rows.append(_paper_row(metric, results, lookup, times_1000, intervals))
+                printed_results += available
         yield doc.Table(
             (doc.Column("Metric"), *map(doc.number_column, lookup.scores)),
-            doc.single_group(
-                _paper_row(m, results, lookup, times_1000, intervals)
-                for m, results in rows_with_results.items()
-            ),
+            doc.single_group(rows),
             caption=doc.Span(split_name(split), "strong") if lookup.has_several_splits else "",
             role="static",
         )
-    yield doc.Prose(
-        " ".join(_footnote_sentences(printed, intervals=intervals)), "notes", role="static"
-    )
+    footnote = " ".join(_footnote_sentences(printed_results, intervals=intervals))
+    yield doc.Prose(footnote, "notes", role="static")
 
 
 def _paper_row(
@@ -354,7 +368,10 @@ def _paper_row(
     times_1000: bool,
     intervals: bool,
 ) -> tuple[doc.Cell, ...]:
-    """Return the row of a metric, multiplied by 1000 where this is customary."""
+    """Return the row of a metric.
+
+    Metrics that the literature prints times 1000 are multiplied by 1000.
+    """
     scale = 1000 if times_1000 and is_printed_x1000(metric) else 1
     to_number = number_with_interval if intervals else number_without_interval
     cells = [to_number(result, lookup) for result in results]
@@ -371,20 +388,22 @@ def _check_metric(name: str, lookup: ResultLookup) -> str:
 
 
 def _footnote_sentences(results: Sequence[Result], *, intervals: bool) -> list[str]:
-    """Return the sentences of the footnote."""
-    conventions = {
-        capitalize_first(r.metric.title): r.metric.identity.convention
-        for r in results
-        if r.metric.identity.convention
-    }
+    """Return the sentences of the footnote of a table for a paper."""
     sentences = [
         "Values are fractions; arrows point to better values; bold marks the best score.",
         "Tied samples are accepted or rejected together, so the order of rows does not matter.",
     ]
-    if conventions:
-        items = "; ".join(f"{title}: {convention}" for title, convention in conventions.items())
-        sentences.append(f"Conventions: {items}.")
-    reasons = unique(r.reason for r in results if r.reason)
+    convention_by_title = {}
+    for result in results:
+        convention = result.metric.identity.convention
+        if convention:
+            convention_by_title[capitalize_first(result.metric.title)] = convention
+    if convention_by_title:
+        conventions = [f"{title}: {text}" for title, text in convention_by_title.items()]
+        sentences.append(f"Conventions: {'; '.join(conventions)}.")
+    reasons = unique(result.reason for result in results if result.reason)
     if reasons:
         sentences.append(f"Undefined: {'; '.join(reasons)}.")
-    return [*sentences, *interval_footnotes(results)] if intervals else sentences
+    if intervals:
+        sentences += interval_footnotes(results)
+    return sentences

@@ -1,4 +1,4 @@
-"""Answer of an evaluation, with the best model and score and the test result."""
+"""The answer of an evaluation in sentences."""
 
 import math
 from collections.abc import Collection
@@ -22,7 +22,7 @@ _MAX_NAMES = 3
 
 
 def evaluation_verdict(lookup: ResultLookup) -> list[str]:
-    """Return the answer in one or two sentences, or no sentences without the numbers."""
+    """Return the answer of an evaluation, which names the best split or score."""
     best = lookup.best
     if best is None:
         return [sentence for sentence in [_full_coverage_sentence(lookup)] if sentence]
@@ -40,7 +40,8 @@ def evaluation_verdict(lookup: ResultLookup) -> list[str]:
         ]
         if not lookup.has_several_splits:
             sentences.append(_coverage_sentence(lookup, best.split, best.score))
-            if answered := lookup.evaluation.answered:
+            answered = lookup.evaluation.answered
+            if answered:
                 n, n_total = format_count(answered.n), format_count(answered.n_total)
                 sentences.append(f"The model answered {n} of {n_total} questions.")
         elif not lookup.models_are_compared:
@@ -56,7 +57,7 @@ def find_best_score(lookup: ResultLookup, split: Split) -> str:
 
 # ------------------------------------------------------------------------------------ best score
 def _competitors(lookup: ResultLookup, best: Result) -> list[Result]:
-    """Return the results that are compared with the best result, starting with the best."""
+    """Return the other results that are compared with the best result, best first."""
     if lookup.has_several_splits:
         return [r for r in lookup.best_results.values() if r is not best]
     groups = lookup.ranked_scores(best.split)
@@ -112,7 +113,7 @@ def _have(lookup: ResultLookup, result: Result) -> str:
 
 
 def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
-    """Return which competitors are significantly worse, or why there is no test."""
+    """Return a sentence on the significance of the differences from the best result."""
     if not competitors:
         return ""
     tests = lookup.evaluation.tests
@@ -130,11 +131,11 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
             group[_name(lookup, result)] = difference.adjusted
     clauses = []
     if equal:
-        p = _describe_p_value(min(equal.values()), "≥" if len(equal) > 1 else "=")
-        clauses.append(f"{_join_names(equal)} not significantly different ({p})")
+        p_value = _describe_p_value(min(equal.values()), "≥" if len(equal) > 1 else "=")
+        clauses.append(f"{_join_names(equal)} not significantly different ({p_value})")
     if worse:
-        p = _describe_p_value(max(worse.values()), "≤" if len(worse) > 1 else "=")
-        clauses.append(f"{_join_names(worse)} significantly worse ({p})")
+        p_value = _describe_p_value(max(worse.values()), "≤" if len(worse) > 1 else "=")
+        clauses.append(f"{_join_names(worse)} significantly worse ({p_value})")
     if not clauses:
         return "The differences are not tested."
     if not equal:
@@ -143,7 +144,7 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
 
 
 def _join_names(names: Collection[str]) -> str:
-    """Return the names, or their number, with a verb."""
+    """Return a few names, or the number of many names, followed by a verb."""
     text = f"{format_count(len(names))} others"
     if len(names) <= _MAX_NAMES:
         *first, last = names
@@ -162,7 +163,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
-    """Return a sentence with the risk on the first split without abstention."""
+    """Return a sentence on the risk without abstention."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):
@@ -175,17 +176,22 @@ def _full_coverage_sentence(lookup: ResultLookup) -> str:
 
 
 def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
-    """Compare the risk at the coverage of the first headline metric that has a coverage."""
+    """Return a sentence that compares the risk at some coverage with the risk at full coverage.
+
+    The coverage is that of the first headline metric with a fixed coverage.
+    """
     full_risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(full_risk) or full_risk == 0:
         return ""
-    for metric in lookup.headline_metrics:
-        coverage = metric_named(metric).measurement.at_coverage
-        if coverage is not None:
-            risk = lookup.value(split, score, metric)
-            break
-    else:
+    coverage_by_metric = {}
+    for name in lookup.headline_metrics:
+        at_coverage = metric_named(name).measurement.at_coverage
+        if at_coverage is not None:
+            coverage_by_metric[name] = at_coverage
+    if not coverage_by_metric:
         return ""
+    metric, coverage = next(iter(coverage_by_metric.items()))
+    risk = lookup.value(split, score, metric)
     if math.isnan(risk):
         return ""
     lead = f"At {format_percent(coverage)} coverage"
@@ -202,16 +208,20 @@ def _coverage_sentence(lookup: ResultLookup, split: Split, score: str) -> str:
 
 
 def _split_range_sentence(lookup: ResultLookup) -> str:
-    """Name the splits with the lowest and the highest risk among several splits."""
-    risks = {split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits}
-    if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks.values())) == 1:
+    """Return a sentence that names the splits with the lowest and the highest risk."""
+    risk_by_split = {
+        split: lookup.evaluation.risk_without_abstention(split) for split in lookup.splits
+    }
+    risks = list(risk_by_split.values())
+    if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks)) == 1:
         return ""
-    easiest = min(risks, key=lambda split: risks[split])
-    hardest = max(risks, key=lambda split: risks[split])
+    easiest = lookup.splits[risks.index(min(risks))]
+    hardest = lookup.splits[risks.index(max(risks))]
     quantity = "share of wrong answers" if lookup.evaluation.is_binary else "mean loss"
     format_risk = format_share if lookup.evaluation.is_binary else format_number
+    lowest = format_risk(risk_by_split[easiest])
+    highest = format_risk(risk_by_split[hardest])
     return (
-        f"Without abstention, the {quantity} on the {len(risks)} splits ranges from "
-        f"{format_risk(risks[easiest])} ({split_name(easiest)}) to {format_risk(risks[hardest])} "
-        f"({split_name(hardest)})."
+        f"Without abstention, the {quantity} on the {len(risks)} splits ranges from {lowest} "
+        f"({split_name(easiest)}) to {highest} ({split_name(hardest)})."
     )

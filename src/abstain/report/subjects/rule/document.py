@@ -16,6 +16,8 @@ from abstain.report.subjects.rule.overview import (
     all_samples_table,
     answers_table,
     calibration_table,
+    count_groups,
+    has_classes,
     is_review_on_first_screen,
     key_numbers,
     overview_blocks,
@@ -27,6 +29,7 @@ from abstain.report.subjects.rule.sentences import (
     answer_sentences,
     estimate,
     facts,
+    format_limit_name,
     glossary_entries,
     group_name,
     guarantee_sentences,
@@ -90,7 +93,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
 
 def _row_names(checks: RuleChecks) -> list[str]:
     """Return the names of the groups, or the names of the data sets without groups."""
-    groups = [check.group for group in checks.groups for check in group]
+    groups = [check.limit or check.group for group in checks.groups for check in group]
     return groups or [check.name for check in checks.checks]
 
 
@@ -112,11 +115,13 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     """Yield the sections with the details, starting with remedies for missing thresholds."""
     rule = checks.rule
     yield from remedies_section(checks)
-    n_groups = max(map(len, checks.groups), default=0)
-    if (n_groups and len(checks) > 1) or n_groups > MAX_GROUPS:
+    n_groups = count_groups(checks)
+    is_incomplete = n_groups > MAX_GROUPS or (rule.limits and has_classes(checks))
+    if (n_groups and len(checks) > 1) or is_incomplete:
         table = replace(answers_table(checks), title="Answers of all groups")
         yield doc.Section("answers", "Answers", (table,))
-    if all_samples := all_samples_table(checks):
+    all_samples = all_samples_table(checks)
+    if all_samples is not None:
         yield doc.Section("all-samples", "All samples", (all_samples,))
     review = review_section(checks, source)
     if rule.parts and checks.checks:
@@ -135,12 +140,12 @@ def _collapsed_results(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield the collapsed tables and figures of the results."""
     summary = "Coverage, risks and excess over the target, with intervals"
     yield doc.Collapsible(summary, tuple(_results_blocks(checks)))
-    if disparities := _disparity_table(checks):
+    disparities = _disparity_table(checks)
+    if disparities is not None:
         yield doc.Collapsible("Disparity between groups", (disparities,))
-    if figures := _figure_blocks(checks):
-        yield doc.Collapsible(
-            "Figures", (doc.Box(tuple(figures), "figures"),), is_open=len(checks) > 1
-        )
+    figures = tuple(_figure_blocks(checks))
+    if figures:
+        yield doc.Collapsible("Figures", (doc.Box(figures, "figures"),), is_open=len(checks) > 1)
 
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
@@ -153,14 +158,15 @@ def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             "other data, which may be shifted."
         )
     yield doc.Prose(lead, "lead")
-    if rows := checks.rows():
+    rows = checks.rows()
+    if rows:
         yield _results_table(checks, rows)
     else:
         yield doc.Prose("The rule was not checked on other data.")
 
 
 def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
-    """Return the results of each data set and group, where a risk without target is a detail."""
+    """Return the table of coverage, risks and excess for each data set and group."""
     is_generalized = checks.rule.quantity == "generalized risk"
     level = format_percent(checks.level)
     return doc.Table(
@@ -176,7 +182,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
             doc.Column("Excess", "number", detail_level="intervals"),
             doc.Column("Result"),
         ),
-        doc.single_group(map(_row, rows)),
+        doc.single_group(_row(row, checks.rule) for row in rows),
         title="All results with intervals",
         caption=(
             f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
@@ -186,10 +192,14 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
     )
 
 
-def _row(row: dict[str, Any]) -> doc.Row:
-    """Return the row of a data set or, indented, of a group."""
+def _row(row: dict[str, Any], rule: DecisionRule) -> doc.Row:
+    """Return the row of a data set or, indented, of a group or a limit of a group."""
+    name = row["subgroup"] or row["name"]
+    if row["role"] == "limit":
+        limit = next(part.name for part in rule.limits if name.endswith(f": {part.name}"))
+        name = name.removesuffix(limit) + format_limit_name(limit)
     cells = (
-        row["subgroup"] or row["name"],
+        name,
         doc.Number(row["n"], number_format="count"),
         doc.Number(row["accepted"], number_format="count"),
         *(row_estimate(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
@@ -251,7 +261,8 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             groups = f"{format_count(n_omitted)} groups"
             text = f"{groups} with a lower excess are omitted. All rows are in "
             yield doc.SeeAlso(text, "the files of --out.", ".frame().")
-    if disparities := _disparity_table(checks):
+    disparities = _disparity_table(checks)
+    if disparities is not None:
         yield replace(disparities, title="")
     for section in remedies_section(checks):
         yield from section.blocks
@@ -265,27 +276,26 @@ def _disparity_table(checks: RuleChecks) -> doc.Table | None:
     disparities = checks.disparities()
     if not (disparities and checks.rule.attainable):
         return None
-    rows = [
-        [
-            disparity.name,
+    has_several_data_sets = len({disparity.name for disparity in disparities}) > 1
+    rows = []
+    for disparity in disparities:
+        cells: list[doc.Cell] = [disparity.name] if has_several_data_sets else []
+        cells += [
             disparity.quantity.capitalize(),
             disparity.highest or "-",
             disparity.lowest or "-",
             estimate(disparity.difference, disparity.difference_interval),
             estimate(disparity.ratio, disparity.ratio_interval),
         ]
-        for disparity in disparities
-    ]
-    columns = [
-        doc.Column("Data", "name"),
+        rows.append(cells)
+    columns = [doc.Column("Data", "name")] if has_several_data_sets else []
+    columns += [
         doc.Column("Quantity", "name"),
         doc.Column("Highest group"),
         doc.Column("Lowest group"),
         doc.number_column("Difference"),
         doc.number_column("Ratio"),
     ]
-    if len({disparity.name for disparity in disparities}) == 1:
-        columns, rows = columns[1:], [row[1:] for row in rows]
     return doc.Table(
         tuple(columns),
         doc.single_group(rows),

@@ -3,17 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.conditions import AnswerCondition
 from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
+from abstain.evaluation.rules.subsets import OVERALL
 from abstain.inference.intervals import Interval
 from abstain.plots import DecisionRuleDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count, format_interval, format_value
 from abstain.report.subjects.rule.sentences import (
+    format_limit_name,
     format_target,
     group_name,
     verdict_span,
@@ -52,17 +54,11 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
             _percent(check.selective_risk),
             _interval(check.selective_risk_interval),
         )
-    without_rule = outcome.wrong_without_abstention
-    yield doc.KeyNumber(
-        "Wrong without abstention", _percent(without_rule.value), _interval(without_rule.interval)
-    )
+    yield _share_number("Wrong without abstention", outcome.wrong_without_abstention)
     if outcome.classes is None or not check.accepted:
         return
-    for name, share in (
-        ("Sensitivity, answered", outcome.classes.sensitivity),
-        ("Specificity, answered", outcome.classes.specificity),
-    ):
-        yield doc.KeyNumber(name, _percent(share.value), _interval(share.interval))
+    yield _share_number("Sensitivity, answered", outcome.classes.sensitivity)
+    yield _share_number("Specificity, answered", outcome.classes.specificity)
     n_negative = format_count(outcome.classes.false_negatives.count)
     n_positive = format_count(outcome.classes.false_positives.count)
     yield doc.KeyNumber(
@@ -70,6 +66,10 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
         f"{n_negative} / {n_positive}",
         f"of {format_count(outcome.wrong.count)} wrong answers",
     )
+
+
+def _share_number(label: str, share: Share) -> doc.KeyNumber:
+    return doc.KeyNumber(label, _percent(share.value), _interval(share.interval))
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
@@ -92,16 +92,22 @@ def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
-        label = "Target holds"
-        yield doc.KeyNumber(label, f"{n_holding} of {len(results)}", "data sets")
-    yield doc.KeyNumber(
-        "Answered", _range([check.coverage for check in results]), "lowest, highest"
-    )
-    totals = [outcome for outcome, *_ in checks.outcomes if outcome]
-    if wrong := [outcome.wrong.value for outcome in totals if outcome.wrong.total]:
-        yield doc.KeyNumber("Wrong answers", _range(wrong), "lowest, highest")
-    if without_rule := [outcome.wrong_without_abstention.value for outcome in totals]:
-        yield doc.KeyNumber("Wrong without abstention", _range(without_rule), "lowest, highest")
+        yield doc.KeyNumber("Target holds", f"{n_holding} of {len(results)}", "data sets")
+    yield _range_number("Answered", [check.coverage for check in results])
+    # The first outcome of a data set is the total over its groups.
+    totals = [outcomes[0] for outcomes in checks.outcomes if outcomes[0] is not None]
+    wrong = [total.wrong.value for total in totals if total.wrong.total]
+    if wrong:
+        yield _range_number("Wrong answers", wrong)
+    if totals:
+        without_rule = [total.wrong_without_abstention.value for total in totals]
+        yield _range_number("Wrong without abstention", without_rule)
+
+
+def _range_number(label: str, shares: Sequence[float]) -> doc.KeyNumber:
+    """Return the lowest and the highest share over several data sets as a key number."""
+    limits = format_interval(min(shares), max(shares), "percent")
+    return doc.KeyNumber(label, limits, "lowest, highest")
 
 
 def _percent(value: float) -> str:
@@ -112,13 +118,12 @@ def _interval(interval: Interval) -> str:
     return format_interval(interval.low, interval.high, "percent")
 
 
-def _range(values: Sequence[float]) -> str:
-    return format_interval(min(values), max(values), "percent")
-
-
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table, or else the record for a safety review, beside the key figure."""
+    """Yield the key table beside the key figure.
+
+    Without a key table, the record for a safety review is beside the figure.
+    """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
     if figure is None:
@@ -131,7 +136,7 @@ def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Blo
 
 
 def is_review_on_first_screen(checks: RuleChecks) -> bool:
-    """Return whether the record stands beside the key figure, because there is no key table."""
+    """Return whether the review record replaces the key table, which needs check results."""
     return not checks.checks and not checks.rule.parts and checks.curve is not None
 
 
@@ -161,16 +166,31 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         # With many data sets, only the details contain all groups.
         yield answers_table(checks, totals_only=True)
     else:
-        yield answers_table(checks, max_groups=MAX_GROUPS)
-        n_omitted = len(checks.groups[0]) - MAX_GROUPS if has_groups else 0
+        answers = answers_table(checks, max_groups=MAX_GROUPS, shows_classes=False)
+        if not has_classes(checks):
+            yield answers
+        else:
+            # The table with all columns is wider than 80 characters, and with limits, wider than
+            # its column of a page.
+            yield replace(answers, role="summary")
+            yield _class_table(checks, MAX_GROUPS)
+            has_limits = bool(checks.rule.limits)
+            page_table = answers if has_limits else answers_table(checks, max_groups=MAX_GROUPS)
+            yield replace(page_table, role="detail")
+        n_omitted = count_groups(checks) - MAX_GROUPS
         if n_omitted > 0:
             text = f"{format_count(n_omitted)} groups with a lower excess are omitted. All are in "
             yield doc.SeeAlso(text, "the files of --out.", ".frame().", role="summary")
     yield doc.Prose(interval_note(checks), "notes")
 
 
+def count_groups(checks: RuleChecks) -> int:
+    """Return the largest number of groups of a data set."""
+    return max((len({check.group for check in groups}) for groups in checks.groups), default=0)
+
+
 def interval_note(checks: RuleChecks) -> str:
-    """Return a sentence that says which intervals hold jointly."""
+    """Return a sentence that states which intervals hold jointly."""
     level = format_percent(checks.level)
     risk = "wrong answers" if checks.is_binary else "the mean loss"
     if not any(checks.groups):
@@ -183,46 +203,52 @@ def interval_note(checks: RuleChecks) -> str:
 
 
 def answers_table(
-    checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
+    checks: RuleChecks,
+    *,
+    totals_only: bool = False,
+    max_groups: int | None = None,
+    shows_classes: bool = True,
 ) -> doc.Table:
-    """Return the results among the answers, with a row for each group or each data set.
+    """Return the results of a rule, with a row for each group or each data set.
 
     If there are more than `max_groups` groups, only the groups with the largest excess have a row.
+    The columns of the positive class are only included if `shows_classes` is true.
     """
     has_groups = any(checks.groups) and not totals_only
+    has_limits = bool(checks.rule.limits) and has_groups
     has_conditions = bool(checks.rule.per) and has_groups
-    outcomes = checks.all_outcomes()
-    has_classes = any(outcome.classes for outcome in outcomes)
+    has_risk = bool(checks.all_outcomes()) or not checks.is_binary
+    shows_classes = shows_classes and has_classes(checks)
     name = "Data"
     if has_groups:
-        name = "Limit for" if _has_limits(checks.rule) else _group_header(checks.rule)
-    columns = [
-        doc.Column(name, "name"),
-        *([doc.Column("Answer if")] if has_conditions else []),
-        doc.number_column("Answered"),
-        *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
-        doc.Column(_target_label(checks)),
-    ]
-    if has_classes:
-        columns += [
-            doc.number_column("Sensitivity"),
-            doc.number_column("Specificity"),
-            doc.number_column(doc.Label("False neg.")),
-            doc.number_column(doc.Label("False pos.")),
-        ]
+        name = _group_header(checks.rule)
+    columns = [doc.Column(name, "name")]
+    if has_conditions:
+        columns.append(doc.Column("Answer if"))
+    columns.append(doc.number_column("Answered"))
+    if has_risk:
+        columns.append(doc.number_column(_risk_label(checks)))
+    if has_limits:
+        columns.append(doc.number_column("Limit"))
+    columns.append(doc.Column("Result" if has_limits else _target_label(checks)))
+    if shows_classes:
+        columns += _class_columns()
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        cells: list[doc.Cell] = [check.group or _TOTAL if has_groups else check.name]
-        if has_conditions:
-            condition = checks.condition_of(check.group)
-            cells.append("" if condition is None else _condition_text(condition))
-        n_columns = len(columns) - len(cells)
-        return [*cells, *_answer_cells(check, outcome, n_columns=n_columns)]
+        return [
+            _row_name(check) if has_groups else check.name,
+            *([_condition_cell(checks, check)] if has_conditions else []),
+            _answered_cell(check),
+            *([_risk_cell(check, outcome)] if has_risk else []),
+            *([_limit_text(check.rule)] if has_limits else []),
+            _verdict_cell(check),
+            *(_class_cells(outcome) if shows_classes else []),
+        ]
 
     groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
     subject = "on other data"
     if has_groups:
-        subject = "per limit" if _has_limits(checks.rule) else f"per {name.lower()}"
+        subject = "per limit" if name == _LIMIT_HEADER else f"per {name.lower()}"
     return doc.Table(
         tuple(columns),
         groups,
@@ -235,6 +261,50 @@ def answers_table(
     )
 
 
+def has_classes(checks: RuleChecks) -> bool:
+    """Return whether errors are counted for a positive class."""
+    return any(outcome.classes for outcome in checks.all_outcomes())
+
+
+def _class_table(checks: RuleChecks, max_groups: int | None) -> doc.Table:
+    """Return the errors of the positive class in a narrow table, for the terminal."""
+    has_groups = any(checks.groups)
+    name = _group_header(checks.rule) if has_groups else "Data"
+
+    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+        return [_row_name(check) if has_groups else check.name, *_class_cells(outcome)]
+
+    return doc.Table(
+        (doc.Column(name, "name"), *_class_columns()),
+        _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups),
+        title=f"Errors among the answers; positive class: {checks.positive}",
+        layout="dense",
+        role="summary",
+    )
+
+
+def _class_columns() -> list[doc.Column]:
+    return [
+        doc.number_column("Sensitivity"),
+        doc.number_column("Specificity"),
+        doc.number_column(doc.Label("False neg.")),
+        doc.number_column(doc.Label("False pos.")),
+    ]
+
+
+def _class_cells(outcome: AnswerOutcomes | None) -> list[doc.Cell]:
+    """Return the shares and counts of the errors of the positive class."""
+    if outcome is None or outcome.classes is None:
+        return [None] * len(_class_columns())
+    classes = outcome.classes
+    return [
+        _share_cell(classes.sensitivity),
+        _share_cell(classes.specificity),
+        _error_cell(classes.false_negatives.count, classes.sensitivity),
+        _error_cell(classes.false_positives.count, classes.specificity),
+    ]
+
+
 def _row_groups(
     checks: RuleChecks,
     cells_of: Callable[[RuleCheck, AnswerOutcomes | None], Sequence[doc.Cell]],
@@ -242,40 +312,65 @@ def _row_groups(
     has_groups: bool,
     max_groups: int | None = None,
 ) -> tuple[doc.TableRows, ...]:
-    """Return a row for each group and the total of each data set, or for each data set."""
+    """Return the rows of each data set: its groups and their total, or only the total."""
+    # The first result of a data set is the total, and the other results are those of the groups.
+    results_by_data_set = [checks.results_of(index) for index in range(len(checks))]
     if not has_groups:
-        totals = [checks.results_of(index)[0] for index in range(len(checks))]
-        return doc.single_group([cells_of(check, outcome) for check, outcome in totals])
-    groups = []
-    for index, check in enumerate(checks.checks):
-        total, *parts = checks.results_of(index)
-        rows = [doc.Row(tuple(cells_of(*part))) for part in _keep_worst(parts, max_groups)]
-        rows.append(doc.Row(tuple(cells_of(*total)), "marked"))
-        groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
-    return tuple(groups)
+        return doc.single_group([cells_of(*results[0]) for results in results_by_data_set])
+    row_groups = []
+    for check, results in zip(checks.checks, results_by_data_set, strict=True):
+        group_results = [result for result in results[1:] if _has_results(result[0])]
+        rows = [
+            doc.Row(tuple(cells_of(*result)), _row_kind(result[0]))
+            for result in (*_keep_worst(group_results, max_groups), results[0])
+        ]
+        row_groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
+    return tuple(row_groups)
 
 
 def _keep_worst(
-    parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
+    group_results: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
 ) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bounds of the excess, sorted by name."""
-    if max_groups is None or len(parts) <= max_groups:
-        return parts
+    """Return the groups with the largest lower bounds of the excess, in their original order.
 
-    def severity(i: int) -> float:
-        low = parts[i][0].excess_interval.low
-        return -math.inf if math.isnan(low) else low
+    The severity of a group is the largest excess of the group and its limits.
+    """
+    severity: dict[str, float] = {}
+    for check, _ in group_results:
+        low = check.excess_interval.low
+        low = -math.inf if math.isnan(low) else low
+        severity[check.group] = max(severity.get(check.group, -math.inf), low)
+    if max_groups is None or len(severity) <= max_groups:
+        return group_results
+    worst = sorted(severity, key=lambda group: severity[group], reverse=True)[:max_groups]
+    return [result for result in group_results if result[0].group in worst]
 
-    worst = sorted(range(len(parts)), key=severity, reverse=True)[:max_groups]
-    return [parts[i] for i in sorted(worst)]
+
+_LIMIT_HEADER: Final = "Limit for"
+#: Group and limit of the check of all samples.
+_ALL_SAMPLES: Final = ("", "")
 
 
 def _group_header(rule: DecisionRule) -> str:
+    if rule.limits and not rule.per:
+        return _LIMIT_HEADER
     return group_name(rule).capitalize() or "Group"
 
 
-def _has_limits(rule: DecisionRule) -> bool:
-    return bool(rule.parts) and not rule.per
+def _has_results(check: RuleCheck) -> bool:
+    """Return False for the limits of a group without a threshold, which answers no sample."""
+    return not check.limit or check.rule.attainable
+
+
+def _row_name(check: RuleCheck) -> str:
+    return format_limit_name(check.limit) or check.group or _TOTAL
+
+
+def _row_kind(check: RuleCheck) -> Literal["", "marked", "group"]:
+    """Return the kind of a row: the total, a group, or, indented, a limit of a group."""
+    if check.limit:
+        return "group"
+    return "" if check.group else "marked"
 
 
 def _risk_label(checks: RuleChecks) -> str:
@@ -308,31 +403,25 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
     """Return the condition with the second alternative in a small font."""
     if not condition.parts:
         return condition.text
-    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
-    return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
+    alternatives = [part.replace(" ", _NO_BREAK) for part in condition.parts]
+    further = [doc.Span(f" or{_NO_BREAK}{text}", "small") for text in alternatives[1:]]
+    return (alternatives[0], *further)
 
 
-def _answer_cells(
-    check: RuleCheck, outcome: AnswerOutcomes | None, *, n_columns: int
-) -> list[doc.Cell]:
-    """Return the answers, errors and verdict of a group or data set as cells."""
-    cells: list[doc.Cell] = [_answered_cell(check)]
-    has_risk_column = n_columns > 2
-    if has_risk_column:
-        cells.append(_risk_cell(check, outcome))
-    # The verdict of a data set is the worst verdict of its groups. The row shows the verdict of the
-    # total.
+def _verdict_cell(check: RuleCheck) -> doc.Span:
+    """Return the verdict. That of a data set is the verdict of the total, without its groups."""
     verdict = check.excess_verdict or check.verdict
-    cells.append(verdict_span({"verdict": verdict, "note": check.excess_interval.note}))
-    if outcome is not None and outcome.classes is not None:
-        classes = outcome.classes
-        cells += [
-            _share_cell(classes.sensitivity),
-            _share_cell(classes.specificity),
-            _error_cell(classes.false_negatives.count, classes.sensitivity),
-            _error_cell(classes.false_positives.count, classes.specificity),
-        ]
-    return [*cells, *[None] * (n_columns - len(cells))]
+    return verdict_span({"verdict": verdict, "note": check.excess_interval.note})
+
+
+def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
+    """Return the condition of a group, which is not repeated in the rows of its limits."""
+    condition = None if check.limit else checks.condition_of(check.group)
+    return "" if condition is None else _condition_text(condition)
+
+
+def _limit_text(rule: DecisionRule) -> str:
+    return "-" if rule.target is None else format_percent(round(rule.target, 6))
 
 
 def _answered_cell(check: RuleCheck) -> doc.Number:
@@ -376,30 +465,31 @@ def _error_cell(count: int, share: Share) -> doc.Number | None:
 
 def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     """Return a table with a row for each group and with columns for each data set."""
-    names = list(dict.fromkeys(check.group for group in checks.groups for check in group))
+    checked = {(c.group, c.limit): c for group in checks.groups for c in group if _has_results(c)}
     rule = checks.rule
     columns = [doc.Column(_group_header(rule), "name")]
     column_groups: list[tuple[doc.Label | str, int]] = []
-    if rule.per:
-        columns.append(doc.Column("Answer if"))
-        column_groups.append(("Rule", 1))
+    columns += [doc.Column("Answer if")] if rule.per else []
+    columns += [doc.number_column("Limit")] if rule.limits else []
+    if len(columns) > 1:
+        column_groups.append(("Rule", len(columns) - 1))
     for check in checks.checks:
         columns += [
             doc.number_column("Answered"),
             doc.number_column(_risk_label(checks)),
-            doc.Column(_target_label(checks)),
+            doc.Column("Result" if rule.limits else _target_label(checks)),
         ]
         column_groups.append((check.name, 3))
     rows = []
-    for name in [*names, ""]:
-        cells: list[doc.Cell] = [name or _TOTAL]
+    for subset, first_check in [*checked.items(), (_ALL_SAMPLES, checks.checks[0])]:
+        cells: list[doc.Cell] = [_row_name(first_check)]
         if rule.per:
-            condition = checks.condition_of(name)
-            cells.append("" if condition is None else _condition_text(condition))
+            cells.append(_condition_cell(checks, first_check))
+        if rule.limits:
+            cells.append(_limit_text(first_check.rule))
         for index in range(len(checks)):
-            result = next((r for r in checks.results_of(index) if r[0].group == name), None)
-            cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
-        rows.append(doc.Row(tuple(cells), "" if name else "marked"))
+            cells += _cells_of_subset(checks, index, subset)
+        rows.append(doc.Row(tuple(cells), _row_kind(first_check)))
     return doc.Table(
         tuple(columns),
         doc.single_group(rows),
@@ -415,31 +505,42 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     )
 
 
+def _cells_of_subset(checks: RuleChecks, index: int, subset: tuple[str, str]) -> list[doc.Cell]:
+    """Return three cells with the results of a group or limit on one data set, or empty cells."""
+    for check, outcome in checks.results_of(index):
+        if (check.group, check.limit) == subset:
+            return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(check)]
+    return [None, None, None]
+
+
 # ------------------------------------------------------------------------------------ details
 def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples, where an abstention is not an error."""
+    """Return the errors among all samples.
+
+    An abstention is not an error.
+    """
     outcomes = checks.all_outcomes()
     if not outcomes:
         return None
-    has_classes = any(outcome.classes for outcome in outcomes)
+    shows_classes = has_classes(checks)
     has_groups = any(checks.groups)
     columns = [
         doc.Column(_group_header(checks.rule) if has_groups else "Data", "name"),
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Wrong answers"),
     ]
-    if has_classes:
+    if shows_classes:
         columns += map(doc.number_column, ("False negatives", "False positives"))
     columns.append(doc.number_column("Wrong without abstention"))
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         """Return the error counts of a group or data set as cells."""
-        name = check.group or _TOTAL if has_groups else check.name
+        name = _row_name(check) if has_groups else check.name
         cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
         if outcome is None:
             return [*cells, *[None] * (len(columns) - 2)]
         cells.append(_count_of_total(outcome.wrong_of_all))
-        if has_classes:
+        if shows_classes:
             classes = outcome.classes
             cells.append(_count_of_total(classes.false_negatives) if classes else None)
             cells.append(_count_of_total(classes.false_positives) if classes else None)
@@ -477,17 +578,28 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
     """Return the threshold and the calibration results of each group or limit."""
     rule = checks.rule
     columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
-    columns.append(doc.Column("Answer if") if rule.per else doc.number_column("Limit"))
+    columns += [doc.Column("Answer if")] if rule.per else []
+    columns += [doc.number_column("Limit")] if rule.limits else []
     columns += [
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Answered"),
         doc.number_column("Wrong answers" if checks.is_binary else "Mean loss"),
-        doc.number_column("Certified bound"),
-        doc.Column("Delta", "number", detail_level="column"),
     ]
+    if not rule.limits:
+        # The certified bound of a rule with several limits is the limit.
+        columns.append(doc.number_column("Certified bound"))
+        columns.append(doc.Column("Delta", "number", detail_level="column"))
+    rows = []
+    for part in rule.parts:
+        rows.append(doc.Row(tuple(_calibration_cells(checks, part))))
+        rows += [
+            doc.Row(tuple(_calibration_cells(checks, limit, is_limit=True)), "group")
+            for limit in part.rule.parts
+            if limit.name != OVERALL
+        ]
     return doc.Table(
         tuple(columns),
-        doc.single_group(_calibration_cells(checks, part) for part in rule.parts),
+        doc.single_group(rows),
         title="Thresholds of the groups" if rule.per else "Limits",
         caption=(
             doc.Span("Thresholds on the calibration data" if rule.per else "Limits", "strong"),
@@ -498,7 +610,7 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 
 
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the options do not explain."""
+    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
     explained_groups = {remedies.group for remedies in checks.remedies}
     parts = [part for part in checks.rule.parts if part.rule.reason]
     for part in parts:
@@ -506,38 +618,41 @@ def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             yield doc.Prose(f"{part.name}: {part.rule.reason}.", "notes")
 
 
-def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
-    """Return the condition and the calibration results of a group or limit."""
+def _calibration_cells(
+    checks: RuleChecks, part: RulePart, *, is_limit: bool = False
+) -> list[doc.Cell]:
+    """Return the condition and the calibration results of a group, or of a limit."""
     rule = part.rule
+    cells: list[doc.Cell] = [format_limit_name(part.name) if is_limit else part.name]
     if checks.rule.per:
-        condition = checks.condition_of(part.name)
-        limit: doc.Cell = "" if condition is None else _condition_text(condition)
-        if not rule.attainable:
-            limit = doc.Span("no threshold", "open", tooltip=rule.reason)
-    else:
-        limit = "-" if rule.target is None else f"{rule.target:g}"
-    risk = None
-    if rule.risk is not None:
-        is_share = checks.is_binary and rule.failures is not None
-        risk = doc.Number(
-            rule.risk,
-            number_format="percent" if is_share else "four_decimals",
-            display_text=(
-                f"{format_count(rule.failures or 0)} ({_percent(rule.risk)})" if is_share else ""
-            ),
-        )
+        cells.append("" if is_limit else _calibration_condition(checks, part))
+    if checks.rule.limits:
+        cells.append(_limit_text(rule))
     answered = None
     if rule.coverage is not None:
-        answered = doc.Number(
-            rule.coverage,
-            display_text=f"{format_count(rule.accepted)} ({_percent(rule.coverage)})",
-        )
-    return [
-        part.name,
-        limit,
-        doc.Number(rule.n, number_format="count"),
-        answered,
-        risk,
-        "none" if rule.bound is None else format_percent(round(rule.bound, 6)),
-        None if rule.delta is None else f"{rule.delta:.3g}",
-    ]
+        text = f"{format_count(rule.accepted)} ({_percent(rule.coverage)})"
+        answered = doc.Number(rule.coverage, display_text=text)
+    cells.append(doc.Number(rule.n, number_format="count"))
+    cells += [answered, _calibration_risk(rule, is_binary=checks.is_binary)]
+    if not checks.rule.limits:
+        cells.append("none" if rule.bound is None else format_percent(round(rule.bound, 6)))
+        cells.append(None if rule.delta is None else f"{rule.delta:.3g}")
+    return cells
+
+
+def _calibration_condition(checks: RuleChecks, part: RulePart) -> doc.Cell:
+    """Return the condition for an answer in a group."""
+    if not part.rule.attainable:
+        return doc.Span("no threshold", "open", tooltip=part.rule.reason)
+    condition = checks.condition_of(part.name)
+    return "" if condition is None else _condition_text(condition)
+
+
+def _calibration_risk(rule: DecisionRule, *, is_binary: bool) -> doc.Number | None:
+    """Return the risk on the calibration data, with the number of failures for a binary loss."""
+    if rule.risk is None:
+        return None
+    if not is_binary or rule.failures is None:
+        return doc.Number(rule.risk, number_format="four_decimals")
+    text = f"{format_count(rule.failures)} ({_percent(rule.risk)})"
+    return doc.Number(rule.risk, number_format="percent", display_text=text)

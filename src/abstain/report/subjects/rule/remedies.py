@@ -1,6 +1,7 @@
 """Options that lead to a threshold for the groups without a threshold."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.remedies import AlternativeRule, Remedies
@@ -9,6 +10,11 @@ from abstain.report import document as doc
 from abstain.report.formatting import format_count
 from abstain.report.subjects.rule.sentences import format_target, group_name, rule_title
 from abstain.thresholds.start_tests import StartTest
+
+_SIMILAR_SAMPLES: Final = (
+    "There are {n} samples now. The limits can be certified if further samples have the "
+    "confidences and error rates of these."
+)
 
 
 def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
@@ -26,24 +32,17 @@ def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
 
 def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield the table of options, and the explanation of the failed tests."""
-    has_groups = bool(checks.rule.per)
-    columns = (
-        *(
-            [doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)]
-            if has_groups
-            else []
-        ),
-        doc.Column("Change"),
-        doc.Column("Rule"),
-        doc.Column("Calibration data"),
-    )
+    columns = [doc.Column("Change"), doc.Column("Rule"), doc.Column("Calibration data")]
     rows = []
     for remedies in checks.remedies:
-        prefix = [remedies.group] if has_groups else []
+        prefix = [remedies.group] if checks.rule.per else []
         rows += [[*prefix, *cells] for cells in _options(remedies)]
+    if checks.rule.per:
+        group_column = doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)
+        columns.insert(0, group_column)
     if rows:
         yield doc.Table(
-            columns,
+            tuple(columns),
             doc.single_group(rows),
             title="Options for a threshold",
             caption=doc.Span("Options for a threshold", "strong"),
@@ -52,18 +51,19 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     for remedies in checks.remedies:
         yield doc.Prose(_test_sentence(remedies), "notes")
     if any(remedies.alternatives for remedies in checks.remedies):
-        delta, spent = _deltas(checks.remedies[0])
-        yield doc.Prose(
-            "The other rules are second attempts on the same calibration data. Each spends its own "
-            f"delta of {spent:g} in addition to {delta:g}, and is valid only if it was fixed "
-            "before the data were seen. Otherwise, repeat it on new calibration data.",
-            "notes",
-        )
+        yield doc.Prose(_alternatives_note(checks.remedies[0]), "notes")
 
 
-def _deltas(remedies: Remedies) -> tuple[float, float]:
-    alternative = next((a.rule.delta for a in remedies.alternatives if a.rule.delta), 0.0)
-    return remedies.rule.delta or 0.0, alternative
+def _alternatives_note(remedies: Remedies) -> str:
+    """Return the condition under which the alternative rules are valid, with their delta."""
+    delta = remedies.rule.delta or 0.0
+    alternative_deltas = [alternative.rule.delta for alternative in remedies.alternatives]
+    additional = next((value for value in alternative_deltas if value), 0.0)
+    return (
+        "The other rules are second attempts on the same calibration data. Each spends its own "
+        f"delta of {additional:g} in addition to {delta:g}, and is valid only if it was fixed "
+        "before the data were seen. Otherwise, repeat it on new calibration data."
+    )
 
 
 def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
@@ -77,6 +77,12 @@ def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
         )
         change = f"{format_count(remedies.n_more)} more calibration samples"
         yield [change, "depends on the new samples", condition]
+    elif remedies.n_more is not None:
+        yield [
+            f"about {format_count(remedies.n_more)} more calibration samples",
+            "depends on the new samples",
+            _SIMILAR_SAMPLES.format(n=format_count(remedies.rule.n)),
+        ]
     for alternative in remedies.alternatives:
         yield [_change(alternative, remedies), alternative.condition.text, _counts(alternative)]
 
@@ -96,6 +102,18 @@ def _observed(test: StartTest, remedies: Remedies) -> str:
 
 
 def _change(alternative: AlternativeRule, remedies: Remedies) -> str:
+    delta = f"delta {alternative.rule.delta:g}"
+    if alternative.starts:
+        starts = " and ".join(format_percent(start) for start in alternative.starts)
+        return f"Start at a coverage of {starts} (--starts), {delta}"
+    if alternative.rule.parts:
+        old_targets = {part.name: part.rule.target for part in remedies.rule.parts}
+        changes = [
+            f"{part.name} {format_target(part.rule)} instead of {format_percent(old_target)}"
+            for part in alternative.rule.parts
+            if (old_target := old_targets[part.name]) is not None and part.rule.target != old_target
+        ]
+        return f"Limit {', '.join(changes)}, {delta}"
     limit = format_target(alternative.rule)
     if alternative.rule.method != remedies.rule.method:
         return f"{rule_title(alternative.rule)}, limit {limit}, delta {alternative.rule.delta:g}"

@@ -44,6 +44,7 @@ def _entries(checks: RuleChecks, source: str) -> Iterator[tuple[str, str]]:
     for condition in checks.conditions:
         name = f"Answer if ({condition.group})" if condition.group else "Answer if"
         yield name, condition.text
+    # A rule without a threshold has no sentences, and others may lack the expected coverage.
     for name, sentence in zip(("Guarantee", "Coverage"), guarantee_sentences(checks), strict=False):
         yield name, sentence
     yield "Assumptions", _assumptions(checks)

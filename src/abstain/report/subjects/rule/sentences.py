@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.evaluation.rules.subsets import OVERALL
 from abstain.inference.intervals import Interval
 from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span, define_terms
@@ -18,6 +19,7 @@ from abstain.report.formatting import (
 )
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
+from abstain.thresholds.rule_check import Verdict, worst_verdict
 from abstain.typing import Scale
 
 _LABEL_BY_VERDICT: Final = {
@@ -58,7 +60,7 @@ def verdict_span(row: Mapping[str, Any]) -> Span:
 def row_estimate(
     row: Mapping[str, Any], name: str, number_format: NumberFormat = "four_decimals"
 ) -> Number | None:
-    """Return an estimate of a row with its interval, or None without labels."""
+    """Return a quantity of a row with its interval as a cell, or None if it is NaN."""
     if math.isnan(row[name]):
         return None
     return Number(
@@ -77,7 +79,7 @@ def estimate(value: float, interval: Interval) -> Number | None:
 
 
 def answer_sentences(checks: RuleChecks) -> list[str]:
-    """State when the rule answers, and how many answers on other data are wrong."""
+    """Return when the rule answers, and how many of its answers on other data are wrong."""
     rule = checks.rule
     if not rule.attainable:
         sentences = _unattainable_sentences(rule, binary=checks.is_binary)
@@ -125,9 +127,11 @@ def _condition_text(checks: RuleChecks) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
     if len(names) > _MAX_NAMES:
         return f"{', '.join(names[:_MAX_NAMES])} and {len(names) - _MAX_NAMES} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _result_sentences(checks: RuleChecks) -> Iterator[str]:
@@ -151,29 +155,39 @@ def _result_sentences(checks: RuleChecks) -> Iterator[str]:
 
 def _group_sentences(checks: RuleChecks) -> Iterator[str]:
     """Yield sentences that name the groups of the only data set for which the target holds."""
-    names: dict[str, list[str]] = {}
+    verdicts_by_name: dict[str, list[Verdict]] = {}
     for check in checks.all_checks():
-        verdict = check.verdict if check.group else check.excess_verdict or check.verdict
-        undecided = "cannot tell" if verdict == "nothing accepted" else verdict
-        names.setdefault(undecided, []).append(check.group or _OVERALL)
+        verdict = check.verdict
+        if not check.group and check.excess_verdict:
+            # The verdict of a data set is that of its worst group, not that of the total.
+            verdict = check.excess_verdict
+        if verdict == "nothing accepted":
+            verdict = "cannot tell"
+        verdicts_by_name.setdefault(check.group, []).append(verdict)
+    names_by_verdict: dict[str, list[str]] = {}
+    for name, verdicts in verdicts_by_name.items():
+        # The verdict of a group with several limits is the worst verdict of its limits.
+        names_by_verdict.setdefault(worst_verdict(verdicts), []).append(name)
     noun = "limit" if checks.rule.quantity != "coverage" else "target"
-    clauses = []
-    for verdict, beginning in (
-        ("broken", f"The {noun} is violated"),
-        ("holds", f"The {noun} holds"),
-        ("cannot tell", "There are too few answers to decide"),
-    ):
-        if verdict not in names:
-            continue
-        groups = [name for name in names[verdict] if name != _OVERALL]
-        scopes = [_OVERALL] if _OVERALL in names[verdict] else []
-        scopes += [f"for {_join_names(groups)}"] if groups else []
-        clauses.append(f"{beginning} {' and '.join(scopes)}.")
-    yield from clauses
+    has_limits = bool(checks.rule.per and checks.rule.limits)
+    beginning_by_verdict = {
+        "broken": "A limit is violated" if has_limits else f"The {noun} is violated",
+        "holds": "The limits hold" if has_limits else f"The {noun} holds",
+        "cannot tell": "There are too few answers to decide",
+    }
+    for verdict_key, beginning in beginning_by_verdict.items():
+        names = names_by_verdict.get(verdict_key, [])
+        if names:
+            yield f"{beginning} {_format_scope(names)}."
 
 
-#: Name of the total in a sentence.
-_OVERALL: Final = "overall"
+def _format_scope(names: Sequence[str]) -> str:
+    """Return "overall", "for A and B", or both; the empty name stands for the total."""
+    groups = [name for name in names if name]
+    if not groups:
+        return "overall"
+    groups_text = f"for {_join_names(groups)}"
+    return groups_text if len(groups) == len(names) else f"overall and {groups_text}"
 
 
 def format_target(rule: DecisionRule) -> str:
@@ -208,17 +222,17 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     population_clause = f"for {rule.population or 'new data like the calibration data'}"
     probability = format_percent(round(1 - (rule.delta or 0.0), 10))
     if not rule.per:
-        limits = []
-        for part in rule.parts:
-            if part.rule.guarantee == "none":
-                continue
-            limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
-            is_overall = part.name == "overall"
-            limits.append(limit if is_overall else f"for {part.name.replace(':', ' ')}, {limit}")
-        remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
         return (
             f"Joint guarantee {population_clause}, with a probability of at least {probability} "
-            f"over calibration sets: {'; '.join(limits[:_MAX_NAMES])}{remaining}."
+            f"over calibration sets: {_limits_clause(rule, binary=binary)}."
+        )
+    if rule.limits:
+        scope = "" if rule.joint else " in each group"
+        also_joint = " and all groups" if rule.joint else ""
+        return (
+            f"Guarantee for each group with a threshold, {population_clause}: "
+            f"{_limits_clause(rule, binary=binary)}. All limits{also_joint} hold jointly{scope} "
+            f"with a probability of at least {probability} over calibration sets."
         )
     target = target_clause(rule.guarantee, rule.target or 0.0, binary=binary)
     if rule.in_expectation:
@@ -231,6 +245,25 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
         f"Guarantee for each group with a threshold: {target}, {population_clause}. It holds with "
         f"a probability of at least {probability} over calibration sets, {scope}."
     )
+
+
+def format_limit_name(name: str) -> str:
+    """Return the name of a limit in words, such as "label cat"."""
+    return name.replace(":", " ", 1)
+
+
+def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
+    """Return the limits of a threshold, or of the threshold of each group, as clauses."""
+    limits = []
+    for part in rule.limits:
+        if part.rule.guarantee == "none":
+            continue
+        limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
+        limits.append(
+            limit if part.name == OVERALL else f"for {format_limit_name(part.name)}, {limit}"
+        )
+    remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
+    return f"{'; '.join(limits[:_MAX_NAMES])}{remaining}"
 
 
 def _unattainable_parts(rule: DecisionRule) -> list[str]:
@@ -290,8 +323,9 @@ def target_clause(quantity: str, target: float, *, binary: bool) -> str:
 def _no_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     if rule.method not in RULES or rule.target is None:
         return "There is no guarantee: the threshold was set by the user."
-    if text := RULES[rule.method].statement:
-        return text.format(target=rule.target)
+    statement = RULES[rule.method].statement
+    if statement:
+        return statement.format(target=rule.target)
     clause = target_clause(rule.quantity, rule.target, binary=binary)
     return f"There is no guarantee for new data. On the calibration data, {clause}."
 
@@ -341,7 +375,7 @@ def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
 
 
 def checks_sentences(checks: RuleChecks) -> list[str]:
-    """Return sentences on the data sets where the guarantee or the target holds or is violated."""
+    """Return sentences on the data sets for which the target of the rule holds or is violated."""
     if not checks.rule.attainable:
         return []
     if checks.rule.quantity == "cost":
@@ -355,10 +389,9 @@ def verdict_sentences(
     noun: str = "guarantee",
     beginnings: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each verdict on a guarantee or a target, with the data sets.
+    """Return a sentence for each verdict, with the data sets that have this verdict.
 
-    The mapping `beginnings` contains the text before the names of the data sets for each verdict
-    key.
+    The mapping `beginnings` contains the text before the names of the data sets.
     """
     sentences = []
     for key, beginning in (beginnings or _BEGINNINGS).items():
@@ -375,11 +408,13 @@ def verdict_sentences(
 
 
 def _sentence_key(check: RuleCheck) -> str:
-    """Return the key of a sentence, which depends on the verdict and on its reason."""
-    if check.load is None and check.excess_verdict == "holds" != check.verdict:
+    """Return the verdict of a check, extended by "in a group" or replaced by the missing labels."""
+    holds_overall = check.load is None and check.excess_verdict == "holds"
+    if holds_overall and check.verdict != "holds":
         return f"{check.verdict} in a group"
-    has_no_labels = check.verdict == "cannot tell" and math.isnan(check.excess)
-    return _NO_LABELS if has_no_labels else check.verdict
+    if check.verdict == "cannot tell" and math.isnan(check.excess):
+        return _NO_LABELS
+    return check.verdict
 
 
 #: Key for data without labels, for which the risk cannot be estimated.
@@ -414,7 +449,7 @@ _COST_BEGINNINGS: Final = {
 
 
 def interval_scope(checks: RuleChecks) -> str:
-    """Return whether the intervals are simultaneous or separate, as a clause."""
+    """Return a clause that states whether the intervals are simultaneous."""
     if not any(checks.groups):
         return "each separately"
     return (
@@ -427,20 +462,19 @@ def keep_worst_groups(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the rows of the worst groups of each data set, and the number of omitted groups.
 
-    The worst groups have the largest lower bounds of the excess. The function preserves the order
-    of the rows.
+    The worst groups have the largest lower bounds of the excess. The rows keep their order.
     """
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups_by_data_set: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["subgroup"]:
-            groups.setdefault(row["name"], []).append(row)
+            groups_by_data_set.setdefault(row["name"], []).append(row)
 
     def severity(row: dict[str, Any]) -> tuple[float, int]:
         excess = row["excess_low"]
         return -math.inf if math.isnan(excess) else excess, row["n"]
 
     omitted_ids: set[int] = set()
-    for group_rows in groups.values():
+    for group_rows in groups_by_data_set.values():
         worst_first = sorted(group_rows, key=severity, reverse=True)
         omitted_ids.update(map(id, worst_first[max_groups:]))
     return [row for row in rows if id(row) not in omitted_ids], len(omitted_ids)
@@ -463,9 +497,8 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     yield "Rule", rule_title(rule)
     quantity = f"{rule.quantity}: " if rule.quantity else ""
     target = "none" if rule.target is None else f"{quantity}{rule.target:g}"
-    if rule.parts and not rule.per:
-        limits = [f"{p.name} {p.rule.target:g}" for p in rule.parts if p.rule.target is not None]
-        target = ", ".join(limits[:_MAX_NAMES]) + ", ..." * (len(limits) > _MAX_NAMES)
+    if rule.limits:
+        target = _format_limits(rule)
     yield "Target", target
     yield "Guarantee", _guarantee_text(rule)
     if rule.bound is not None:
@@ -479,6 +512,14 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         yield "Coverage on calibration data", format_number(rule.coverage)
     if rule.risk is not None:
         yield "Selective risk on calibration data", format_number(rule.risk)
+
+
+def _format_limits(rule: DecisionRule) -> str:
+    """Format the first limits of a rule."""
+    parts = [part for part in rule.limits if part.rule.target is not None]
+    limits = [f"{part.name} {part.rule.target:g}" for part in parts]
+    text = ", ".join(limits[:_MAX_NAMES])
+    return f"{text}, ..." if len(limits) > _MAX_NAMES else text
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
