@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import abstain as ab
+from abstain._foundation.files import file_sha256
 from abstain.cli.main import run
 from abstain.tables import load
 
@@ -92,7 +93,10 @@ def test_several_limits(capsys):
     limits = ["--limit", "label=0.2", "--limit", "label:cat=0.15", "--limit", "group=0.5"]
     given = ["val.parquet", "--group", "site", *limits, *ASKED, "--save", "rule.json"]
     text = printed(capsys, *given)
-    assert "at most 10% of the answers are wrong; for label cat" in text
+    assert (
+        "at most 10% of the answers are wrong; of the answered samples of class cat, at most 15% are "
+        "answered with another class (false negatives)"
+    ) in text
     rule = load("rule.json")
     targets = {part.name: part.rule.target for part in rule.parts}
     assert targets["overall"] == 0.1
@@ -101,7 +105,7 @@ def test_several_limits(capsys):
         "group:north", "group:south", "group:tiny",
     }  # fmt: skip
     checked = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet", "--group", "site")
-    assert "label:cat" in checked
+    assert "FN of cat" in checked
     assert "SUBSET=RISK" in refused(capsys, "val.parquet", "--limit", "label")
     assert "drop the limit 'label'" in refused(
         capsys, "val.parquet", "--limit", "label=0.1", "--per", "prediction"
@@ -147,7 +151,9 @@ def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
     capsys.readouterr()
     assert run(["threshold", "val.parquet", "--limit", "label=0.001", "--max-risk", "0.1"]) == 3
     text = " ".join(capsys.readouterr().out.split())
-    assert "Unattainable: no threshold could be certified for all limits. label:cat" in text
+    assert text.startswith("Unattainable: no threshold could be certified for all limits.")
+    # The reasons are printed once.
+    assert text.count("label:cat: ") == 1
 
 
 def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
@@ -157,7 +163,13 @@ def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
     checked = ["--apply", "test.parquet", "--out", "report"]
     text = printed(capsys, "val.parquet", *per, *checked)
     assert "2 of 3 groups have a threshold; the rule abstains on all samples of tiny." in text
-    assert "at most 10% of the answers are wrong; for label cat, at most 20%" in text
+    assert (
+        "at most 10% of the answers are wrong; of the answered samples of class cat, at most 20% are "
+        "answered with another class (false negatives)"
+    ) in text
+    assert "the limits are 10% of all answers and 20% for false negatives of cat" in text
+    page = Path("report/report.html").read_text(encoding="utf-8")
+    assert f"test.parquet, SHA-256 {file_sha256(Path('test.parquet'))}" in page
     assert "All limits hold jointly in each group with a probability of at least 95%" in text
     data = ab.read_predictions("val.parquet", group="site").only()
     options = {"per": "group", "max_risk": 0.1, "limits": {"label:cat": 0.2}}
@@ -166,8 +178,8 @@ def test_limits_in_each_group_end_to_end(capsys, monkeypatch, tmp_path):
     assert rows["subgroup"].to_list() == [f"{s}: label:cat" for s in ("north", "south", "tiny")]
     assert set(rows["target"]) == {0.2}
     page = Path("report/report.html").read_text()
-    assert page.count('<tr class="group"><th scope="row" class="name">label cat</th>') >= 6
+    assert page.count('<tr class="group"><th scope="row" class="name">FN of cat</th>') >= 6
     jointly = printed(capsys, "val.parquet", *per, "--joint")
     assert "All limits and all groups hold jointly with a probability of at least 95%" in jointly
     again = printed(capsys, "--rule", "report/rule.json", "--apply", "test.parquet")
-    assert "label cat" in again
+    assert "FN of cat" in again

@@ -222,12 +222,23 @@ def test_other_rules_spend_their_own_delta_and_have_a_threshold():
 
 
 def test_too_few_samples_need_the_smallest_number_that_can_be_certified():
-    loss = np.arange(20) == 5
-    calibration = ab.Predictions(confidence={"own": np.linspace(1, 0, 20)}, loss=loss)
-    rule = set_threshold(calibration, max_risk=0.1, delta=0.05)
-    (remedies,) = check_rule(rule, {}, calibration=calibration).remedies
+    def remedies_of(loss):
+        calibration = ab.Predictions(confidence={"own": np.linspace(1, 0, 20)}, loss=loss)
+        rule = set_threshold(calibration, max_risk=0.1, delta=0.05)
+        (remedies,) = check_rule(rule, {}, calibration=calibration).remedies
+        return remedies
+
+    remedies = remedies_of(np.zeros(20))
     assert (remedies.n_required, remedies.n_more, remedies.tests) == (29, 9, ())
     assert remedies.next_test.max_wrong == 0
+    # A wrong sample contradicts that all of the 29 samples are correct.
+    contradicted = remedies_of(np.arange(20) == 5)
+    assert (contradicted.n_required, contradicted.next_test, contradicted.n_wrong) == (
+        None,
+        None,
+        1,
+    )
+    assert contradicted.max_limits == (("overall", 0.2),)
 
 
 def test_rules_with_a_threshold_or_other_options_have_no_remedies(data):

@@ -181,6 +181,9 @@ def test_remedies_for_several_limits_give_a_threshold():
         )  # fmt: skip
         assert again == alternative.rule
         assert alternative.condition.group == "south"
+    for part in rule.part("south").parts:
+        if not part.rule.reason.startswith("could be certified alone"):
+            assert re.search(r"at the starts, \d+ of \d+ are wrong and", part.rule.reason)
     # Other starts than the default: the tests of the rule are unknown, so nothing is proposed.
     other = set_threshold(data, per="group", starts=(0.9,), **options)
     assert not other.part("south").attainable

@@ -81,7 +81,7 @@ def test_a_group_without_samples_of_a_limit_has_no_threshold():
     assert rule.part("a").attainable
     part = rule.part("b").part("label:cat")
     assert (part.n, part.threshold, part.coverage) == (0, None, None)
-    assert part.reason.startswith("0 samples cannot certify a selective risk of at most 0.2")
+    assert part.reason.startswith("0 samples cannot certify a selective risk of at most 20%")
     assert "not together with label:cat" in rule.part("b").part("overall").reason
     ratio = np.where(cat & (group == "a"), 0.0, 1.0)
     rule = fit_groups(

@@ -40,12 +40,16 @@ class OutputFolder:
     #: Input files, with their size and modification time before they were read.
     inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
 
+    def describe_inputs(self) -> list[dict[str, Any]]:
+        """Return the name and the hash of each input file. The hash of a changed file is None."""
+        return [_describe_input(path, state) for path, state in self.inputs]
+
     def write(self, files: Mapping[str, bytes]) -> list[Path]:
         """Publish all files or none, and return the paths of files and of folders of files."""
         metadata = {
             "abstain": ab.__version__,
             "command": current_command(),
-            "inputs": [_describe_input(path, state) for path, state in self.inputs],
+            "inputs": self.describe_inputs(),
         }
         publish(self.folder, files, metadata, extra_hashes=files_of_earlier_version(self.folder))
         remove_old_manifest(self.folder)

@@ -261,7 +261,7 @@ def threshold(
     source = file or paths.rule
     write_and_print(
         lambda: threshold_terminal(checks),
-        lambda: _make_files(checks, source),
+        lambda: _make_files(checks, source, output),
         output,
         before=saved_files,
     )
@@ -376,11 +376,18 @@ def _save_rule(rule: DecisionRule, path: Path | None, output: OutputFolder | Non
     return [save(rule, path)]
 
 
-def _make_files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
-    from abstain.report import threshold_html
+def _make_files(
+    checks: "RuleChecks", source: Path | None, output: OutputFolder | None
+) -> dict[str, bytes]:
+    from abstain.report.document import ReportOptions
+    from abstain.report.output import RULE
+    from abstain.report.render import render
     from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
-    page = threshold_html(checks, source=name, command=current_command())
+    inputs = [] if output is None else output.describe_inputs()
+    hashes = {entry["name"]: entry["sha256"] for entry in inputs if entry["sha256"]}
+    options = ReportOptions(source=name, command=current_command(), input_hashes=hashes)
+    page = str(render(RULE.to_document(checks, options), "html"))
     files = make_files({"results": checks.rows()}, page, checks, ("svg", "png"))
     return {_RULE: json_file(checks.rule), **files}

@@ -21,6 +21,7 @@ from abstain.plots.verdicts import (
     check_rule_checks,
     group_severities,
     shorten_names,
+    total_verdict,
     verdict_mark,
 )
 from abstain.thresholds import RuleCheck
@@ -51,6 +52,8 @@ class RiskExcessDisplay(Titled):
     Values to the right of the line at 0 are worse than the target. A filled circle means that the
     target holds, because the interval is at or below 0. A cross means that the target is violated.
     A hollow circle is an inconclusive result.
+
+    The result of a data set is that of its total, without the results of its groups.
 
     A line connects the severities of one shift, which are consecutive data sets whose names differ
     only in a number at the end.
@@ -130,7 +133,8 @@ class RiskExcessDisplay(Titled):
         rows = []
         for c in self._plotted_checks:
             low, high, note = c.excess_interval.low, c.excess_interval.high, c.excess_interval.note
-            rows.append((c.label, c.n, c.accepted, c.excess, low, high, c.verdict, note))
+            verdict = total_verdict(c)
+            rows.append((c.label, c.n, c.accepted, c.excess, low, high, verdict, note))
         return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
@@ -145,9 +149,11 @@ class RiskExcessDisplay(Titled):
             if math.isnan(c.excess):
                 style: Style = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
                 style["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
-                draw_text(axes, 0.02, y, c.note or c.verdict, transform=across, zorder=3, **style)
+                draw_text(
+                    axes, 0.02, y, c.note or total_verdict(c), transform=across, zorder=3, **style
+                )
                 continue
-            style = {**verdict_mark(c.verdict), "markersize": 5.5, "linewidth": 1.6}
+            style = {**verdict_mark(total_verdict(c)), "markersize": 5.5, "linewidth": 1.6}
             style |= {"capsize": 0, "linestyle": "none", **kwargs}
             axes.errorbar([c.excess], [y], xerr=error_bar(c.excess, c.excess_interval), **style)
         hide_frame(axes)
@@ -177,7 +183,7 @@ class RiskExcessDisplay(Titled):
         from matplotlib.lines import Line2D
 
         figure: Any = ax.figure
-        verdicts = {c.verdict for c in self._plotted_checks if not math.isnan(c.excess)}
+        verdicts = {total_verdict(c) for c in self._plotted_checks if not math.isnan(c.excess)}
         labels = {
             verdict: text for verdict, text in LABEL_BY_VERDICT.items() if verdict in verdicts
         }

@@ -8,6 +8,8 @@ from abstain.evaluation.rules import RuleChecks
 from abstain.plots.formatting import check_result_type
 from abstain.plots.labels import MAX_LABEL_LENGTH, unique_labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
+from abstain.thresholds import RuleCheck
+from abstain.thresholds.rule_check import Verdict
 
 #: Separators between the name of a shift and its severity, as in "noise_3" or "blur 2".
 _SEPARATORS: Final = string.whitespace + "_-.:"
@@ -32,6 +34,15 @@ LABEL_BY_VERDICT: Final = {
     "broken": "violated",
     "cannot tell": "inconclusive (too few samples)",
 }
+
+
+def total_verdict(check: RuleCheck) -> Verdict:
+    """Return the verdict of these samples alone, without the verdicts of their groups.
+
+    The attribute `verdict` of a data set with groups is the worst verdict of the total and the
+    groups. A number is displayed with its own verdict.
+    """
+    return check.excess_verdict or check.verdict
 
 
 def verdict_mark(verdict: str) -> dict[str, Any]:

@@ -514,7 +514,7 @@ class ReportOptions:
 
     If `full` is true, a terminal prints all tables and findings. The `images` of samples are for
     reports of evaluations and benchmarks. The results of `other_models` are compared with those of
-    a benchmark.
+    a benchmark. `input_hashes` contains the SHA-256 hashes of the input files by name.
     """
 
     title: str = ""
@@ -524,6 +524,7 @@ class ReportOptions:
     full: bool = False
     images: "SampleImages | None" = None
     other_models: Sequence[Any] = ()
+    input_hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:

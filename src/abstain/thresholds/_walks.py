@@ -179,11 +179,16 @@ def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
 def too_few_samples_rule(s: Scored, aim: RuleTarget, required: int) -> DecisionRule:
     """Return a rule without a threshold whose reason states the required number of samples."""
     reason = (
-        f"{s.n_rows:,} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with "
-        f"delta {aim.delta:g}; this requires {_choice.format_count(required)} accepted samples "
-        "without a failure"
+        f"{s.n_rows:,} samples cannot certify a {aim.guarantee} of at most "
+        f"{format_percentage(aim.target)} with delta {aim.delta:g}; this requires "
+        f"{_choice.format_count(required)} accepted samples without a failure"
     )
     return _choice.build_unattainable_rule(s, aim, reason + few_samples_hint(aim))
+
+
+def format_percentage(share: float, n_digits: int = 6) -> str:
+    """Return a share as a percentage in a reason."""
+    return f"{100 * share:.{n_digits}g}%"
 
 
 def nothing_certified_rule(
@@ -192,8 +197,9 @@ def nothing_certified_rule(
     """Return a rule without a threshold whose reason states the lowest observed risk."""
     level = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
     reason = (
-        f"no tested threshold certifies a {aim.guarantee} of at most {aim.target:g} with delta "
-        f"{aim.delta:g}{level}{_describe_lowest_risk(s, aim, alpha)}"
+        f"no tested threshold certifies a {aim.guarantee} of at most "
+        f"{format_percentage(aim.target)} with delta {aim.delta:g}{level}"
+        f"{_describe_lowest_risk(s, aim, alpha)}"
     )
     return _choice.build_unattainable_rule(s, aim, reason + other_rule)
 
@@ -218,7 +224,8 @@ def _describe_lowest_risk(s: Scored, aim: RuleTarget, alpha: float) -> str:
         condition = f" among thresholds that accept at least {required_text} samples"
     lowest = int(np.argmin(risk))
     return (
-        f"; the lowest risk on these {s.n_rows:,} samples{condition} is {risk[lowest]:.4g}, with "
+        f"; the lowest risk on these {s.n_rows:,} samples{condition} is "
+        f"{format_percentage(risk[lowest], 3)}, with "
         f"{int(groups.cumulative_count[lowest]):,} accepted"
     )
 

@@ -200,3 +200,13 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
     largest = values if values.ndim == 1 else values.max(axis=1)
     not_rejected = np.flatnonzero(largest > check_delta(delta))
     return int(not_rejected[0]) if not_rejected.size else int(largest.size)
+
+
+def max_passing_failures(n: int, target: float, alpha: float) -> int:
+    """Return the largest number of failures among n samples that certifies a risk at level alpha.
+
+    The result is -1 if no number of failures does.
+    """
+    n_failures = np.arange(n + 1)
+    p_values = binomial_p_value(np.full(n_failures.size, n), n_failures, target)
+    return int(np.count_nonzero(p_values <= alpha)) - 1

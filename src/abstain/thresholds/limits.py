@@ -19,6 +19,8 @@ from abstain.thresholds._choice import RuleTarget
 from abstain.thresholds._consistency import OVERALL
 from abstain.thresholds._walks import (
     WalkResult,
+    first_group_after_start,
+    format_percentage,
     longest_walk,
     next_failure,
     refuted_by_betting,
@@ -27,7 +29,12 @@ from abstain.thresholds._walks import (
     threshold_above_next,
     weight_by_ratio,
 )
-from abstain.thresholds.binomial import binomial_p_value, hoeffding_bentkus_p_value, min_count
+from abstain.thresholds.binomial import (
+    binomial_p_value,
+    hoeffding_bentkus_p_value,
+    max_passing_failures,
+    min_count,
+)
 from abstain.thresholds.certified import check_starts
 from abstain.thresholds.rule import USER_THRESHOLD, DecisionRule, RulePart
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -279,6 +286,13 @@ class _LimitTest:
         out: BoolArray = (counts > 0) & (p_values <= alpha)
         return out
 
+    def describe_start(self, index: int, alpha: float) -> str:
+        """Return the numbers of failures up to a tie group: the observed and the allowed number."""
+        n_accepted = int(self.count[index])
+        max_failures = max_passing_failures(n_accepted, self.aim.target, alpha)
+        allowed = "none" if max_failures <= 0 else f"{max_failures:,}"
+        return f"{int(self.failures[index]):,} of {n_accepted:,} are wrong and {allowed} may be"
+
     def passes_at(self, index: IntArray, multiple: float, alpha: float) -> BoolArray:
         """Return whether the limit is certified at tie groups if all counts are multiplied."""
         counts = np.floor(self.count[index] * multiple).astype(np.int64)
@@ -453,7 +467,8 @@ def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
     """Return the reason why a limit cannot be certified even without other limits."""
     required = min_count(test.aim.target, walk.alpha)
     required_text = _choice.format_count(required)
-    claim = f"a {test.aim.guarantee} of at most {test.aim.target:g} with delta {walk.delta:g}"
+    target_text = format_percentage(test.aim.target)
+    claim = f"a {test.aim.guarantee} of at most {target_text} with delta {walk.delta:g}"
     if test.n < required:
         return (
             f"{test.n:,} samples cannot certify {claim}; this requires {required_text} accepted "
@@ -472,7 +487,15 @@ def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
             f"samples are accepted, and {required_text} without a failure are required; start at a "
             f"larger coverage ({format_option('starts')}) or use more samples"
         )
-    return (
-        f"no tested threshold certifies {claim}; the lowest observed risk is {risk[lowest]:.4g}, "
-        f"with {int(test.count[lowest]):,} of {test.n:,} accepted"
+    lowest_risk = (
+        f"the lowest observed risk is {format_percentage(risk[lowest], 3)}, with "
+        f"{int(test.count[lowest]):,} of {test.n:,} accepted"
     )
+    is_counted = test.s.is_binary and test.aim.max_ratio is None and not test.is_generalized
+    if not is_counted:
+        return f"no tested threshold certifies {claim}; {lowest_risk}"
+    indices = [first_group_after_start(walk.s.groups, rank) - 1 for rank in starts]
+    results = "; ".join(test.describe_start(i, walk.alpha) for i in indices if i >= 0)
+    at_starts = f": at the starts, {results}" if results else ""
+    untested = "" if lowest in indices else ", but no walk starts there"
+    return f"no tested threshold certifies {claim}{at_starts}; {lowest_risk}{untested}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.thresholds._walks import halved_coverages, start_ranks
-from abstain.thresholds.binomial import binomial_p_value, min_count
+from abstain.thresholds.binomial import binomial_p_value, max_passing_failures, min_count
 from abstain.thresholds.certified import DEFAULT_STARTS
 from abstain.thresholds.rule import DecisionRule
 
@@ -45,10 +45,15 @@ class StartTest:
 
 
 def find_n_required(rule: DecisionRule, samples: Scored) -> int | None:
-    """Return the smallest number of samples with a test that the available samples would pass."""
+    """Return the smallest number of samples with a test that the available samples would pass.
+
+    With fewer samples than any test requires, it is the number for a test without a wrong answer.
+    The result is None if some of the available samples are wrong, because that test contains them.
+    """
     n, target, delta = samples.n_rows, rule.target or 0.0, rule.delta or 0.0
     if n < min_count(target, delta):
-        return min_count(target, delta)
+        is_contradicted = _n_wrong_until(samples, n) > 0
+        return None if is_contradicted else min_count(target, delta)
     max_more = min(_MAX_MORE, _MAX_MULTIPLE * n)
     for n_required in range(n + 1, n + 1 + max_more):
         ranks, alpha = starts(rule.method, n_required, target, delta)
@@ -70,7 +75,7 @@ def start_tests(n: int, rule: DecisionRule, samples: Scored) -> list[StartTest]:
     tests = []
     for rank in ranks:
         n_wrong = _n_wrong_until(samples, rank) if rank <= samples.n_rows else None
-        tests.append(StartTest(rank, _max_wrong(rank, target, alpha), n_wrong))
+        tests.append(StartTest(rank, max_passing_failures(rank, target, alpha), n_wrong))
     return tests
 
 
@@ -90,10 +95,3 @@ def starts(method: str, n: int, target: float, delta: float) -> tuple[list[int],
     ranks = [rank for rank in start_ranks(coverages, n, target, delta) if rank <= n]
     ranks = ranks or [smallest]
     return ranks, delta / len(ranks)
-
-
-def _max_wrong(n_tested: int, target: float, alpha: float) -> int:
-    """Return the largest number of wrong answers with which a test passes; -1 if none passes."""
-    n_wrong = np.arange(n_tested + 1)
-    p_values = binomial_p_value(np.full(n_wrong.size, n_tested), n_wrong, target)
-    return int(np.count_nonzero(p_values <= alpha)) - 1

@@ -32,7 +32,7 @@ _LIMIT_STEP, _MAX_LIMIT_MULTIPLE = 0.01, 2.0
 #: Largest limit that is tried.
 _MAX_RISK: Final = 0.99
 #: Starts of walks that are tried for several limits, in this order.
-_OTHER_STARTS: Final = ((0.95,), (0.5,), (0.25,))
+_OTHER_STARTS: Final = ((0.95,), (0.5,), (0.25,), (0.1,))
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ class Remedies:
         None for a rule with several limits.
     alternatives : tuple of AlternativeRule
         Other rules that have a threshold on these data.
+    n_wrong : int
+        Number of wrong answers if all samples of the group were answered.
+    max_limits : tuple of (str, float)
+        The names of the limits and the largest values that were tried. The name is "overall" for a
+        rule with one limit.
     """
 
     group: str
@@ -76,6 +81,8 @@ class Remedies:
     n_required: int | None
     next_test: StartTest | None
     alternatives: tuple[AlternativeRule, ...]
+    n_wrong: int = 0
+    max_limits: tuple[tuple[str, float], ...] = ()
 
     @property
     def n_more(self) -> int | None:
@@ -145,7 +152,16 @@ def _remedies_of_group(
         n_required=n_required,
         next_test=next_test,
         alternatives=tuple(_alternative_rules(name, rule, samples, n_classes)),
+        n_wrong=int(np.count_nonzero(samples.loss)),
+        max_limits=((OVERALL, _larger_limits(target)[-1]),),
     )
+
+
+def _larger_limits(target: float) -> list[float]:
+    """Return the limit and the larger limits that are tried, in increasing order."""
+    n_steps = round((_MAX_LIMIT_MULTIPLE - 1) * target / _LIMIT_STEP)
+    limits = [round(target + step * _LIMIT_STEP, 10) for step in range(1, n_steps + 1)]
+    return [target, *(limit for limit in limits if limit < 1)]
 
 
 def _refit(
@@ -171,10 +187,7 @@ def _alternative_rules(
         for method in FIXED_SEQUENCE_RULES
         if method != rule.method
     ]
-    for step in range(1, round((_MAX_LIMIT_MULTIPLE - 1) * target / _LIMIT_STEP) + 1):
-        limit = round(target + step * _LIMIT_STEP, 10)
-        if limit >= 1:
-            break
+    for limit in _larger_limits(target)[1:]:
         larger = _refit(rule, samples, limit, delta)
         if larger.attainable:
             candidates.append(larger)
@@ -215,7 +228,16 @@ def _remedies_of_limits(
         for candidate, starts in _other_limit_rules(rule, samples, limits, delta / 2)
     ]
     n_required = find_n_required_for_limits(samples, limits, delta=delta, starts=DEFAULT_STARTS)
-    return Remedies(name, rule, (), n_required, None, tuple(alternatives))
+    return Remedies(
+        group=name,
+        rule=rule,
+        tests=(),
+        n_required=n_required,
+        next_test=None,
+        alternatives=tuple(alternatives),
+        n_wrong=int(np.count_nonzero(samples.loss)),
+        max_limits=tuple((x.name, x.max_risk) for x in _largest_limits(rule, limits)),
+    )
 
 
 def _refit_limits(
@@ -234,15 +256,31 @@ def _other_limit_rules(
         if candidate.attainable:
             yield candidate, starts
             break
-    failing = [p.name for p in rule.parts if not p.rule.reason.startswith(CERTIFIABLE_ALONE)]
-    increased = [limit for limit in limits if limit.name in failing] or limits
-    n_steps = round((_MAX_LIMIT_MULTIPLE - 1) * max(x.max_risk for x in increased) / _LIMIT_STEP)
-    for step in range(1, n_steps + 1):
+    increased = _increased_limits(rule, limits)
+    for step in range(1, _n_steps(increased) + 1):
         larger = [_increase(x, step) if x in increased else x for x in limits]
         candidate = _refit_limits(rule, samples, larger, delta=delta)
         if candidate.attainable:
             yield candidate, ()
             return
+
+
+def _increased_limits(rule: DecisionRule, limits: Sequence[Limit]) -> list[Limit]:
+    """Return the limits that fail even alone, or all limits if each could be certified alone."""
+    failing = [p.name for p in rule.parts if not p.rule.reason.startswith(CERTIFIABLE_ALONE)]
+    return [limit for limit in limits if limit.name in failing] or list(limits)
+
+
+def _n_steps(increased: Sequence[Limit]) -> int:
+    largest = max(limit.max_risk for limit in increased)
+    return round((_MAX_LIMIT_MULTIPLE - 1) * largest / _LIMIT_STEP)
+
+
+def _largest_limits(rule: DecisionRule, limits: Sequence[Limit]) -> list[Limit]:
+    """Return the limits with the largest values that are tried."""
+    increased = _increased_limits(rule, limits)
+    n_steps = _n_steps(increased)
+    return [_increase(x, n_steps) if x in increased else x for x in limits]
 
 
 def _increase(limit: Limit, step: int) -> Limit:

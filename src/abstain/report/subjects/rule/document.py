@@ -8,7 +8,7 @@ from typing import Any, Final
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.formatting import format_percent
-from abstain.plots.verdicts import check_rule_checks
+from abstain.plots.verdicts import check_rule_checks, total_verdict
 from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count, join_first
 from abstain.report.subjects.rule.overview import (
@@ -67,6 +67,7 @@ _DESCRIPTION_BY_FIGURE = {
     ),
     "risk-excess": (
         "Filled circles: the target holds; crosses: it is violated; hollow circles: inconclusive. "
+        "The result of a data set is that of its total, without its groups. "
         "The data sets are in input order. A gray line connects the severities of one shift."
     ),
 }
@@ -80,11 +81,11 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
         tuple(_context(checks, options.source)),
         lambda: (
             doc.DeferredBlocks(partial(_summary_blocks, checks), role="summary"),
-            *_sections(checks, options.source),
+            *_sections(checks, options),
         ),
         answer=tuple(answer_sentences(checks)),
         key_numbers=key_numbers(checks),
-        overview=lambda: overview_blocks(checks, review_section(checks, options.source)),
+        overview=lambda: overview_blocks(checks, review_section(checks, options)),
         facts=(("Calibration data", options.source), *facts(checks.rule)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         command=options.command,
@@ -113,7 +114,7 @@ def _context(checks: RuleChecks, source: str) -> Iterator[str]:
         yield f"test {join_first(sizes, _MAX_CONTEXT_NAMES)}"
 
 
-def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
+def _sections(checks: RuleChecks, options: doc.ReportOptions) -> Iterator[doc.Block]:
     """Yield the sections with the details, starting with remedies for missing thresholds."""
     rule = checks.rule
     yield from remedies_section(checks)
@@ -125,7 +126,7 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     all_samples = all_samples_table(checks)
     if all_samples is not None:
         yield doc.Section("all-samples", "All samples", (all_samples,))
-    review = review_section(checks, source)
+    review = review_section(checks, options)
     if rule.parts and checks.checks:
         title = "Calibration" if rule.per else "Limits"
         blocks = (calibration_table(checks), *reason_blocks(checks))
@@ -160,11 +161,25 @@ def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             "other data, which may be shifted."
         )
     yield doc.Prose(lead, "lead")
-    rows = checks.rows()
+    rows = _rows_with_total_verdicts(checks)
     if rows:
         yield _results_table(checks, rows)
     else:
         yield doc.Prose("The rule was not checked on other data.")
+
+
+def _rows_with_total_verdicts(checks: RuleChecks) -> list[dict[str, Any]]:
+    """Return the rows of the results, in which the verdict of a data set is that of its total.
+
+    The results of its groups are in their own rows.
+    """
+    rows = checks.rows()
+    all_checks = checks.all_checks()
+    # The first row may be that of the calibration data, which has no check.
+    for row, check in zip(reversed(rows), reversed(all_checks), strict=False):
+        row["verdict"] = total_verdict(check)
+        row["note"] = check.excess_interval.note
+    return rows
 
 
 def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
@@ -184,7 +199,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
             doc.Column("Excess", "number", detail_level="intervals"),
             doc.Column("Result"),
         ),
-        doc.single_group(_row(row, checks.rule) for row in rows),
+        doc.single_group(_row(row, checks) for row in rows),
         title="All results with intervals",
         caption=(
             f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
@@ -194,12 +209,15 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
     )
 
 
-def _row(row: dict[str, Any], rule: DecisionRule) -> doc.Row:
+def _row(row: dict[str, Any], checks: RuleChecks) -> doc.Row:
     """Return the row of a data set or, indented, of a group or a limit of a group."""
+    rule, is_binary = checks.rule, checks.is_binary
     name = row["subgroup"] or row["name"]
     if row["role"] == "limit":
         limit = next(part.name for part in rule.limits if name.endswith(f": {part.name}"))
-        name = name.removesuffix(limit) + format_limit_name(limit)
+        name = name.removesuffix(limit) + format_limit_name(limit, binary=is_binary)
+    elif row["role"] == "group" and rule.limits and not rule.per:
+        name = format_limit_name(name, binary=is_binary)
     cells = (
         name,
         doc.Number(row["n"], number_format="count"),
@@ -257,7 +275,7 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     if any(checks.groups) and len(checks) > 1:
         if checks.rule.per:
             yield replace(calibration_table(checks), title="")
-        rows, n_omitted = keep_worst_groups(checks.rows(), MAX_GROUPS)
+        rows, n_omitted = keep_worst_groups(_rows_with_total_verdicts(checks), MAX_GROUPS)
         yield replace(_results_table(checks, rows), title="")
         if n_omitted:
             groups = f"{format_count(n_omitted)} groups"

@@ -91,7 +91,8 @@ def _ranges(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     results = checks.checks
     if checks.rule.attainable and checks.rule.quantity:
         n_holding = sum(check.verdict == "holds" for check in results)
-        yield doc.KeyNumber("Target holds", f"{n_holding} of {len(results)}", "data sets")
+        label = "Target holds in all groups" if any(checks.groups) else "Target holds"
+        yield doc.KeyNumber(label, f"{n_holding} of {len(results)}", "data sets")
     yield _range_number("Answered", [check.coverage for check in results])
     # The first outcome of a data set is the total over its groups.
     totals = [outcomes[0] for outcomes in checks.outcomes if outcomes[0] is not None]
@@ -192,6 +193,7 @@ def interval_note(checks: RuleChecks) -> str:
         return f"Intervals hold at {level} for each data set separately."
     return (
         f"Intervals of {risk} hold jointly for a data set and its groups at {level} and decide "
-        f"whether the target holds. Other intervals are exact {level} intervals. A target holds "
-        "only if it holds in each group."
+        f"whether the target holds. Other intervals are exact {level} intervals. The result of the "
+        "row All is that of the total. The target of the rule holds only if it also holds in each "
+        "group."
     )

@@ -1,14 +1,22 @@
 """Options that lead to a threshold for the groups without a threshold."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.remedies import AlternativeRule, Remedies
+from abstain.evaluation.rules.subsets import OVERALL
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count
-from abstain.report.subjects.rule.sentences import format_target, group_name, rule_title
+from abstain.report.subjects.rule.sentences import (
+    format_limit_name,
+    format_target,
+    group_name,
+    rule_title,
+)
+from abstain.thresholds.rule import PREDICTION
 from abstain.thresholds.start_tests import StartTest
 
 _SIMILAR_SAMPLES: Final = (
@@ -36,7 +44,7 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     rows = []
     for remedies in checks.remedies:
         prefix = [remedies.group] if checks.rule.per else []
-        rows += [[*prefix, *cells] for cells in _options(remedies)]
+        rows += [[*prefix, *cells] for cells in _options(remedies, binary=checks.is_binary)]
     if checks.rule.per:
         group_column = doc.Column(group_name(checks.rule).capitalize(), "name", blank_repeats=True)
         columns.insert(0, group_column)
@@ -52,6 +60,8 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
         yield doc.Prose(_test_sentence(remedies), "notes")
     if any(remedies.alternatives for remedies in checks.remedies):
         yield doc.Prose(_alternatives_note(checks.remedies[0]), "notes")
+        if checks.rule.per:
+            yield doc.Prose(_scope_note(checks), "notes")
 
 
 def _alternatives_note(remedies: Remedies) -> str:
@@ -66,8 +76,27 @@ def _alternatives_note(remedies: Remedies) -> str:
     )
 
 
-def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
-    """Yield a row with more calibration samples, and a row for each second attempt."""
+def _scope_note(checks: RuleChecks) -> str:
+    """Return how an option is applied to all groups or to one group."""
+    per = checks.rule.per
+    text = f"The options of the command abstain threshold apply to each {group_name(checks.rule)}."
+    if checks.rule.joint:
+        text = "These values of delta are those of one group."
+    if per == PREDICTION:
+        return text
+    remedies = next(remedies for remedies in checks.remedies if remedies.alternatives)
+    condition = shlex.quote(f"{per}={remedies.group}")
+    return (
+        f"{text} To change only the rule of {remedies.group}, choose a separate rule: replace "
+        f"--per {shlex.quote(per)} by --calibrate {condition}."
+    )
+
+
+def _options(remedies: Remedies, *, binary: bool) -> Iterator[list[doc.Cell]]:
+    """Yield a row with more calibration samples, and a row for each second attempt.
+
+    If there are none, the row states which limits were tried.
+    """
     test = remedies.next_test
     if test is not None and remedies.n_more is not None and remedies.n_required is not None:
         condition = (
@@ -84,7 +113,45 @@ def _options(remedies: Remedies) -> Iterator[list[doc.Cell]]:
             _SIMILAR_SAMPLES.format(n=format_count(remedies.rule.n)),
         ]
     for alternative in remedies.alternatives:
-        yield [_change(alternative, remedies), alternative.condition.text, _counts(alternative)]
+        change = f"{_change(alternative, remedies, binary=binary)}: {_flags(alternative, remedies)}"
+        yield [change, alternative.condition.text, _counts(alternative)]
+    if remedies.n_more is None and not remedies.alternatives:
+        yield ["no option found", "no threshold", _tried_limits(remedies, binary=binary)]
+
+
+def _tried_limits(remedies: Remedies, *, binary: bool) -> str:
+    """Return which limits give no threshold, and how many samples are wrong."""
+    largest = [
+        f"{format_percent(round(limit, 6))}"
+        + ("" if name == OVERALL else f" for {format_limit_name(name, binary=binary)}")
+        for name, limit in remedies.max_limits
+    ]
+    n_wrong, n = format_count(remedies.n_wrong), format_count(remedies.rule.n)
+    verb = "is" if remedies.n_wrong == 1 else "are"
+    return (
+        f"Limits up to {' and '.join(largest)} give no threshold; {n_wrong} of {n} samples {verb} "
+        "wrong"
+    )
+
+
+def _flags(alternative: AlternativeRule, remedies: Remedies) -> str:
+    """Return the options of `abstain threshold` that replace those of the present rule."""
+    rule = alternative.rule
+    parts = [(part.name, part.rule.target) for part in rule.parts] or [(OVERALL, rule.target)]
+    flags = []
+    for name, target in parts:
+        if target is None:
+            continue
+        risk = f"{round(target, 10):g}"
+        if name == OVERALL:
+            flags.append(f"--max-risk {risk}")
+        else:
+            flags.append(f"--limit {shlex.quote(f'{name}={risk}')}")
+    if rule.method != remedies.rule.method:
+        flags.append(f"--method {rule.method}")
+    if alternative.starts:
+        flags.append(f"--starts {' '.join(f'{start:g}' for start in alternative.starts)}")
+    return " ".join([*flags, f"--delta {rule.delta:g}"])
 
 
 def _allowed(test: StartTest) -> str:
@@ -101,25 +168,23 @@ def _observed(test: StartTest, remedies: Remedies) -> str:
     return f"of the present most confident {format_count(test.n_tested)}, {n_wrong} {verb} wrong"
 
 
-def _change(alternative: AlternativeRule, remedies: Remedies) -> str:
-    delta = f"delta {alternative.rule.delta:g}"
+def _change(alternative: AlternativeRule, remedies: Remedies, *, binary: bool) -> str:
     if alternative.starts:
         starts = " and ".join(format_percent(start) for start in alternative.starts)
-        return f"Start at a coverage of {starts} (--starts), {delta}"
+        return f"Start at a coverage of {starts}"
     if alternative.rule.parts:
         old_targets = {part.name: part.rule.target for part in remedies.rule.parts}
         changes = [
-            f"{part.name} {format_target(part.rule)} instead of {format_percent(old_target)}"
+            f"{format_limit_name(part.name, binary=binary)} {format_target(part.rule)} instead of "
+            f"{format_percent(old_target)}"
             for part in alternative.rule.parts
             if (old_target := old_targets[part.name]) is not None and part.rule.target != old_target
         ]
-        return f"Limit {', '.join(changes)}, {delta}"
+        return f"Limit {', '.join(changes)}"
     limit = format_target(alternative.rule)
     if alternative.rule.method != remedies.rule.method:
-        return f"{rule_title(alternative.rule)}, limit {limit}, delta {alternative.rule.delta:g}"
-    return (
-        f"Limit {limit} instead of {format_target(remedies.rule)}, delta {alternative.rule.delta:g}"
-    )
+        return f"{rule_title(alternative.rule)}, limit {limit}"
+    return f"Limit {limit} instead of {format_target(remedies.rule)}"
 
 
 def _counts(alternative: AlternativeRule) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.evaluation.rules.subsets import OVERALL
+from abstain.evaluation.rules.subsets import LABEL, OVERALL
 from abstain.inference.intervals import Interval
 from abstain.plots.formatting import capitalize_first, format_percent
+from abstain.plots.verdicts import total_verdict
 from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span, define_terms
 from abstain.report.formatting import (
     format_count,
@@ -19,6 +20,7 @@ from abstain.report.formatting import (
 )
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
+from abstain.thresholds.rule import PREDICTION
 from abstain.thresholds.rule_check import Verdict, worst_verdict
 from abstain.typing import Scale
 
@@ -31,6 +33,9 @@ _LABEL_BY_VERDICT: Final = {
     "no target": "no target",
     "chosen here": "calibration",
 }
+
+#: Verdicts that leave open whether a target holds, as the verdict of a data set and its groups.
+_UNDECIDED: Final[dict[str, Verdict]] = {"nothing accepted": "cannot tell"}
 
 #: Maximum number of groups or limits in a sentence.
 _MAX_NAMES: Final = 4
@@ -48,6 +53,20 @@ def format_verdict(verdict: str) -> str:
     """Format a check result with its symbol."""
     label = _LABEL_BY_VERDICT.get(verdict, verdict)
     return f"{_SYMBOL_BY_VERDICT[verdict]} {label}" if verdict in _SYMBOL_BY_VERDICT else label
+
+
+def groups_verdict_text(check: RuleCheck, groups: Sequence[RuleCheck]) -> str:
+    """Return the verdict of the total and, if it differs, that of all groups with its causes."""
+    total = format_verdict(total_verdict(check))
+    if not check.excess_verdict or check.excess_verdict == check.verdict:
+        return total
+    causes = [
+        group.subgroup
+        for group in groups
+        if check.verdict in {group.verdict, _UNDECIDED.get(group.verdict)}
+    ]
+    causes_text = f" because of {_join_names(causes)}" if causes else ""
+    return f"total: {total}; all groups: {format_verdict(check.verdict)}{causes_text}"
 
 
 def verdict_span(row: Mapping[str, Any]) -> Span:
@@ -85,10 +104,13 @@ def answer_sentences(checks: RuleChecks) -> list[str]:
         sentences = _unattainable_sentences(rule, binary=checks.is_binary)
         if rule.parts:
             sentences = _unattainable_parts(rule)
+        # The section with the options contains the reasons of the groups or limits.
+        if rule.parts and checks.remedies:
+            sentences = [sentences[0], sentences[-1]]
         if not any(r.alternatives or r.n_more is not None for r in checks.remedies):
             return sentences
-        # The table of options replaces the general remedies and the reasons of the groups.
-        sentences = sentences[:1] if rule.per else sentences[:-1]
+        # The table of options replaces the general remedies.
+        sentences = sentences[:-1]
         return [*sentences, "A table lists changes that would give a threshold."]
     return [*_acceptance_sentences(checks), *_result_sentences(checks)]
 
@@ -140,7 +162,9 @@ def _result_sentences(checks: RuleChecks) -> Iterator[str]:
     outcome = checks.outcomes[0][0] if len(checks) == 1 and checks.outcomes else None
     if outcome is not None and outcome.wrong.total:
         limit = ""
-        if rule.target is not None and rule.quantity == "selective risk":
+        if rule.limits:
+            limit = f"; {_limits_text(rule, binary=checks.is_binary)}"
+        elif rule.target is not None and rule.quantity == "selective risk":
             limit = f"; the limit is {format_target(rule)}"
         share = format_value(outcome.wrong.value, "percent")
         yield (
@@ -153,27 +177,42 @@ def _result_sentences(checks: RuleChecks) -> Iterator[str]:
         yield from checks_sentences(checks)
 
 
+def _limits_text(rule: DecisionRule, *, binary: bool) -> str:
+    """Return a clause with the first limits of a rule, such as "the limits are 5% for ..."."""
+    limits = []
+    for part in rule.limits:
+        if part.rule.target is None:
+            continue
+        scope = "of all answers"
+        if part.name != OVERALL:
+            scope = f"for {format_limit_name(part.name, binary=binary)}"
+            scope = scope.replace("FN of", "false negatives of")
+        limits.append(f"{format_target(part.rule)} {scope}")
+    verb = "limit is" if len(limits) == 1 else "limits are"
+    return f"the {verb} {_join_names(limits)}"
+
+
 def _group_sentences(checks: RuleChecks) -> Iterator[str]:
     """Yield sentences that name the groups of the only data set for which the target holds."""
     verdicts_by_name: dict[str, list[Verdict]] = {}
     for check in checks.all_checks():
-        verdict = check.verdict
-        if not check.group and check.excess_verdict:
-            # The verdict of a data set is that of its worst group, not that of the total.
-            verdict = check.excess_verdict
-        if verdict == "nothing accepted":
-            verdict = "cannot tell"
+        verdict = total_verdict(check)
+        verdict = _UNDECIDED.get(verdict, verdict)
         verdicts_by_name.setdefault(check.group, []).append(verdict)
     names_by_verdict: dict[str, list[str]] = {}
     for name, verdicts in verdicts_by_name.items():
         # The verdict of a group with several limits is the worst verdict of its limits.
-        names_by_verdict.setdefault(worst_verdict(verdicts), []).append(name)
+        is_limit = bool(name and checks.rule.limits and not checks.rule.per)
+        text = format_limit_name(name, binary=checks.is_binary) if is_limit else name
+        names_by_verdict.setdefault(worst_verdict(verdicts), []).append(text)
     noun = "limit" if checks.rule.quantity != "coverage" else "target"
-    has_limits = bool(checks.rule.per and checks.rule.limits)
+    n_limits = sum(part.rule.target is not None for part in checks.rule.limits)
+    has_limits = bool(checks.rule.per) and n_limits > 1
+    hold = "s hold" if has_limits else " holds"
     beginning_by_verdict = {
         "broken": "A limit is violated" if has_limits else f"The {noun} is violated",
         "holds": "The limits hold" if has_limits else f"The {noun} holds",
-        "cannot tell": "There are too few answers to decide",
+        "cannot tell": (f"There are too few answers to decide whether the {noun}{hold}"),
     }
     for verdict_key, beginning in beginning_by_verdict.items():
         names = names_by_verdict.get(verdict_key, [])
@@ -247,9 +286,34 @@ def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     )
 
 
-def format_limit_name(name: str) -> str:
-    """Return the name of a limit in words, such as "label cat"."""
-    return name.replace(":", " ", 1)
+def format_limit_name(name: str, *, binary: bool) -> str:
+    """Return the name of a limit in words, such as "FN of cat" for "label:cat".
+
+    With 0/1 losses, the wrong answers of a true class are its false negatives.
+    """
+    kind, _, subset = name.partition(":")
+    if not subset:
+        return name
+    if kind == LABEL:
+        return f"FN of {subset}" if binary else f"true class {subset}"
+    return f"predicted {subset}" if kind == PREDICTION else f"{kind} {subset}"
+
+
+def limit_clause(name: str, quantity: str, target: float, *, binary: bool) -> str:
+    """Return a limit of a subset as a clause, which says what the limit counts."""
+    kind, _, subset = name.partition(":")
+    if not subset:
+        return target_clause(quantity, target, binary=binary)
+    share = format_percent(target)
+    if binary and kind == LABEL:
+        samples = "samples" if quantity == "generalized risk" else "answered samples"
+        return (
+            f"of the {samples} of class {subset}, at most {share} are answered with another class "
+            "(false negatives)"
+        )
+    subset_text = {LABEL: f"samples of class {subset}", PREDICTION: f"the prediction {subset}"}
+    scope = subset_text.get(kind, f"{kind} {subset}")
+    return f"for {scope}, {target_clause(quantity, target, binary=binary)}"
 
 
 def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
@@ -258,10 +322,8 @@ def _limits_clause(rule: DecisionRule, *, binary: bool) -> str:
     for part in rule.limits:
         if part.rule.guarantee == "none":
             continue
-        limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
-        limits.append(
-            limit if part.name == OVERALL else f"for {format_limit_name(part.name)}, {limit}"
-        )
+        target = part.rule.target or 0.0
+        limits.append(limit_clause(part.name, part.rule.guarantee, target, binary=binary))
     remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
     return f"{'; '.join(limits[:_MAX_NAMES])}{remaining}"
 
@@ -453,7 +515,7 @@ def interval_scope(checks: RuleChecks) -> str:
     if not any(checks.groups):
         return "each separately"
     return (
-        "simultaneous for a data set and its groups; a target holds only if it holds in each group"
+        "simultaneous for a data set and its groups; the result of a data set is that of its total"
     )
 
 
@@ -555,7 +617,8 @@ _GLOSSARY: Final = {
     "Holds, violated, inconclusive": (
         "The {level} confidence interval of the excess is at or below 0, above 0, or contains 0. "
         "Data sets are checked separately, so one of many can be violated by chance. A data set "
-        "and its groups are checked jointly, and the result is that of the worst group."
+        "and its groups are checked jointly. The result of a data set is that of its total; the "
+        "target of a rule holds only if it holds for the total and for each group."
     ),
     "Confidence interval": (
         "A range that contains the true value in {level} of studies like this one. The calibration "

@@ -7,8 +7,9 @@ from typing import Final, Literal
 from abstain.evaluation.rules import RuleChecks
 from abstain.evaluation.rules.conditions import AnswerCondition
 from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
-from abstain.evaluation.rules.subsets import OVERALL
+from abstain.evaluation.rules.subsets import LABEL, OVERALL
 from abstain.plots.formatting import format_percent
+from abstain.plots.verdicts import total_verdict
 from abstain.report import document as doc
 from abstain.report.formatting import format_count, format_value
 from abstain.report.subjects.rule.sentences import (
@@ -58,12 +59,12 @@ def answers_table(
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         return [
-            _row_name(check) if has_groups else check.name,
+            row_name(checks, check) if has_groups else check.name,
             *([_condition_cell(checks, check)] if has_conditions else []),
             _answered_cell(check),
             *([_risk_cell(check, outcome)] if has_risk else []),
             *([_limit_text(check.rule)] if has_limits else []),
-            _verdict_cell(check),
+            _verdict_cell(checks, check),
             *(_class_cells(outcome) if shows_classes else []),
         ]
 
@@ -77,7 +78,7 @@ def answers_table(
         title=f"Results {subject}",
         caption=(
             doc.Span(f"Rule and test results {subject}", "strong"),
-            f" {_symbol_note(checks)}",
+            f" {symbol_note(checks)}",
         ),
         layout="dense",
     )
@@ -94,7 +95,7 @@ def class_table(checks: RuleChecks, max_groups: int | None) -> doc.Table:
     name = _group_header(checks.rule) if has_groups else "Data"
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        return [_row_name(check) if has_groups else check.name, *_class_cells(outcome)]
+        return [row_name(checks, check) if has_groups else check.name, *_class_cells(outcome)]
 
     return doc.Table(
         (doc.Column(name, "name"), *_class_columns()),
@@ -184,8 +185,12 @@ def _has_results(check: RuleCheck) -> bool:
     return not check.limit or check.rule.attainable
 
 
-def _row_name(check: RuleCheck) -> str:
-    return format_limit_name(check.limit) or check.group or _TOTAL
+def row_name(checks: RuleChecks, check: RuleCheck) -> str:
+    """Return the name of a group, of a limit, or of all samples."""
+    is_limit = bool(check.limit) or bool(checks.rule.limits and not checks.rule.per)
+    if check.group and is_limit:
+        return format_limit_name(check.limit or check.group, binary=checks.is_binary)
+    return check.group or _TOTAL
 
 
 def _row_kind(check: RuleCheck) -> Literal["", "marked", "group"]:
@@ -208,8 +213,8 @@ def _target_label(checks: RuleChecks) -> str:
     return f"{noun} {format_target(rule)}{suffix}"
 
 
-def _symbol_note(checks: RuleChecks) -> str:
-    """Return the meaning of p and the positive class."""
+def symbol_note(checks: RuleChecks) -> str:
+    """Return the meaning of p and of the names of limits, and the positive class."""
     texts = []
     if any(condition.symbol == "p" for condition in checks.conditions):
         if any(condition.opposite for condition in checks.conditions) and checks.positive:
@@ -218,6 +223,13 @@ def _symbol_note(checks: RuleChecks) -> str:
             texts.append("p is the probability of the predicted class")
     if checks.positive and any(outcome.classes for outcome in checks.all_outcomes()):
         texts.append(f"positive class: {checks.positive}")
+    classes = [part.name for part in checks.rule.limits if part.name.startswith(f"{LABEL}:")]
+    if classes and checks.is_binary:
+        name = format_limit_name(classes[0], binary=True)
+        subset = classes[0].removeprefix(f"{LABEL}:")
+        texts.append(
+            f"{name}: answered samples of class {subset} with another answer (false negatives)"
+        )
     return "; ".join(texts)
 
 
@@ -230,10 +242,11 @@ def _condition_text(condition: AnswerCondition) -> doc.Text:
     return (alternatives[0], *further)
 
 
-def _verdict_cell(check: RuleCheck) -> doc.Span:
+def _verdict_cell(checks: RuleChecks, check: RuleCheck) -> doc.Span:
     """Return the verdict. That of a data set is the verdict of the total, without its groups."""
-    verdict = check.excess_verdict or check.verdict
-    return verdict_span({"verdict": verdict, "note": check.excess_interval.note})
+    if checks.rule.limits and check.rule.attainable and check.rule.target is None:
+        return doc.Span("no limit", "open")
+    return verdict_span({"verdict": total_verdict(check), "note": check.excess_interval.note})
 
 
 def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
@@ -243,7 +256,7 @@ def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
 
 
 def _limit_text(rule: DecisionRule) -> str:
-    return "-" if rule.target is None else format_percent(round(rule.target, 6))
+    return "none" if rule.target is None else format_percent(round(rule.target, 6))
 
 
 def _answered_cell(check: RuleCheck) -> doc.Number:
@@ -304,7 +317,7 @@ def side_by_side_table(checks: RuleChecks) -> doc.Table:
         column_groups.append((check.name, 3))
     rows = []
     for subset, first_check in [*checked.items(), (_ALL_SAMPLES, checks.checks[0])]:
-        cells: list[doc.Cell] = [_row_name(first_check)]
+        cells: list[doc.Cell] = [row_name(checks, first_check)]
         if rule.per:
             cells.append(_condition_cell(checks, first_check))
         if rule.limits:
@@ -318,7 +331,7 @@ def side_by_side_table(checks: RuleChecks) -> doc.Table:
         title="Results of the data sets side by side",
         caption=(
             doc.Span("Rule and test results side by side", "strong"),
-            f" {_symbol_note(checks)}",
+            f" {symbol_note(checks)}",
         ),
         layout="dense many",
         column_groups=tuple(column_groups),
@@ -331,7 +344,7 @@ def _cells_of_subset(checks: RuleChecks, index: int, subset: tuple[str, str]) ->
     """Return three cells with the results of a group or limit on one data set, or empty cells."""
     for check, outcome in checks.results_of(index):
         if (check.group, check.limit) == subset:
-            return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(check)]
+            return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(checks, check)]
     return [None, None, None]
 
 
@@ -357,7 +370,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
 
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         """Return the error counts of a group or data set as cells."""
-        name = _row_name(check) if has_groups else check.name
+        name = row_name(checks, check) if has_groups else check.name
         cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
         if outcome is None:
             return [*cells, *[None] * (len(columns) - 2)]
@@ -433,6 +446,9 @@ def calibration_table(checks: RuleChecks) -> doc.Table:
 def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield the reasons for missing thresholds that the section on remedies does not explain."""
     explained_groups = {remedies.group for remedies in checks.remedies}
+    if "" in explained_groups:
+        # The reason of a rule with several limits contains the reason of each limit.
+        return
     parts = [part for part in checks.rule.parts if part.rule.reason]
     for part in parts:
         if part.name not in explained_groups:
@@ -444,7 +460,10 @@ def _calibration_cells(
 ) -> list[doc.Cell]:
     """Return the condition and the calibration results of a group, or of a limit."""
     rule = part.rule
-    cells: list[doc.Cell] = [format_limit_name(part.name) if is_limit else part.name]
+    name = part.name
+    if is_limit or not checks.rule.per:
+        name = format_limit_name(name, binary=checks.is_binary)
+    cells: list[doc.Cell] = [name]
     if checks.rule.per:
         cells.append("" if is_limit else _calibration_condition(checks, part))
     if checks.rule.limits:
