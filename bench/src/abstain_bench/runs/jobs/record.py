@@ -1,6 +1,6 @@
 """`Job`, `Outcome` and `Receipt`, and the table of all jobs of a run.
 
-A receipt contains the hashes of the output files of its job and is written after these files.
+A receipt contains hashes of the output files of a job, and is written after them.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _MAX_STARTS = 2
 
 @dataclass(frozen=True)
 class Job:
-    """A unit of work that is specified by plain values.
+    """A unit of work that is fully specified by plain values.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Job:
     spec : mapping
         JSON values that determine the result, together with the needed jobs.
     needs : tuple of Job
-        Jobs whose files this job reads. The keys of these jobs are part of the key of this job.
+        Jobs whose files this job reads. The keys of these jobs determine the key of this job.
     warm_up_file : str
         Name of a file with the state after a warm-up that several jobs share, or empty. The first
-        of these jobs writes the file, and it is deleted after the last job. The file does not
-        change the results, so it is not part of the key.
+        of these jobs writes the file, which is deleted after the last job has used it. The file
+        does not affect the results, so it is not included in the key.
 
     Examples
     --------
