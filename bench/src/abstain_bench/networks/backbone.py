@@ -54,7 +54,7 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def features(self, pictures: Tensor) -> Tensor:
-        """Compute features of shape (n, width) from images (n, channels, height, width)."""
+        """Compute features of shape (n, width) from images of any supported size."""
 
     def forward(self, pictures: Tensor) -> Tensor:
         """Compute features of shape (n, width) from images."""

@@ -1,4 +1,4 @@
-"""Fit the rate of convergence of each estimator of the area under the risk-coverage curve."""
+"""Fit convergence rates of estimators of the area under the risk-coverage curve."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -76,7 +76,7 @@ _FLAT_SLOPE: Final = -0.25
 
 
 class RateFit(NamedTuple):
-    """A rate that is fitted to errors.
+    """A rate of convergence that is fitted to errors.
 
     `slope_of_rate` is the slope of ln rate on ln n over the sample sizes, and `constant` is the
     fitted factor. `misfit` is the chi-squared statistic divided by its degrees of freedom.

@@ -225,7 +225,7 @@ class Leaderboard:
 
     @cached_property
     def order_under_corruption(self) -> list[str]:
-        """The methods in the order of their ranks on all severities, or else on the highest."""
+        """Methods sorted by rank over all corruption severities, or at the highest severity."""
         studies = [study for study in self.results.studies if study.kind == "corruption"]
         # The study of all severities has severity 0.
         reference = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
