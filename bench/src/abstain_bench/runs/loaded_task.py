@@ -85,7 +85,7 @@ class LoadedTask:
         return hash_images([self.task_images.train, self.task_images.validation])
 
     def _prepare(self, images: Images, seed: int) -> InputImages:
-        """Preprocess images now, or on access if they are large and their variation allows it."""
+        """Preprocess images now, or on access if they are large and are not varied."""
         exceeds_cache = images.pixels.nbytes * _BYTES_PER_FLOAT > _CACHE_BYTES
         prepared = self.preprocessing.prepare_lazily(images) if exceeds_cache else None
         if prepared is None:

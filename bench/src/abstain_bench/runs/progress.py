@@ -219,7 +219,7 @@ class _OutcomeLookup:
         return self.cache[job.stem]
 
     def _look_up(self, job: Job) -> Outcome | None:
-        """Return the outcome of a job if its receipt and those of the needed jobs are valid."""
+        """Return the outcome of a job if its receipt and those of required jobs are valid."""
         receipt = self.receipts.get(job.stem)
         if receipt is None or receipt.key != job.key:
             return None

@@ -105,7 +105,7 @@ class Recipe:
         return replace(self, steps=length) if self.steps else replace(self, epochs=length)
 
     def with_epochs_for(self, n_images: int) -> "Recipe":
-        """Return the recipe with the number of epochs that `steps` take on `n_images` images."""
+        """Return the recipe with the number of epochs for `steps` steps on `n_images` images."""
         if not self.steps:
             return self
         return replace(self, epochs=math.ceil(self.steps / self.steps_per_epoch(n_images)))

@@ -197,7 +197,7 @@ def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
 
 
 def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> SelectedSetting:
-    """Select the first of the settings with the best mean of a metric over the seeds."""
+    """Select the setting with the best mean of a metric over the seeds, or the first if tied."""
     defined_values = {}
     for setting, by_seed in values.items():
         metric_values = [by_seed[seed].get(metric) for seed in sorted(by_seed)]

@@ -368,7 +368,7 @@ def _make_objective(training_job: Job) -> Objective:
 
 
 def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
-    """Return the share of each training stage as options of the objective, and the total length."""
+    """Return the fraction of each phase as options of the objective, and the total length."""
     spec = training_job.spec
     length = Recipe(**spec["recipe"]).length
     stage_lengths = spec.get("stages", {})

@@ -259,7 +259,7 @@ def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
 
 
 def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
-    """Compute trapezoid weights from the sizes of the tie groups, in ascending confidence."""
+    """Compute trapezoidal weights from tie-group sizes, sorted by ascending confidence."""
     sizes_descending = group_sizes[::-1]
     confidence = np.arange(group_sizes.size, 0.0, -1.0)
     groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))

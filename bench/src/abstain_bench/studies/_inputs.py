@@ -171,7 +171,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 
 
 def named_datasets(data: DataArgument) -> dict[str, Predictions]:
-    """Return a mapping from names in tables to data sets, where one unnamed split is "data"."""
+    """Return data sets by name; a single data set without name is called "data"."""
     if data is None:
         return {}
     splits: Any = {(): data} if isinstance(data, Predictions) else data

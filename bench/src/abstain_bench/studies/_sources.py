@@ -316,7 +316,7 @@ def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> 
 
 
 def ties_with_previous(ascending: Array) -> BoolArray | None:
-    """Return a mask of the entries that equal the previous entry of a sorted row, or None."""
+    """Return a mask of entries that equal the previous entry of a row, or None without ties."""
     is_equal = ascending[:, 1:] == ascending[:, :-1]
     if not is_equal.any():
         return None

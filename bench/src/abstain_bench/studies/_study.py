@@ -165,7 +165,7 @@ class StudyEntry:
 
     @property
     def reads_files(self) -> bool:
-        """Whether the study has a positional parameter `data` for files of predictions."""
+        """Whether the study has a positional parameter `data` for predictions from files."""
         return any(_is_data(argument) for argument in signature(self.run).parameters.values())
 
     @cached_property

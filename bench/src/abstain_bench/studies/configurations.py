@@ -238,7 +238,7 @@ def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the failure AUROC as mean and SD over the runs, and of the most accurate run."""
+    """Yield the mean and SD of the failure AUROC, and its value for the most accurate run."""
     keys = ("configuration", "score", "study")
     published_best = group_rows(_with_measure(rows, _BEST_RUN_AUROC), *keys)
     for key, group in group_rows(_with_measure(rows, _AUROC), *keys).items():

@@ -187,7 +187,7 @@ def _with_objective(method: Method, objective: str) -> Method:
 
 
 def _waic(method: Method) -> Method:
-    """Return the mean minus the standard deviation of a learned confidence over the passes."""
+    """Return the mean of a learned confidence over the passes, minus its standard deviation."""
     return replace(
         method,
         name=f"{method.name}_waic",

@@ -355,7 +355,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
 
 
 def _failure_reason(error: Exception) -> str:
-    """Return the first line of an error message, preceded by the type for foreign errors."""
+    """Return the first line of an error message, with the type of a foreign exception."""
     lines = str(error).splitlines()
     if isinstance(error, AbstainError) and lines:
         return lines[0]
@@ -411,10 +411,10 @@ class LastLayerScore:
 
 
 def fitted_react_with_temperature(percentile: float) -> FitFunction:
-    """Return a function that fits ReAct on training and a temperature on validation images."""
+    """Return a function that fits ReAct and then a temperature on validation images."""
 
     def fit(data: FitData) -> ScoreState:
-        """Fit ReAct, the temperature of its logits, and then ReAct with this temperature."""
+        """Fit ReAct, then the temperature of its logits, then ReAct with this temperature."""
         train = data.split("train")
         validation = data.split("validation")
         options: dict[str, Any] = {

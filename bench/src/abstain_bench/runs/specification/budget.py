@@ -33,7 +33,7 @@ class NetworkSize:
     parameters: int
 
     def products_at(self, side: int) -> float:
-        """Return the number of products at another side, which is proportional to the area."""
+        """Return the number of products for another image side, proportional to the area."""
         return self.products * (side / self.side) ** 2
 
 

@@ -192,7 +192,7 @@ class Specification:
         return stored
 
     def _runs_by_seed(self, is_short: Callable[[PlannedRun], bool]) -> list[PlannedRun]:
-        """Return the networks sorted by seed, with short jobs last within each seed."""
+        """Return the networks sorted by seed, and by decreasing job length within each seed."""
         seed_position = {seed: i for i, seed in enumerate(self.config.seeds)}
         return sorted(
             self.networks,
@@ -219,7 +219,7 @@ class Specification:
         return PlannedRun(run, validate, test)
 
     def _training_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains a network, after its initial classifier if it has one."""
+        """Return the job that trains a network, after the job of its initial classifier."""
         spec = self._training_spec(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.objective in INITIAL_OBJECTIVES:

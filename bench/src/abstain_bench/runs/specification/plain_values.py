@@ -114,7 +114,7 @@ def _check_options(arms: Sequence[Arm]) -> None:
 
 
 def from_run(fields_: Mapping[str, Any]) -> Config:
-    """Create a configuration from the plain values in a manifest, without checks that need torch.
+    """Create a configuration from the values in a manifest, without checks that require torch.
 
     Examples
     --------

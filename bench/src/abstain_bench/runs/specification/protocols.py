@@ -111,7 +111,7 @@ class Protocol:
     vit_learning_rates: tuple[float, ...] = ()
 
     def facts_for(self, task: str) -> TaskFacts:
-        """Return the settings of a task, or raise an error if the protocol does not have it."""
+        """Return the settings of a task, or raise an error if the protocol lacks the task."""
         if task not in self.tasks:
             names = ", ".join(self.tasks)
             raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {names}")

@@ -152,7 +152,7 @@ def update_config(
 
 
 def _check_methods(config: Config) -> None:
-    """Raise an error if a name is unknown, or if an input of a method is not computed."""
+    """Raise an error if a name does not exist or a method requires an unavailable input."""
     check_config(config)
     missing = {}
     if not config.samples:

@@ -239,7 +239,7 @@ def as_unknown_class(
 
 
 def split_first(images: Images, count: int) -> tuple[Images, Images]:
-    """Split test images into the first `count` images for validation and the rest, as FD-Shifts."""
+    """Use the first `count` test images for validation and the others for testing."""
     if not 0 < count < images.n:
         raise InputError(
             f"{count:,} validation images must leave some of {images.n:,} for the test"

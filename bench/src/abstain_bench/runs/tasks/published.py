@@ -56,7 +56,7 @@ def _load_fd_shifts_task(
 def _load_non_fd_shifts_task(
     name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
 ) -> TaskImages:
-    """Load a task that is not in FD-Shifts, with random validation images and our corruptions."""
+    """Load a task that is not in FD-Shifts, with random validation images."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
     to_corrupt = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
@@ -141,7 +141,7 @@ def _read_matching_rows(read: Callable[[], Images], clean: Images) -> Images:
 def _load_new_classes(
     name: str, folder: Path, train: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the exposures to new classes of other data sets, and notes on missing data sets."""
+    """Return the exposures with new classes, and notes on missing data sets."""
     exposures = []
     notes = []
     for other, kind in DATASETS[name].new.items():

@@ -249,7 +249,7 @@ class Augmentation(Variation):
         return _resample(images, matrix, (side, side))
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
-        """Replace a random square by the mean, which is 0, in half of the normalized images."""
+        """In half of the normalized images, replace a random square by the mean, which is 0."""
         if not self.cutout:
             return images
         n, _, height, width = images.shape

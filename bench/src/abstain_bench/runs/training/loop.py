@@ -88,7 +88,7 @@ class MixedPrecision(FullPrecision):
         return self.fabric.setup_module(network)
 
     def setup_optimizer(self, optimizer: Any) -> Any:
-        """Return an object that performs steps and skips steps with overflowed gradients."""
+        """Return an object that performs optimizer steps, except if gradients overflow."""
         return self.fabric.setup_optimizers(optimizer)
 
     def backward(self, loss: Any) -> None:
