@@ -276,7 +276,7 @@ def _average_over_ties(losses: FloatArray, is_tied_with_previous: BoolArray) -> 
 
 
 def error_summary(estimates: FloatArray, true_value: float) -> dict[str, float]:
-    """Compute bias, SD, MSE and MAE of estimates, each with its Monte Carlo standard error.
+    """Compute bias, SD, MSE and MAE of estimates, each with its Monte-Carlo standard error.
 
     Examples
     --------

@@ -152,7 +152,7 @@ def study_convergence(
     Notes
     -----
     A line is fitted to ln RMSE against ln n by weighted least squares. Each weight is the inverse
-    of the squared Monte Carlo standard error. If the residuals exceed these standard errors, the
+    of the squared Monte-Carlo standard error. If the residuals exceed these standard errors, the
     interval is widened accordingly.
 
     References

@@ -223,12 +223,12 @@ class LabeledScore:
 
     @cached_property
     def is_label_error(self) -> BoolArray:
-        """Mask of failures by the original labels that are successes by the corrected labels."""
+        """Mask of failures by the original label that are successes by the corrected label."""
         return np.asarray((self.original.loss > 0) & (self.corrected.loss == 0))
 
     @cached_property
     def is_hidden_failure(self) -> BoolArray:
-        """Mask of successes by the original labels that are failures by the corrected labels."""
+        """Mask of successes by the original label that are failures by the corrected label."""
         return np.asarray((self.original.loss == 0) & (self.corrected.loss > 0))
 
     def label_error_share(self, area: str) -> float:
@@ -305,7 +305,7 @@ def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, SeriesDisplay]:
-    """Plot the share of label errors and the risks by coverage, for one score of each data set."""
+    """Plot label errors and risks against coverage, for the first score of each data set."""
     rows_by_case = group_rows(silent, "data", "score")
     shares = []
     curves = []

@@ -273,7 +273,7 @@ def _largest_difference(rows: Sequence[Row], detail: str = "") -> str:
 
 
 def _note_on_pairing(rows: Sequence[Row]) -> str:
-    """Explain why the unpaired test of the paper is not used, with its p-value for 10% change."""
+    """Explain why the unpaired test in the paper is not used, with its p-value for a 10% change."""
     from scipy.stats import ttest_ind
 
     note = (

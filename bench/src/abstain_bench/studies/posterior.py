@@ -95,7 +95,7 @@ def study_posterior(
     InputError
         If there are fewer than 4 draws or a metric does not apply.
     MissingInputError
-        If the data have no Monte Carlo samples.
+        If the data have no Monte-Carlo samples.
 
     Notes
     -----
@@ -290,7 +290,7 @@ def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dic
 def _figures(
     rows: Sequence[Row], expectations: dict[tuple[str, str], PosteriorExpectation]
 ) -> dict[str, Any]:
-    """Plot both estimates, and the standard deviation of the average, by the number of draws."""
+    """Plot both estimates, and the SD of the average, against the number of draws."""
     has_several_data = len({name for name, _ in expectations}) > 1
     metric_series: list[Series] = []
     sd_series: list[Series] = []
@@ -343,7 +343,7 @@ def _figures(
 
 
 def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
-    """Report the expectation, the metric of the mean predictor, and a standard error."""
+    """Report the expectation, the metric of the averaged predictions, and a standard error."""
     n_draws = int(np.isfinite(expectation.values).sum())
     mean = expectation.mean
     mean_predictor = expectation.mean_predictor_value

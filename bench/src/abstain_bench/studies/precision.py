@@ -128,7 +128,7 @@ def study_precision(
 
 
 def _check_logits(name: str, dataset: Predictions) -> _LabeledLogits:
-    """Return the logits and labels of a data set if 16 bits can represent the logits."""
+    """Return the logits and labels of a data set, or raise an error if 16 bits are too few."""
     if not dataset.has_logits or not dataset.has_labels:
         raise MissingInputError(
             f"the precision of a softmax needs logits and labels; {name!r} lacks them"

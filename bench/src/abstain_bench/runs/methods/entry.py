@@ -99,10 +99,11 @@ class Method:
     meaning : str
         Short description of the confidence.
     same_as : str
-        Name of another method with the same scores, or empty. If set, the method is computed only
-        on request, and imported networks are an exception.
+        Name of another method with the same scores, or empty. A method with this attribute is
+        computed only if it is requested.
     is_default : bool
-        Whether trained networks are scored with the method by default.
+        Whether trained networks are scored with the method by default. Imported networks are scored
+        with every method of their objective.
 
     Raises
     ------

@@ -206,7 +206,7 @@ class Additions:
             ) from None
 
     def write(self, methods: Iterable[AddedMethod]) -> None:
-        """Replace the list of methods atomically, and delete score files that it does not list."""
+        """Replace the list of methods atomically, and delete score files that are not listed."""
         listed_methods = tuple(methods)
         content = {
             "kind": _ADDED_KIND,

@@ -111,7 +111,7 @@ class Axioms:
         yield from (replace(claim, data=self.predictions.name) for claim in claims)
 
     def _check_monotonicity(self) -> Iterator[Claim]:
-        """Test whether a higher confidence of a correct prediction never lowers the metrics."""
+        """Test whether the metrics never decrease if a correct prediction is more confident."""
         correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
         smallest_step = np.inf
         for threshold in self.thresholds.tolist():
@@ -384,7 +384,7 @@ def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
 
 
 def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
-    """Test whether the selective accuracy of the overconfident model decreases."""
+    """Test whether the selective accuracy of the overconfident model decreases over thresholds."""
     perfect = sweeps[PERFECT].cwsa
     accuracy = _finite(sweeps[OVERCONFIDENT_TEXT].selective_accuracy)
     return Claim(
@@ -403,7 +403,7 @@ def _finite(numbers: FloatArray) -> FloatArray:
 
 
 def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
-    """Test whether the selective accuracy of the underconfident model decreases."""
+    """Test whether the selective accuracy of the underconfident model decreases over thresholds."""
     accuracy = _finite(sweeps[UNDERCONFIDENT].selective_accuracy)
     verdict = OPEN
     evidence = "no threshold accepts any sample"

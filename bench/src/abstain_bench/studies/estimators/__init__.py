@@ -158,7 +158,7 @@ def study_estimators(
 
     Notes
     -----
-    All estimators are computed on the same samples. The Monte Carlo weights are averaged over 25
+    All estimators are computed on the same samples. The Monte-Carlo weights are averaged over 25
     independent draws for each sample. With default parameters, the study takes about ten seconds.
 
     References
@@ -349,7 +349,7 @@ def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
 
 
 def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the displayed tables, with "by-data" only for a single data set with several cases."""
+    """Return the displayed tables, with "by-data" for a single data set with several cases."""
     cases = group_rows(rows, "data", "loss", "score")
     if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
         return ("summary", "by-data")

@@ -68,7 +68,7 @@ def _summary_sizes(rows: Sequence[Row]) -> list[int]:
 
 
 def _rows_at(rows: Sequence[Row], n: int) -> list[Row]:
-    """Return the rows of a size with a true value above 0, for which relative errors exist."""
+    """Return the rows of a size with a positive true value, which relative errors require."""
     return [row for row in rows if row["n"] == n and row["truth"]]
 
 
@@ -185,7 +185,7 @@ def _bias_range(rows: Sequence[Row]) -> str:
 
 
 def _is_bias_significant(row: Row) -> bool:
-    """Return whether a bias is larger than its Monte Carlo and rounding errors."""
+    """Return whether a bias is larger than its Monte-Carlo and rounding errors."""
     relative_error = row["bias_se"] / row["truth"]
     return bool(abs(_relative_bias(row)) > _N_STANDARD_ERRORS * relative_error + _ROUNDING)
 

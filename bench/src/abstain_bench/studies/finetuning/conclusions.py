@@ -202,7 +202,7 @@ class DifferencesDisplay(Titled):
     def _draw_difference(
         self, axes: "Axes", difference: ReferenceDifference, y: int, kwargs: dict[str, Any]
     ) -> None:
-        """Draw a marker for a difference, and lines for the intervals that are defined."""
+        """Plot a marker for the difference, and lines for its defined confidence intervals."""
         style: dict[str, Any] = {
             **_MARKERS[difference.verdict],
             "markersize": 5.5,
@@ -492,7 +492,7 @@ def _seed_qualification(difference: ReferenceDifference) -> str:
 
 
 def _detailed_difference(difference: ReferenceDifference, titles: Mapping[str, str]) -> str:
-    """Format a difference with its intervals and the number of seeds with the same sign."""
+    """Format a difference, its confidence intervals and the number of seeds with the same sign."""
     details = (
         f"times 1000: {_times_1000(difference.difference)}, 95% interval "
         f"{_interval_text(difference.difference_low, difference.difference_high)}"

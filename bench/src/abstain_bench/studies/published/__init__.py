@@ -172,7 +172,7 @@ def _summarize_ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield Kendall's tau for each data set and study, with separate and common settings."""
+    """Yield Kendall's tau for each data set and study, for both selections of settings."""
     separate, common = group_rows(rows, "part").values()
     tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
     columns = ("dataset", "study", "tau", "pairs", "reversed", "best_by_AURC", "best_by_AUGRC")

@@ -184,7 +184,7 @@ class RankedFolder:
         return {**row, "sample": f"{exposure} {index}", "label": class_name}
 
     def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
-        """Generate the requested images from the data of the task, or return a reason for none."""
+        """Create the requested images from the data of the task, or return a reason why not."""
         config = self.store.config
         task = str(configured(config, "task"))
         folder = str(configured(config, "folder"))

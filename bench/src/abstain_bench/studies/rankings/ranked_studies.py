@@ -155,7 +155,7 @@ class RankedStudies:
         return len(significant)
 
     def _tau_interval(self, data: Split) -> dict[str, float]:
-        """Return the interval of Kendall's tau as columns, or nothing if it was not computed."""
+        """Return the columns with the interval of Kendall's tau, or an empty result without one."""
         for comparison in self.comparisons.values():
             for agreement in comparison.agreements:
                 metrics = {agreement.first, agreement.second}

@@ -62,7 +62,7 @@ class Disagreement:
 
     @property
     def violates_r2(self) -> bool:
-        """Whether the better method has a better accuracy or AUROC, and neither is worse."""
+        """Whether the better method is better in accuracy or AUROC, and worse in neither."""
         differences = []
         for name in (_ACCURACY, _AUROC):
             better, worse = self.values[name]
@@ -328,7 +328,7 @@ def _curve_rows(pair: Disagreement) -> Iterator[_Row]:
 
 
 def _image_rows(folder: "RankedFolder", pair: Disagreement) -> Iterator[_Row]:
-    """Yield location, label and panel of the images of the first adverse samples."""
+    """Yield location, label and panel of the image for each of the first adverse samples."""
     panel = f"{pair.study}: {pair.better} is better, {FIRST_METRIC.title} prefers {pair.worse}"
     labels = pair.runs[0].labels
     for row in pair.adverse_samples[:_MAX_FAILURES].tolist():

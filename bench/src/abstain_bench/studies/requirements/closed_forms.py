@@ -55,7 +55,7 @@ def turning_point() -> tuple[float, float]:
 
 
 def turning_point_rows() -> list[dict[str, Any]]:
-    """Return a row with the accuracy that maximizes the F1-AUC for each size and for the limit."""
+    """Return a row with the accuracy that maximizes the F1-AUC, by sample size."""
     rows = []
     for n in _SIZES:
         values = _best_f1_aucs(n)

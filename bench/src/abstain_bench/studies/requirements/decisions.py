@@ -1,4 +1,4 @@
-"""Define testable readings of the requirements, and compare their verdicts with the paper."""
+"""Define testable interpretations of the requirements, and compare them with the paper."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -249,7 +249,7 @@ def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
 
 
 def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
-    """Report the metrics that meet all requirements in all readings that the paper permits."""
+    """Report the metrics that meet all requirements in all interpretations."""
     paper_readings = [name for name, reading in READINGS.items() if reading.is_from_paper]
     complete = [
         judgment

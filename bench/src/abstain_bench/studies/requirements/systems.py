@@ -173,7 +173,7 @@ class Systems:
 
     @cached_property
     def corrections(self) -> IntArray:
-        """Pairs of rows before and after the correction of a failure, an array of shape (k, 2)."""
+        """Row pairs before and after the correction of one failure, an array of shape (k, 2)."""
         pairs = []
         for i in range(self.n_samples):
             is_other_sample = np.arange(self.n_samples) != i
@@ -209,7 +209,7 @@ def _confidence_scales(n: int) -> tuple[FloatArray, FloatArray]:
 def _make_class_view(
     labels: IntArray, is_failure: BoolArray, confidence: FloatArray, *, is_open: bool
 ) -> ClassView:
-    """Create inputs of two classes in which the confidence is the predicted probability."""
+    """Create inputs for two classes; the confidence is the probability of the predicted class."""
     prediction = np.where(is_failure, 1 - labels, labels)
     is_predicted = np.arange(2) == prediction[:, None]
     probabilities = np.where(is_predicted, confidence[:, None], 1 - confidence[:, None])
@@ -271,7 +271,7 @@ def _make_systems(
     *,
     all_orders: bool,
 ) -> Systems:
-    """Create systems from triples of failure mask, label vector and index of the scale."""
+    """Create systems from tuples of failure mask, label vector and confidence scale."""
     possible_rows = [
         row
         for row in rows

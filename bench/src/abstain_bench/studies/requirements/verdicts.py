@@ -110,7 +110,7 @@ def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
 def _find_worst_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, improving: IntArray
 ) -> SystemPair:
-    """Return the pair with equal `fixed` keys whose metric gets worse most as `improving` grows."""
+    """Return the pair with equal `fixed` whose metric worsens most when `improving` grows."""
     worst_pair = NO_PAIR
     rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
     for group in _group_rows(fixed, rows):
@@ -361,7 +361,7 @@ _UNDEFINED: Final = Verdict(0)
 
 
 def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
-    """Test requirement R4, by which a metric accepts any score and depends only on its order."""
+    """Test requirement R4: a metric accepts any score and depends only on its order."""
     order_verdict = None
     for systems, row, value in _example_systems(metric, class_inputs):
         verdict = _find_scale_dependence(metric, systems, row, value)
