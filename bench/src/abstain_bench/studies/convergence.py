@@ -302,7 +302,7 @@ def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
 
 
 def _classify(power_law: Fit) -> str:
-    """Return the rates whose slope is in the interval of the fitted slope, or its position."""
+    """Return the rates that agree with the fitted slope, or the relation of the slope to them."""
     rate_slopes = {name: rate.slope_of_rate for name, rate in power_law.rates.items()}
     if not np.isfinite(power_law.low + power_law.high):
         return "no error at some size"

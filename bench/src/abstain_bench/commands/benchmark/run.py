@@ -49,7 +49,7 @@ class RunOptions:
         int | None, Parameter(help="Number of epochs (default: that of the task or file)")
     ] = None
     samples: Annotated[
-        int | None, Parameter(help="Number of Monte-Carlo dropout passes; 0 for none")
+        int | None, Parameter(help="Number of Monte Carlo dropout passes; 0 for none")
     ] = None
     methods: Annotated[
         tuple[str, ...], list_option("Confidence scores (default: all; `abstain list scores`)")

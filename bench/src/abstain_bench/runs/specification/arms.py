@@ -223,7 +223,7 @@ class Arm:
         return min(max(round(first_share * length), 1), longest)
 
     def warm_up_setting(self, setting: Setting) -> Setting | None:
-        """Return a setting with only the hyperparameters that affect the warm-up, or None."""
+        """Return a setting with only the hyperparameters of the warm-up, or None without one."""
         default_share, later_options = WARM_UPS.get(self.objective, (0.0, ()))
         has_warm_up = self.stage_lengths or setting.options.get("warm_up", default_share)
         if not has_warm_up:

@@ -144,7 +144,7 @@ class RankedFolder:
         settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
-        """Compare the runs by each metric, averaged over the parts of the study if it has parts."""
+        """Compare the runs by each metric, averaged over the parts of the study if it has any."""
         if samples.study.parts:
             runs_by_part = samples.load_parts(settings)
             is_headline = samples.study.headline
