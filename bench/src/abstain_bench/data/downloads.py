@@ -82,7 +82,7 @@ class DownloadSource:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the data set.
     title : str
         Title in messages and tables.
     page : str

@@ -24,7 +24,7 @@ class DataSet:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the data set.
     title : str
         Title in messages and tables.
     meaning : str
@@ -101,8 +101,8 @@ class DataSet:
         validation : int, default=0
             Number of validation images, which may be 0.
         test : int, optional
-            Number of test images, if the data set has no official test set. Otherwise, all official
-            test images are used.
+            Number of test images, if the data set has no official test set. If there is an official
+            test set, all its images are used.
         records : int, optional
             Number of images in a file, if it differs from the official version.
         rng : int, Generator or None, default=0

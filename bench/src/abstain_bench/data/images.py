@@ -309,7 +309,7 @@ class Exposure:
     Attributes
     ----------
     name : str
-        Unique name, which tables also display.
+        Unique name of the exposure, which tables also display.
     kind : {"iid", "corruption", "sub-class", "new-class", "far-new-class"}
         Kind of shift.
     load : callable

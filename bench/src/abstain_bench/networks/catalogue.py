@@ -35,7 +35,7 @@ class Model:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the model.
     title : str
         Title in tables.
     source : str

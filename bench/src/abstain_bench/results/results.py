@@ -81,7 +81,7 @@ class RuleOptions:
 
 @dataclass(eq=False)
 class StudyTables:
-    """Collects the results of one study after the other.
+    """Collects the results of a benchmark, one study at a time.
 
     Thresholds, curves and example images use the settings that were selected by the metric
     `primary`.

@@ -117,7 +117,7 @@ def rotated_results(
 
 @dataclass(eq=False)
 class _RotationResults:
-    """Collects results over all folders, one study after the other."""
+    """Collects the results over all folders, one study at a time."""
 
     rotations: Sequence["_Rotation"]
     metrics: Sequence[Metric]

@@ -31,8 +31,8 @@ _NORM: Final = "l2_norm"
 class SoftmaxNorm:
     """Confidence score that is the l2 norm of the softmax probabilities.
 
-    Its values are log sqrt(sum of p²), because norms close to 1 would be rounded to 1. It ranks
-    samples in the same order as "gini".
+    The score is stored as log sqrt(sum of p²), because norms close to 1 would be rounded to 1. The
+    norm ranks samples in the same order as "gini".
 
     Attributes
     ----------

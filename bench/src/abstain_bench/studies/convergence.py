@@ -252,7 +252,7 @@ def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
-    """Fit a power law and two given rates to errors by weighted least squares.
+    """Fit a power law and two theoretical rates to errors by weighted least squares.
 
     `log_errors` contains the standard errors of ln error. If any error is 0, all results are NaN.
 
@@ -288,7 +288,7 @@ def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
 def _fit_rate(
     log_rate: FloatArray, log_n: FloatArray, log_error: FloatArray, weight: FloatArray
 ) -> RateFit:
-    """Fit the constant factor of a given rate to errors."""
+    """Fit the constant factor of a theoretical rate of convergence to errors."""
     log_constant = np.average(log_error - log_rate, weights=weight)
     weighted_squares = weight * (log_error - log_rate - log_constant) ** 2
     misfit = float(weighted_squares.sum() / (log_error.size - 1))

@@ -134,7 +134,7 @@ def _report_files(
     data: Path | None,
     stopwatch: "Stopwatch",
 ) -> dict[str, bytes]:
-    """Return a dictionary that maps the path of each page and table to its content."""
+    """Return a dictionary that maps the path of each output file to its content."""
     from abstain_bench.pages import benchmark_pictures, benchmark_site
     from abstain_bench.pages.benchmark.output import table_files
 

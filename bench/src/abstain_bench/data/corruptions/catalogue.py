@@ -41,7 +41,7 @@ class Corruption:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the corruption.
     title : str
         Title in tables.
     group : {"noise", "blur", "weather", "digital"}

@@ -1,4 +1,4 @@
-"""List image files first, and read and resize the images on request."""
+"""List the image files of data sets, and read and resize the images on request."""
 
 import math
 import os

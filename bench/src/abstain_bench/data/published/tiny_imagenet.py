@@ -49,7 +49,7 @@ def read_tiny_imagenet(
     Notes
     -----
     The function takes about two minutes on one core. FD-Shifts reads a version of the data set with
-    images of 32 x 32 pixels. This function resizes the original images by the antialiased bilinear
+    images of 32 x 32 pixels. The function resizes the original images by the antialiased bilinear
     filter of Pillow, so the confidence scores of individual images differ slightly.
 
     References

@@ -69,8 +69,8 @@ class ResultsFolder:
     notes : tuple of str
         Remarks on the folder.
     has_logit_level : bool
-        Whether the logits are known exactly. If False, they are known up to an additive constant
-        per image.
+        Whether the logits are known exactly. If False, the logits are known only up to an additive
+        constant per image.
     """
 
     exposures: tuple[ExposureOutputs, ...]
@@ -195,9 +195,9 @@ def _exposure_outputs(
 def logits_of_probabilities(probabilities: Any) -> Any:
     """Return the logarithms of softmax probabilities as logits.
 
-    They equal the original logits minus a constant per row. A probability of 0 is replaced by half
-    of the smallest positive number of its data type. The sum of a row may be below 1, because the
-    probability of abstention is not stored.
+    The logarithms equal the original logits minus a constant per row. A probability of 0 is
+    replaced by half of the smallest positive number of its data type. The sum of a row may be below
+    1, because the probability of abstention is not stored.
     """
     stored = np.asarray(probabilities)
     p = stored.astype(np.float64)
@@ -311,8 +311,8 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
     """Remove held-out classes from the results of a network that was trained without them.
 
     The i.i.d. images of these classes become the exposure "held-out-classes" of the kind
-    "new-class". Their validation images and their images in other exposures are removed. InputError
-    is raised if training images have a held-out class, or if the unshifted test images have none.
+    "new-class". Validation images and shifted images of held-out classes are removed. InputError is
+    raised if training images have a held-out class, or if the unshifted test images have none.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
     _check_not_trained(results.train, held_out_codes)

@@ -122,12 +122,12 @@ def import_fd_shifts(
     held_out : sequence of int, optional
         Codes of the classes that an open-set network was not trained on (``out_classes`` of
         FD-Shifts). The logits and probabilities of these classes are removed. The i.i.d. images of
-        these classes become the exposure "held-out-classes" of the kind "new-class". Their images
-        in all other data sets are removed.
+        these classes become the exposure "held-out-classes" of the kind "new-class". Images of
+        held-out classes in all other data sets are removed.
     stored_probabilities : bool, default=False
         Whether raw_logits.npz contains probabilities, as for DeepGamblers in versions of FD-Shifts
         before November 2023. The logarithms of the probabilities then replace the logits, except in
-        dropout passes. The maximum logit and the energy cannot be computed from them.
+        dropout passes. The maximum logit and the energy cannot be computed from probabilities.
     replaces : bool, default=False
         Whether to replace an imported run with the same name.
 

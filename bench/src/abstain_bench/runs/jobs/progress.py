@@ -28,7 +28,7 @@ class JobProgress:
     name : str
         Name of the job.
     unit : str
-        Unit of the steps, which is "epoch" or "part". A part is a set of images.
+        Unit of the steps, which is "epoch" or "part". A part of a job is a set of images.
     done : float
         Number of finished steps, plus the finished share of the current step.
     total : int

@@ -40,7 +40,7 @@ class Job:
     Attributes
     ----------
     name : str
-        Name in messages and file names. It consists of letters, digits, dots and hyphens.
+        Name in messages and file names. The name consists of letters, digits, dots and hyphens.
     spec : mapping
         JSON values that determine the result, together with the needed jobs.
     needs : tuple of Job
@@ -76,7 +76,7 @@ class Job:
         return f"{self.name}-{self.key[:_KEY_LENGTH_IN_NAMES]}"
 
     def path(self, folder: Path, suffix: str) -> Path:
-        """Return the path of the file of the job with the given suffix."""
+        """Return the path of a file of the job, given its suffix."""
         return folder / f"{self.stem}{suffix}"
 
 
@@ -134,7 +134,7 @@ class Receipt:
     facts : mapping
         Results of the job.
     mark : str
-        Hash of the facts. It is empty in receipts that older versions wrote.
+        Hash of the facts. The hash is empty in receipts of older versions.
     files : mapping from str to str
         Hash of each output file by the suffix of the file.
     spec, needs : mapping and tuple of str

@@ -81,7 +81,7 @@ class Method:
     Attributes
     ----------
     name : str
-        Unique name, which tables also display.
+        Unique name of the method, which tables also display.
     title : str
         Title in reports.
     source : str

@@ -53,11 +53,11 @@ class Config:
     samples : int
         Number of forward passes with dropout, which is 0 or at least 2.
     corruptions : tuple of str
-        Corruptions of the exposures with corrupted images. It may be empty.
+        Corruptions of the exposures with corrupted images. The tuple may be empty.
     severities : tuple of int
         Severities of the corruptions, 1 to 5.
     folder : str
-        Folder with the files of the data set. It does not affect the keys of jobs.
+        Folder with the files of the data set. The keys of jobs do not depend on the folder.
     precision : {"32-true", "16-mixed", "bf16-mixed"}
         Precision of training. Outputs of trained networks are always computed in float32.
     data : Sizes, optional

@@ -82,7 +82,7 @@ class Protocol:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the protocol.
     title : str
         Title in tables.
     meaning : str

@@ -69,7 +69,7 @@ class Task:
     Attributes
     ----------
     name : str
-        Unique name.
+        Unique name of the task.
     title : str
         Title in reports.
     meaning : str

@@ -153,9 +153,9 @@ class Axioms:
     def _changes_by_raised_confidence(self) -> dict[str, list[float]]:
         """Change of each metric at each threshold if one confidence is raised to the threshold.
 
-        This is the highest confidence below the threshold among the correct predictions. The keys
-        "all" and "accepted" refer to CWSA with two different denominators, and "plus" refers to
-        CWSA+.
+        The raised confidence is the highest below the threshold among the correct predictions. The
+        keys "all" and "accepted" refer to CWSA with two different denominators, and "plus" refers
+        to CWSA+.
         """
         confidence = self.predictions.confidence
         loss = self.predictions.loss

@@ -262,7 +262,7 @@ def _replace_infinite(log_odds: FloatArray) -> FloatArray:
 
 
 def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[ProbabilisticPredictions]:
-    """Return predictions for each data set and score; the default data set is the digits."""
+    """Return the predictions for each data set and score, by default for the digits."""
     datasets = named_datasets(data)
     if not datasets:
         return digits()

@@ -1,7 +1,7 @@
 """Fine-tune classifiers to minimize the area under the risk-coverage curve.
 
-The modules of this package require torch. They are imported when the function of the study is
-called.
+The modules of this package require torch. The modules are imported when the function of the study
+is called.
 """
 
 from pathlib import Path

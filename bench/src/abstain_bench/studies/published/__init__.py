@@ -186,7 +186,7 @@ def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 def _summarize_differences(
     relation: str, study: str, relative: Sequence[float], absolute: Sequence[float]
 ) -> dict[str, Any]:
-    """Return one row for the table "relations"."""
+    """Return a row of the table "relations"."""
     return {
         "relation": relation,
         "study": study,

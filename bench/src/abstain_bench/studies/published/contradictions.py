@@ -165,7 +165,7 @@ def _count_column_reversals(
 
 
 def _unmatched_methods() -> Iterator[dict[str, Any]]:
-    """Find methods that are missing in one of two tables about the same networks."""
+    """Find methods that only one of two tables about the same networks contains."""
     rank_methods = {cell["printed"] for cell in table(TWO_METRIC_RANKS)}
     number_methods = {cell["printed"] for cell in table(SECOND_METRIC_NUMBERS)}
     only_ranks = sorted(rank_methods - number_methods)

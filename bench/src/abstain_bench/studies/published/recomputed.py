@@ -335,7 +335,7 @@ def _unit(*cells: Fact) -> Decimal:
 
 
 def _cell_key(cell: Fact) -> tuple[str, ...]:
-    """Return the values by which a number is identified in all tables."""
+    """Return the values that identify the same number in different tables."""
     return tuple(cell[key] for key in ("classifier", "dataset", "study", "method", "metric"))
 
 

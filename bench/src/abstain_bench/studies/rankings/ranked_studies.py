@@ -81,7 +81,7 @@ class RankedStudies:
         }
 
     def values(self, metric: str, data: Split) -> dict[str, float]:
-        """Return the defined values of a metric by method."""
+        """Return the value of a metric for each method, without undefined values."""
         estimates = self.comparisons[metric].estimates_of(metric, data)
         return {
             estimate.method: estimate.value

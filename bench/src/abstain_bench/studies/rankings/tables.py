@@ -80,7 +80,7 @@ class Disagreement:
 
     @property
     def relative_preference(self) -> float:
-        """Relative difference in AURC of the better method from the worse method."""
+        """AURC of the better method relative to that of the worse method, minus 1."""
         better, worse = self.values[FIRST_METRIC.name]
         return (better - worse) / worse if worse > 0 else float("inf")
 

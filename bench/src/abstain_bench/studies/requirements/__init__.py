@@ -64,8 +64,9 @@ def study_requirements(
     Parameters
     ----------
     metrics : sequence of str, optional
-        Names of metrics (``abstain list metrics``). In names of families, other numbers can be
-        used. The default is all metrics of the catalogue and one example per family.
+        Names of metrics (``abstain list metrics``). Names of metrics that contain a number are
+        valid with other numbers. The default is all metrics of the catalogue and one example per
+        family.
     orders : int, default=7
         Maximum number of samples for which all orders are tested, from 2 to 10.
     out : str or Path, optional

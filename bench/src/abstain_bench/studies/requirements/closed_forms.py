@@ -146,7 +146,7 @@ def areas_at_equal_factors(n: int) -> dict[str, float]:
 
 # --------------------------------------------------------------------------------------- by rank
 def rank_contributions(n: int, metric: str) -> FloatArray:
-    """Return the contribution of a failure to an area by rank, most confident sample first."""
+    """Return the contribution of a failure at each rank to an area, most confident rank first."""
     return np.asarray(sample_contributions(np.arange(n, 0, -1), np.ones(n), metric=metric))
 
 
