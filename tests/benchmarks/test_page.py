@@ -70,7 +70,7 @@ def test_every_heading_is_there_without_a_number(tmp_path):
 
 def test_where_and_with_what(text):
     assert "Machine: a machine." in text
-    assert "in 3 minutes; load before each case 0.1 to 0.1." in text
+    assert "in 3 minutes. The load average before each case was 0.1 to 0.1." in text
     assert "Versions: numpy 2." in text
 
 
