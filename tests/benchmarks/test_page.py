@@ -21,7 +21,7 @@ def text(tmp_path):
 
 
 def test_ratios_stand_in_parallel_with_numpys_in_brackets(text):
-    assert "| in `np.sort` " in text
+    assert "| relative to `np.sort` " in text
     assert "| augrc " in text
     assert "2.5 (7.0\\*) |" in text
 
