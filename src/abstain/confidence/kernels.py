@@ -113,9 +113,9 @@ def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
     # -log p_j is (m - m2) - log t_j + log1p(odds). The last term is common to all classes.
     log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
     positive_gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
+    common_term = xp.log1p(odds_against)
     rival_term = positive_gap * odds_against - xp.exp(s.gap) * log_sum
-    entropy = xp.log1p(odds_against) + rival_term / (1.0 + odds_against)
-    return 0.0 - entropy
+    return 0.0 - (common_term + rival_term / (1.0 + odds_against))
 
 
 def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyArray:
@@ -315,7 +315,8 @@ def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
     log_ratio = fill_where(xp, is_zero, 0.0, finite_log_mean - log_p)
     # If p and the mean are nearly equal, a series avoids cancellation.
     is_close = (xp.abs(log_ratio) < 1e-2) & ~is_zero
-    series_term = p * (log_ratio * log_ratio) / 2 * _exponential_series(log_ratio)
+    series = _exponential_series(log_ratio)
+    series_term = p * (log_ratio * log_ratio) / 2 * series
     terms = xp.where(is_close, series_term, (mean - p) - p * log_ratio)
     information = xp.mean(xp.sum(terms, axis=2), axis=1)
     return 0.0 - fill_where(xp, information < 0, 0.0, information)

@@ -48,12 +48,11 @@ def compute_score_tests(
     metric = choose_tested_metric(results)
     if metric is None or parts[0].intervals.kind == "none":
         return None
-    repeated = {score for group in equal_rankings for score in group[1:]}
-    tested = [
-        part
-        for part in parts
-        if part.score not in repeated and not part.reason_not_applicable(metric)
-    ]
+    repeated: set[str] = set()
+    for scores in equal_rankings:
+        repeated.update(scores[1:])
+    distinct = [part for part in parts if part.score not in repeated]
+    tested = [part for part in distinct if not part.reason_not_applicable(metric)]
     if len(tested) < 2:
         return None
     level = parts[0].intervals.level

@@ -75,12 +75,11 @@ class BinaryTask:
         )
 
     def _accepted_share_of_groups(self, coverage: float) -> AnyArray:
-        """Return the accepted share of each tie group of equal confidence."""
+        """Return the accepted share of each tie group, without rounding errors near 0 and 1."""
         xp = self.scored.xp
         groups = self.scored.groups
         accepted_weight = coverage * groups.total_weight - groups.weight_above
         share = xp.clip(accepted_weight / groups.weight, 0.0, 1.0)
-        # Shares within a rounding error of 0 or 1 are rounded.
         share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
         return xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
 
@@ -110,9 +109,7 @@ def _binary_task_on_device(
     y = _move_to_device_of(confidence, labels, "labels")
     score = _move_to_device_of(confidence, positive_score, "positive_score")
     xp = namespace(confidence)
-    if not (is_valid(xp, confidence, y) and is_valid(xp, score, y)):
-        return None
-    if not xp.all((y == 0) | (y == 1)):
+    if not (is_valid(xp, confidence, y) and is_valid(xp, score, y) and xp.all((y == 0) | (y == 1))):
         return None
     c, y, score = as_numpy_float(confidence), as_double(y), as_numpy_float(score)
     _, w, c, y, score = drop_zero_weights(validate_weight_like(weight, y), c, y, score)
@@ -335,11 +332,8 @@ def accepted_auroc(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ or an array is empty.
-    DomainError
-        If a value is NaN or infinite, a label is not 0 or 1, `coverage` is outside [0, 1], or a
-        weight is negative.
+    ShapeError, DomainError
+        As in `oc_auc`. DomainError also if `coverage` is outside [0, 1].
 
     Notes
     -----
@@ -388,14 +382,8 @@ def auroc_retention(
 
     Parameters
     ----------
-    confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of high confidence are accepted.
-    labels : array of shape (n,)
-        1 for the positive class, 0 for the other.
-    positive_score : array of shape (n,)
-        Higher means more likely positive; only the order matters.
-    weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+    confidence, labels, positive_score, weight : array of shape (n,)
+        As in `accepted_auroc`.
 
     Returns
     -------
@@ -405,10 +393,8 @@ def auroc_retention(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ or an array is empty.
-    DomainError
-        If a value is NaN or infinite, a label is not 0 or 1, or a weight is negative.
+    ShapeError, DomainError
+        As in `accepted_auroc`.
 
     Notes
     -----
@@ -514,9 +500,7 @@ def _mean_or_undefined(values: list[float], required: str) -> MetricValue:
 def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricValue]:
     """Compute the AUROC retention and the AUPRC retention of samples with two classes."""
     task = binary_task_of_samples(s)
-    if isinstance(task, MetricValue):
-        return task, task
-    return _auroc_and_ap_retention(task)
+    return (task, task) if isinstance(task, MetricValue) else _auroc_and_ap_retention(task)
 
 
 def _compute_on_samples(
@@ -536,6 +520,10 @@ _MEASUREMENT = Measurement(
     needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
     monotone=False,
     gradients=frozenset(),
+)
+
+_RETENTION = replace(
+    _MEASUREMENT, no_influence_reason="the compared pairs change at each coverage of the mean"
 )
 
 _OC_AUC = Identity(
@@ -592,12 +580,7 @@ ENTRIES = (
             function="auroc_retention(confidence, labels, probabilities[:, 1])",
             violated_requirements=("R2", "R3", "R5"),
         ),
-        replace(
-            _MEASUREMENT,
-            # Both metrics are computed in one pass and cached.
-            compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[0],
-            no_influence_reason="the compared pairs change at each coverage of the mean",
-        ),
+        replace(_RETENTION, compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[0]),
     ),
     Metric(
         Identity(
@@ -611,11 +594,6 @@ ENTRIES = (
             convention=f"mean over those of {COVERAGES} coverages that accept a positive",
             function="auprc_retention(confidence, labels, probabilities[:, 1])",
         ),
-        replace(
-            _MEASUREMENT,
-            # Both metrics are computed in one pass and cached.
-            compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[1],
-            no_influence_reason="the compared pairs change at each coverage of the mean",
-        ),
+        replace(_RETENTION, compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[1]),
     ),
 )

@@ -103,6 +103,7 @@ def _build_pairs(
 
 
 def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
+    """Return the indices of the two methods of each pair."""
     return combinations(range(len(method_values.methods)), 2)
 
 

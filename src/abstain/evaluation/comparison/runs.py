@@ -191,6 +191,7 @@ def _parse_split(split: Split, runs: str | None, methods: str | None) -> tuple[S
 
 
 def _describe_run(data: Split, run: str, model: str = "") -> str:
+    """Return a text that names a data set, a run and a method in error messages."""
     terms = [split_name(data)] if data else []
     terms += [f"run {run!r}"] if run else []
     terms += [f"method {model!r}"] if model else []

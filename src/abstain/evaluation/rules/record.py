@@ -212,9 +212,11 @@ class RuleChecks(NotebookDisplay):
                 disparity = [] if check.group else self._disparities_of(index)
                 rows.append({**empty_split, **dict(split), **self._check_row(check, disparity)})
                 estimates.append(self.estimates[index] if self.estimates else None)
-        if any(self.estimates):
-            return [row | estimate_columns(e) for row, e in zip(rows, estimates, strict=True)]
-        return rows
+        if not any(self.estimates):
+            return rows
+        return [
+            row | estimate_columns(estimate) for row, estimate in zip(rows, estimates, strict=True)
+        ]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""

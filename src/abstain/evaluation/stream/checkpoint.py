@@ -228,6 +228,7 @@ def _samples(stored: list[Any]) -> tuple[KeyedSample, ...]:
 
 
 def _read_note(stored: str | dict[str, Any]) -> Note:
+    """Return a stored note, which has the fields of a note."""
     if isinstance(stored, str):
         # Versions before 0.2 stored a text instead of fields.
         return Note(READING, stored)
@@ -239,43 +240,71 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
     """Return the counts that an archive contains."""
     metadata = json.loads(str(archive[_JSON_ENTRY]))
     arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
+    return _Reader(arrays, empty).stream(metadata)
 
-    def tally(number: int) -> ValueCounts:
-        return checked_value_counts(
-            arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}"
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reader of the values that `_Arrays` returned and of the arrays that it collected."""
+
+    arrays: Mapping[str, Array]
+    #: Sorted runs without rows, for the folder of the rows and the memory.
+    empty_runs: SortedRuns
+
+    def stream(self, stored: Mapping[str, Any]) -> StreamCounts:
+        """Return the counts of all splits."""
+        splits = {}
+        for split, stored_split in stored["splits"]:
+            splits[tuple(map(tuple, split))] = self.split(stored_split)
+        notes = [(n_rows, tuple(map(_read_note, texts))) for n_rows, texts in stored["notes"]]
+        return StreamCounts(
+            n_pieces=stored["pieces"],
+            n_rows=stored["rows"],
+            splits=splits,
+            notes=tuple(notes),
+            skipped=tuple(Skipped(**skipped) for skipped in stored["skipped"]),
         )
 
-    def state(stored: Any) -> SampleState:
-        if isinstance(stored, dict):
-            return _rows(stored, empty)
-        successes, failures, n, precision = stored
-        return GroupCounts(tally(successes), tally(failures), n, precision)
+    def split(self, stored: Mapping[str, Any]) -> SplitCounts:
+        """Return the counts of one split."""
+        pair_counts = {}
+        for label, prediction, count in stored["answers"]:
+            pair_counts[label, prediction] = count
+        return SplitCounts(
+            n=stored["n"],
+            n_unknown_class=stored["unknown"],
+            label_prediction_counts=pair_counts,
+            scores={name: self.score(stored_score) for name, stored_score in stored["scores"]},
+            has_weights=bool(stored.get("weighted")),
+            has_names=bool(stored.get("named")),
+        )
 
-    def named(stored: list[Any]) -> dict[Hashable, NameCounts]:
-        return {name: NameCounts(n, tally(number)) for name, n, number in stored}
-
-    def score(stored: Mapping[str, Any]) -> ScoreCounts:
+    def score(self, stored: Mapping[str, Any]) -> ScoreCounts:
+        """Return the counts of one score."""
+        by_probability = stored["chance"]
         return ScoreCounts(
-            state(stored["state"]),
-            None if stored["chance"] is None else state(stored["chance"]),
-            stored["sure"],
-            stored["own"],
-            named(stored["by_class"]),
-            named(stored["by_group"]),
-            _samples(stored["overconfident"]),
-            _samples(stored["underconfident"]),
+            state=self.state(stored["state"]),
+            by_probability=None if by_probability is None else self.state(by_probability),
+            is_probability=stored["sure"],
+            is_column=stored["own"],
+            by_class=self.named(stored["by_class"]),
+            by_group=self.named(stored["by_group"]),
+            overconfident=_samples(stored["overconfident"]),
+            underconfident=_samples(stored["underconfident"]),
         )
 
-    def split(stored: Mapping[str, Any]) -> SplitCounts:
-        answers = {(label, prediction): count for label, prediction, count in stored["answers"]}
-        scores = {name: score(fields) for name, fields in stored["scores"]}
-        flags = (bool(stored.get(name)) for name in ("weighted", "named"))
-        return SplitCounts(stored["n"], stored["unknown"], answers, scores, *flags)
+    def state(self, stored: Any) -> SampleState:
+        """Return stored samples, which are counts or rows on disk."""
+        if isinstance(stored, dict):
+            return _rows(stored, self.empty_runs)
+        successes, failures, n, precision = stored
+        return GroupCounts(self.tally(successes), self.tally(failures), n, precision)
 
-    return StreamCounts(
-        metadata["pieces"],
-        metadata["rows"],
-        {tuple(map(tuple, name)): split(stored) for name, stored in metadata["splits"]},
-        tuple((n, tuple(map(_read_note, notes))) for n, notes in metadata["notes"]),
-        tuple(Skipped(**skipped) for skipped in metadata["skipped"]),
-    )
+    def named(self, stored: list[Any]) -> dict[Hashable, NameCounts]:
+        """Return the counts of classes or groups."""
+        return {name: NameCounts(n, self.tally(number)) for name, n, number in stored}
+
+    def tally(self, number: int) -> ValueCounts:
+        """Return the counts of confidences with this number."""
+        value, count = self.arrays[f"{number}.value"], self.arrays[f"{number}.count"]
+        return checked_value_counts(value, count, f"tally {number}")

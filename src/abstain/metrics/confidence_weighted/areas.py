@@ -186,10 +186,7 @@ def cwsa_sweep(
 
 
 def sweep_thresholds(s: Scored, thresholds: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
-    """Compute CWSA, CWSA+ and selective accuracy at thresholds in [0, 1).
-
-    Confidences and losses must lie in [0, 1].
-    """
+    """Compute CWSA, CWSA+ and selective accuracy at thresholds in [0, 1)."""
     sums_by_threshold = accepted_sums_at_thresholds(s, thresholds, ramp)
     weight = np.array([sums.weight for sums in sums_by_threshold])
     return CwsaSweep(

@@ -247,13 +247,9 @@ NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
 SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"
 
 
-#: Ramps that are the power of u with this exponent.
-_RAMP_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
-
-
 def _ramp_power(ramp: Ramp) -> int | None:
     """Return the exponent of a ramp that is a power of u, or None for other ramps."""
-    for name, power in _RAMP_POWERS:
+    for name, power in (("step", 0), ("linear", 1), ("quadratic", 2)):
         if ramp is RAMPS[name]:
             return power
     return None

@@ -13,15 +13,10 @@ from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count, join_first
 from abstain.report.subjects.rule.overview import (
     MAX_GROUPS,
-    all_samples_table,
-    answers_table,
-    calibration_table,
     count_groups,
-    has_classes,
     is_review_on_first_screen,
     key_numbers,
     overview_blocks,
-    reason_blocks,
 )
 from abstain.report.subjects.rule.remedies import remedies_section
 from abstain.report.subjects.rule.review import review_section
@@ -38,6 +33,13 @@ from abstain.report.subjects.rule.sentences import (
     row_estimate,
     rule_title,
     verdict_span,
+)
+from abstain.report.subjects.rule.tables import (
+    all_samples_table,
+    answers_table,
+    calibration_table,
+    has_classes,
+    reason_blocks,
 )
 from abstain.thresholds import DecisionRule
 

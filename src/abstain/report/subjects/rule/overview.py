@@ -1,34 +1,33 @@
 """First screen of a decision rule, with key numbers, results per group and the figure."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.evaluation.rules.conditions import AnswerCondition
-from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
-from abstain.evaluation.rules.subsets import OVERALL
+from abstain.evaluation.rules.outcomes import Share
 from abstain.inference.intervals import Interval
 from abstain.plots import DecisionRuleDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
-from abstain.report.formatting import format_count, format_interval, format_value
+from abstain.report.formatting import format_count, format_interval
 from abstain.report.subjects.rule.sentences import (
-    format_limit_name,
     format_target,
-    group_name,
-    verdict_span,
 )
-from abstain.thresholds import DecisionRule, RuleCheck, RulePart
+from abstain.report.subjects.rule.tables import (
+    answers_table,
+    calibration_table,
+    class_table,
+    has_classes,
+    percent_text,
+    reason_blocks,
+    side_by_side_table,
+)
 
 #: Maximum number of data sets that are side by side in a table.
 MAX_SIDE_BY_SIDE: Final = 4
 #: Maximum number of groups of one data set in the key table.
 MAX_GROUPS: Final = 20
-_TOTAL: Final = "All"
-_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
-_CALIBRATION_CAPTION: Final = "Measured on the calibration data, so optimistic."
 
 
 def key_numbers(checks: RuleChecks) -> tuple[doc.KeyNumber, ...]:
@@ -45,13 +44,13 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     (check,) = checks.checks
     outcome = checks.outcomes[0][0] if checks.outcomes else None
     n_answered = f"{format_count(check.accepted)} of {format_count(check.n)}"
-    yield doc.KeyNumber("Answered", _percent(check.coverage), n_answered)
+    yield doc.KeyNumber("Answered", percent_text(check.coverage), n_answered)
     if outcome is None:
         return
     if check.accepted:
         yield doc.KeyNumber(
             "Wrong answers",
-            _percent(check.selective_risk),
+            percent_text(check.selective_risk),
             _interval(check.selective_risk_interval),
         )
     yield _share_number("Wrong without abstention", outcome.wrong_without_abstention)
@@ -69,7 +68,7 @@ def _numbers_of_data_set(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
 
 
 def _share_number(label: str, share: Share) -> doc.KeyNumber:
-    return doc.KeyNumber(label, _percent(share.value), _interval(share.interval))
+    return doc.KeyNumber(label, percent_text(share.value), _interval(share.interval))
 
 
 def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
@@ -77,10 +76,10 @@ def _numbers_of_calibration(checks: RuleChecks) -> Iterator[doc.KeyNumber]:
     rule = checks.rule
     if rule.coverage is not None:
         counts = f"{format_count(rule.accepted)} of {format_count(rule.n)}"
-        yield doc.KeyNumber("Answered in calibration", _percent(rule.coverage), counts)
+        yield doc.KeyNumber("Answered in calibration", percent_text(rule.coverage), counts)
     if rule.risk is not None and checks.is_binary:
         label = "Wrong answers in calibration"
-        yield doc.KeyNumber(label, _percent(rule.risk), "optimistic")
+        yield doc.KeyNumber(label, percent_text(rule.risk), "optimistic")
     if rule.target is not None and rule.quantity and rule.quantity != "cost":
         yield doc.KeyNumber("Limit", format_target(rule), rule.quantity)
     if rule.delta is not None:
@@ -108,10 +107,6 @@ def _range_number(label: str, shares: Sequence[float]) -> doc.KeyNumber:
     """Return the lowest and the highest share over several data sets as a key number."""
     limits = format_interval(min(shares), max(shares), "percent")
     return doc.KeyNumber(label, limits, "lowest, highest")
-
-
-def _percent(value: float) -> str:
-    return format_value(value, "percent")
 
 
 def _interval(interval: Interval) -> str:
@@ -161,7 +156,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         return
     has_groups = any(checks.groups)
     if has_groups and 1 < len(checks) <= MAX_SIDE_BY_SIDE:
-        yield _side_by_side_table(checks)
+        yield side_by_side_table(checks)
     elif has_groups and len(checks) > 1:
         # With many data sets, only the details contain all groups.
         yield answers_table(checks, totals_only=True)
@@ -173,7 +168,7 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
             # The table with all columns is wider than 80 characters, and with limits, wider than
             # its column of a page.
             yield replace(answers, role="summary")
-            yield _class_table(checks, MAX_GROUPS)
+            yield class_table(checks, MAX_GROUPS)
             has_limits = bool(checks.rule.limits)
             page_table = answers if has_limits else answers_table(checks, max_groups=MAX_GROUPS)
             yield replace(page_table, role="detail")
@@ -200,459 +195,3 @@ def interval_note(checks: RuleChecks) -> str:
         f"whether the target holds. Other intervals are exact {level} intervals. A target holds "
         "only if it holds in each group."
     )
-
-
-def answers_table(
-    checks: RuleChecks,
-    *,
-    totals_only: bool = False,
-    max_groups: int | None = None,
-    shows_classes: bool = True,
-) -> doc.Table:
-    """Return the results of a rule, with a row for each group or each data set.
-
-    If there are more than `max_groups` groups, only the groups with the largest excess have a row.
-    The columns of the positive class are only included if `shows_classes` is true.
-    """
-    has_groups = any(checks.groups) and not totals_only
-    has_limits = bool(checks.rule.limits) and has_groups
-    has_conditions = bool(checks.rule.per) and has_groups
-    has_risk = bool(checks.all_outcomes()) or not checks.is_binary
-    shows_classes = shows_classes and has_classes(checks)
-    name = "Data"
-    if has_groups:
-        name = _group_header(checks.rule)
-    columns = [doc.Column(name, "name")]
-    if has_conditions:
-        columns.append(doc.Column("Answer if"))
-    columns.append(doc.number_column("Answered"))
-    if has_risk:
-        columns.append(doc.number_column(_risk_label(checks)))
-    if has_limits:
-        columns.append(doc.number_column("Limit"))
-    columns.append(doc.Column("Result" if has_limits else _target_label(checks)))
-    if shows_classes:
-        columns += _class_columns()
-
-    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        return [
-            _row_name(check) if has_groups else check.name,
-            *([_condition_cell(checks, check)] if has_conditions else []),
-            _answered_cell(check),
-            *([_risk_cell(check, outcome)] if has_risk else []),
-            *([_limit_text(check.rule)] if has_limits else []),
-            _verdict_cell(check),
-            *(_class_cells(outcome) if shows_classes else []),
-        ]
-
-    groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
-    subject = "on other data"
-    if has_groups:
-        subject = "per limit" if name == _LIMIT_HEADER else f"per {name.lower()}"
-    return doc.Table(
-        tuple(columns),
-        groups,
-        title=f"Results {subject}",
-        caption=(
-            doc.Span(f"Rule and test results {subject}", "strong"),
-            f" {_symbol_note(checks)}",
-        ),
-        layout="dense",
-    )
-
-
-def has_classes(checks: RuleChecks) -> bool:
-    """Return whether errors are counted for a positive class."""
-    return any(outcome.classes for outcome in checks.all_outcomes())
-
-
-def _class_table(checks: RuleChecks, max_groups: int | None) -> doc.Table:
-    """Return the errors of the positive class in a narrow table, for the terminal."""
-    has_groups = any(checks.groups)
-    name = _group_header(checks.rule) if has_groups else "Data"
-
-    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        return [_row_name(check) if has_groups else check.name, *_class_cells(outcome)]
-
-    return doc.Table(
-        (doc.Column(name, "name"), *_class_columns()),
-        _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups),
-        title=f"Errors among the answers; positive class: {checks.positive}",
-        layout="dense",
-        role="summary",
-    )
-
-
-def _class_columns() -> list[doc.Column]:
-    return [
-        doc.number_column("Sensitivity"),
-        doc.number_column("Specificity"),
-        doc.number_column(doc.Label("False neg.")),
-        doc.number_column(doc.Label("False pos.")),
-    ]
-
-
-def _class_cells(outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-    """Return the shares and counts of the errors of the positive class."""
-    if outcome is None or outcome.classes is None:
-        return [None] * len(_class_columns())
-    classes = outcome.classes
-    return [
-        _share_cell(classes.sensitivity),
-        _share_cell(classes.specificity),
-        _error_cell(classes.false_negatives.count, classes.sensitivity),
-        _error_cell(classes.false_positives.count, classes.specificity),
-    ]
-
-
-def _row_groups(
-    checks: RuleChecks,
-    cells_of: Callable[[RuleCheck, AnswerOutcomes | None], Sequence[doc.Cell]],
-    *,
-    has_groups: bool,
-    max_groups: int | None = None,
-) -> tuple[doc.TableRows, ...]:
-    """Return the rows of each data set: its groups and their total, or only the total."""
-    # The first result of a data set is the total, and the other results are those of the groups.
-    results_by_data_set = [checks.results_of(index) for index in range(len(checks))]
-    if not has_groups:
-        return doc.single_group([cells_of(*results[0]) for results in results_by_data_set])
-    row_groups = []
-    for check, results in zip(checks.checks, results_by_data_set, strict=True):
-        group_results = [result for result in results[1:] if _has_results(result[0])]
-        rows = [
-            doc.Row(tuple(cells_of(*result)), _row_kind(result[0]))
-            for result in (*_keep_worst(group_results, max_groups), results[0])
-        ]
-        row_groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
-    return tuple(row_groups)
-
-
-def _keep_worst(
-    group_results: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
-) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
-    """Return the groups with the largest lower bounds of the excess, in their original order.
-
-    The severity of a group is the largest excess of the group and its limits.
-    """
-    severity: dict[str, float] = {}
-    for check, _ in group_results:
-        low = check.excess_interval.low
-        low = -math.inf if math.isnan(low) else low
-        severity[check.group] = max(severity.get(check.group, -math.inf), low)
-    if max_groups is None or len(severity) <= max_groups:
-        return group_results
-    worst = sorted(severity, key=lambda group: severity[group], reverse=True)[:max_groups]
-    return [result for result in group_results if result[0].group in worst]
-
-
-_LIMIT_HEADER: Final = "Limit for"
-#: Group and limit of the check of all samples.
-_ALL_SAMPLES: Final = ("", "")
-
-
-def _group_header(rule: DecisionRule) -> str:
-    if rule.limits and not rule.per:
-        return _LIMIT_HEADER
-    return group_name(rule).capitalize() or "Group"
-
-
-def _has_results(check: RuleCheck) -> bool:
-    """Return False for the limits of a group without a threshold, which answers no sample."""
-    return not check.limit or check.rule.attainable
-
-
-def _row_name(check: RuleCheck) -> str:
-    return format_limit_name(check.limit) or check.group or _TOTAL
-
-
-def _row_kind(check: RuleCheck) -> Literal["", "marked", "group"]:
-    """Return the kind of a row: the total, a group, or, indented, a limit of a group."""
-    if check.limit:
-        return "group"
-    return "" if check.group else "marked"
-
-
-def _risk_label(checks: RuleChecks) -> str:
-    return "Wrong answers" if checks.is_binary else "Mean loss"
-
-
-def _target_label(checks: RuleChecks) -> str:
-    rule = checks.rule
-    if rule.target is None or rule.quantity in {"", "cost"}:
-        return "Result"
-    noun = "Target" if rule.quantity == "coverage" else "Limit"
-    suffix = " of all" if rule.quantity == "generalized risk" else ""
-    return f"{noun} {format_target(rule)}{suffix}"
-
-
-def _symbol_note(checks: RuleChecks) -> str:
-    """Return the meaning of p and the positive class."""
-    texts = []
-    if any(condition.symbol == "p" for condition in checks.conditions):
-        if any(condition.opposite for condition in checks.conditions) and checks.positive:
-            texts.append(f"p is the probability of {checks.positive}")
-        else:
-            texts.append("p is the probability of the predicted class")
-    if checks.positive and any(outcome.classes for outcome in checks.all_outcomes()):
-        texts.append(f"positive class: {checks.positive}")
-    return "; ".join(texts)
-
-
-def _condition_text(condition: AnswerCondition) -> doc.Text:
-    """Return the condition with the second alternative in a small font."""
-    if not condition.parts:
-        return condition.text
-    alternatives = [part.replace(" ", _NO_BREAK) for part in condition.parts]
-    further = [doc.Span(f" or{_NO_BREAK}{text}", "small") for text in alternatives[1:]]
-    return (alternatives[0], *further)
-
-
-def _verdict_cell(check: RuleCheck) -> doc.Span:
-    """Return the verdict. That of a data set is the verdict of the total, without its groups."""
-    verdict = check.excess_verdict or check.verdict
-    return verdict_span({"verdict": verdict, "note": check.excess_interval.note})
-
-
-def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Cell:
-    """Return the condition of a group, which is not repeated in the rows of its limits."""
-    condition = None if check.limit else checks.condition_of(check.group)
-    return "" if condition is None else _condition_text(condition)
-
-
-def _limit_text(rule: DecisionRule) -> str:
-    return "-" if rule.target is None else format_percent(round(rule.target, 6))
-
-
-def _answered_cell(check: RuleCheck) -> doc.Number:
-    text = f"{format_count(check.accepted)} of {format_count(check.n)}"
-    return doc.Number(check.coverage, display_text=text, small_text=_percent(check.coverage))
-
-
-def _risk_cell(check: RuleCheck, outcome: AnswerOutcomes | None) -> doc.Number | None:
-    """Return the wrong answers with a joint interval, or the mean loss for other losses."""
-    interval = check.selective_risk_interval
-    if check.accepted == 0:
-        return None
-    if outcome is None:
-        if math.isnan(check.selective_risk):
-            return None
-        return doc.Number(
-            check.selective_risk, interval.low, interval.high, number_format="four_decimals"
-        )
-    text = f"{format_count(outcome.wrong.count)} ({_percent(check.selective_risk)})"
-    return doc.Number(
-        check.selective_risk,
-        interval.low,
-        interval.high,
-        number_format="percent",
-        display_text=text,
-    )
-
-
-def _share_cell(share: Share) -> doc.Number | None:
-    if share.total == 0:
-        return None
-    return doc.Number(share.value, share.interval.low, share.interval.high, number_format="percent")
-
-
-def _error_cell(count: int, share: Share) -> doc.Number | None:
-    """Return a number of errors among the answered samples of a class."""
-    if share.total == 0:
-        return None
-    return doc.Number(count, number_format="count", small_text=f"of {format_count(share.total)}")
-
-
-def _side_by_side_table(checks: RuleChecks) -> doc.Table:
-    """Return a table with a row for each group and with columns for each data set."""
-    checked = {(c.group, c.limit): c for group in checks.groups for c in group if _has_results(c)}
-    rule = checks.rule
-    columns = [doc.Column(_group_header(rule), "name")]
-    column_groups: list[tuple[doc.Label | str, int]] = []
-    columns += [doc.Column("Answer if")] if rule.per else []
-    columns += [doc.number_column("Limit")] if rule.limits else []
-    if len(columns) > 1:
-        column_groups.append(("Rule", len(columns) - 1))
-    for check in checks.checks:
-        columns += [
-            doc.number_column("Answered"),
-            doc.number_column(_risk_label(checks)),
-            doc.Column("Result" if rule.limits else _target_label(checks)),
-        ]
-        column_groups.append((check.name, 3))
-    rows = []
-    for subset, first_check in [*checked.items(), (_ALL_SAMPLES, checks.checks[0])]:
-        cells: list[doc.Cell] = [_row_name(first_check)]
-        if rule.per:
-            cells.append(_condition_cell(checks, first_check))
-        if rule.limits:
-            cells.append(_limit_text(first_check.rule))
-        for index in range(len(checks)):
-            cells += _cells_of_subset(checks, index, subset)
-        rows.append(doc.Row(tuple(cells), _row_kind(first_check)))
-    return doc.Table(
-        tuple(columns),
-        doc.single_group(rows),
-        title="Results of the data sets side by side",
-        caption=(
-            doc.Span("Rule and test results side by side", "strong"),
-            f" {_symbol_note(checks)}",
-        ),
-        layout="dense many",
-        column_groups=tuple(column_groups),
-        # A terminal prints no headers of column groups.
-        role="detail",
-    )
-
-
-def _cells_of_subset(checks: RuleChecks, index: int, subset: tuple[str, str]) -> list[doc.Cell]:
-    """Return three cells with the results of a group or limit on one data set, or empty cells."""
-    for check, outcome in checks.results_of(index):
-        if (check.group, check.limit) == subset:
-            return [_answered_cell(check), _risk_cell(check, outcome), _verdict_cell(check)]
-    return [None, None, None]
-
-
-# ------------------------------------------------------------------------------------ details
-def all_samples_table(checks: RuleChecks) -> doc.Table | None:
-    """Return the errors among all samples.
-
-    An abstention is not an error.
-    """
-    outcomes = checks.all_outcomes()
-    if not outcomes:
-        return None
-    shows_classes = has_classes(checks)
-    has_groups = any(checks.groups)
-    columns = [
-        doc.Column(_group_header(checks.rule) if has_groups else "Data", "name"),
-        doc.number_column(doc.Label("Samples", short_text="n")),
-        doc.number_column("Wrong answers"),
-    ]
-    if shows_classes:
-        columns += map(doc.number_column, ("False negatives", "False positives"))
-    columns.append(doc.number_column("Wrong without abstention"))
-
-    def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
-        """Return the error counts of a group or data set as cells."""
-        name = _row_name(check) if has_groups else check.name
-        cells: list[doc.Cell] = [name, doc.Number(check.n, number_format="count")]
-        if outcome is None:
-            return [*cells, *[None] * (len(columns) - 2)]
-        cells.append(_count_of_total(outcome.wrong_of_all))
-        if shows_classes:
-            classes = outcome.classes
-            cells.append(_count_of_total(classes.false_negatives) if classes else None)
-            cells.append(_count_of_total(classes.false_positives) if classes else None)
-        return [*cells, _count_of_total(outcome.wrong_without_abstention)]
-
-    level = format_percent(checks.level)
-    return doc.Table(
-        tuple(columns),
-        _row_groups(checks, cells_of, has_groups=has_groups),
-        title="Errors among all samples",
-        caption=(
-            doc.Span("Errors among all samples", "strong"),
-            f" an abstention is not an error; exact {level} intervals of the shares",
-        ),
-        layout="dense",
-    )
-
-
-def _count_of_total(share: Share) -> doc.Number | None:
-    """Return a count with its total and share, or None for a total of 0."""
-    if share.total == 0:
-        return None
-    return doc.Number(
-        share.value,
-        share.interval.low,
-        share.interval.high,
-        number_format="percent",
-        display_text=(
-            f"{format_count(share.count)} of {format_count(share.total)} ({_percent(share.value)})"
-        ),
-    )
-
-
-def calibration_table(checks: RuleChecks) -> doc.Table:
-    """Return the threshold and the calibration results of each group or limit."""
-    rule = checks.rule
-    columns = [doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name")]
-    columns += [doc.Column("Answer if")] if rule.per else []
-    columns += [doc.number_column("Limit")] if rule.limits else []
-    columns += [
-        doc.number_column(doc.Label("Samples", short_text="n")),
-        doc.number_column("Answered"),
-        doc.number_column("Wrong answers" if checks.is_binary else "Mean loss"),
-    ]
-    if not rule.limits:
-        # The certified bound of a rule with several limits is the limit.
-        columns.append(doc.number_column("Certified bound"))
-        columns.append(doc.Column("Delta", "number", detail_level="column"))
-    rows = []
-    for part in rule.parts:
-        rows.append(doc.Row(tuple(_calibration_cells(checks, part))))
-        rows += [
-            doc.Row(tuple(_calibration_cells(checks, limit, is_limit=True)), "group")
-            for limit in part.rule.parts
-            if limit.name != OVERALL
-        ]
-    return doc.Table(
-        tuple(columns),
-        doc.single_group(rows),
-        title="Thresholds of the groups" if rule.per else "Limits",
-        caption=(
-            doc.Span("Thresholds on the calibration data" if rule.per else "Limits", "strong"),
-            f" {_CALIBRATION_CAPTION}",
-        ),
-        layout="dense",
-    )
-
-
-def reason_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    """Yield the reasons for missing thresholds that the section on remedies does not explain."""
-    explained_groups = {remedies.group for remedies in checks.remedies}
-    parts = [part for part in checks.rule.parts if part.rule.reason]
-    for part in parts:
-        if part.name not in explained_groups:
-            yield doc.Prose(f"{part.name}: {part.rule.reason}.", "notes")
-
-
-def _calibration_cells(
-    checks: RuleChecks, part: RulePart, *, is_limit: bool = False
-) -> list[doc.Cell]:
-    """Return the condition and the calibration results of a group, or of a limit."""
-    rule = part.rule
-    cells: list[doc.Cell] = [format_limit_name(part.name) if is_limit else part.name]
-    if checks.rule.per:
-        cells.append("" if is_limit else _calibration_condition(checks, part))
-    if checks.rule.limits:
-        cells.append(_limit_text(rule))
-    answered = None
-    if rule.coverage is not None:
-        text = f"{format_count(rule.accepted)} ({_percent(rule.coverage)})"
-        answered = doc.Number(rule.coverage, display_text=text)
-    cells.append(doc.Number(rule.n, number_format="count"))
-    cells += [answered, _calibration_risk(rule, is_binary=checks.is_binary)]
-    if not checks.rule.limits:
-        cells.append("none" if rule.bound is None else format_percent(round(rule.bound, 6)))
-        cells.append(None if rule.delta is None else f"{rule.delta:.3g}")
-    return cells
-
-
-def _calibration_condition(checks: RuleChecks, part: RulePart) -> doc.Cell:
-    """Return the condition for an answer in a group."""
-    if not part.rule.attainable:
-        return doc.Span("no threshold", "open", tooltip=part.rule.reason)
-    condition = checks.condition_of(part.name)
-    return "" if condition is None else _condition_text(condition)
-
-
-def _calibration_risk(rule: DecisionRule, *, is_binary: bool) -> doc.Number | None:
-    """Return the risk on the calibration data, with the number of failures for a binary loss."""
-    if rule.risk is None:
-        return None
-    if not is_binary or rule.failures is None:
-        return doc.Number(rule.risk, number_format="four_decimals")
-    text = f"{format_count(rule.failures)} ({_percent(rule.risk)})"
-    return doc.Number(rule.risk, number_format="percent", display_text=text)
