@@ -18,7 +18,7 @@ _N_LEVELS = 1 << 16
 class Backbone(nn.Module, ABC):
     """Base class of backbones, which compute the features of images.
 
-    A backbone and the head of a training objective are combined to an `abstain.training.Network`.
+    A backbone and the head of a training objective are combined in an `abstain.training.Network`.
     The head computes logits from the features. The final linear layer of the network is
     ``network.head.classifier``.
 
@@ -138,7 +138,7 @@ class MaxPool2x2(nn.MaxPool2d):
 
 
 def initialize_weights(model: Any) -> None:
-    """Initialize all convolutions by He et al. (2015), using the global random generator."""
+    """Initialize all convolutions by the Kaiming method, with the global random generator."""
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
