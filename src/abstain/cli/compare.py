@@ -127,7 +127,7 @@ def compare(
     with show_status("Comparing"):
         comparison = ab.compare(
             reading,
-            scores=score or _requested_confidences(reading, columns),
+            scores=_requested_scores(reading, columns, score),
             metrics=metric,
             rng=options.pop("seed"),
             published_test=options.pop("literature"),
@@ -158,11 +158,22 @@ def _check_options(
         )
 
 
-def _requested_confidences(reading: "Reading", columns: Columns) -> list[str] | None:
-    """Return the confidences that --confidence names, if it was passed."""
-    if not columns.confidence:
+def _requested_scores(
+    reading: "Reading", columns: Columns, scores: tuple[str, ...]
+) -> list[str] | None:
+    """Return the names of --score and --confidence, or None for all scores.
+
+    Without --score, the columns of --confidence are compared with all scores of the class scores
+    that --logits or --probabilities name.
+    """
+    confidences: list[str] = []
+    if columns.confidence:
+        confidences = list(next(iter(reading.values())).confidence or {})
+    if scores:
+        return list(dict.fromkeys((*scores, *confidences)))
+    if columns.logits or columns.probabilities:
         return None
-    return list(next(iter(reading.values())).confidence or {})
+    return confidences or None
 
 
 def _make_files(

@@ -336,7 +336,8 @@ class MissingEntries:
         values[is_missing] = values[is_present].min()
         text = (
             f"have no confidence in {column.name!r} and count as abstentions with the lowest "
-            f"confidence of the column, {values[is_missing][0]!s}"
+            f"confidence of the column, {values[is_missing][0]!s}, also in calibration metrics "
+            "such as the ECE; --missing drop removes these rows"
         )
         self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
         return DataColumn(column.name, values, None, None, column.dtype_name)

@@ -356,8 +356,8 @@ def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
     if min_p_value < plan.alpha:
         return ""
     return (
-        f"with {n_blocks} {blocks.kind} this test finds nothing: its {label} is at least "
-        f"{min_p_value:g}"
+        f"with {n_blocks} {blocks.kind}, no difference can be significant, because the {label} is "
+        f"at least {min_p_value:g}"
     )
 
 

@@ -70,7 +70,8 @@ class _Terminal(Renderer):
         yield from map(_remark, block.remarks[:_MAX_FINDINGS])
         n_remaining = len(block.remarks) - _MAX_FINDINGS
         if n_remaining > 0:
-            yield inline(f"{n_remaining} more notes are in the report.", "dim")
+            notes = "1 more note is" if n_remaining == 1 else f"{n_remaining} more notes are"
+            yield inline(f"{notes} in the report.", "dim")
 
     def table(self, table: doc.Table) -> Iterator[Any]:
         from rich.console import Group

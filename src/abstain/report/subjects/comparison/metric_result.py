@@ -128,7 +128,9 @@ class MetricResult:
     @property
     def label_with_direction(self) -> Label:
         """Title of the metric, with the direction of better values."""
-        lower_is_better = not self.estimates or self.estimates[0].lower_is_better
+        # Over several data sets, there is no estimate.
+        estimates = [e for e in self.comparison.estimates if e.metric == self.metric]
+        lower_is_better = not estimates or estimates[0].lower_is_better
         return Label(self.title, direction="lower" if lower_is_better else "higher")
 
     @property

@@ -164,7 +164,7 @@ class Overview:
         """Return the name of the reference, with its value if the reference is the best method."""
         name = quote(self.reference.method)
         if self.is_specified:
-            return name
+            return f"By {self.result.title}, {name}"
         verb = "has" if self._is_single_best else "shares"
         value = self.value_text(self.reference)
         return f"{name} {verb} the {self._extreme} {self.result.title} ({value}) and"
@@ -393,6 +393,21 @@ class Overview:
                 f"{reference} was selected because it has the {self._extreme} value. Therefore, "
                 f"the p-values are adjusted for all {format_count(n_pairs)} pairs, from which the "
                 "rank intervals follow."
+            )
+        return " ".join(sentences)
+
+    def test_note_of_tables(self) -> str:
+        """Explain the p-values and ranks of several tables with different best methods."""
+        if not self.reference.n_tests:
+            return "The differences were not tested."
+        sentences = [f"Test: {self.reference.test}."]
+        if not self.result.comparison.is_adjusted:
+            sentences.append("Neither p-values nor ranks are adjusted for multiple comparisons.")
+        else:
+            sentences.append(
+                "The reference of a table is its best method. Therefore, the p-values are adjusted "
+                f"for all {format_count(self.result.comparison.n_pairs)} pairs of the table, from "
+                "which the rank intervals follow."
             )
         return " ".join(sentences)
 

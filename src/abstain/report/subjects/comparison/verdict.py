@@ -24,6 +24,9 @@ from abstain.report.subjects.comparison.overview import Overview, quote
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
 
+#: Maximum number of data sets with a conclusion for each of them.
+_MAX_DATA_SETS = 3
+
 #: Maximum number of methods whose number of data sets with a significant result is given.
 _MAX_METHODS_WITH_COUNTS = 4
 
@@ -95,7 +98,12 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 
 # -------------------------------------------------------------------------- several data sets
 def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
-    """Return sentences on the leader and on the tests over several data sets."""
+    """Return a sentence for each of few data sets, or sentences on the leader and the tests."""
+    if len(results) <= _MAX_DATA_SETS:
+        answers = [" ".join(Overview(result).answer()) for result in results]
+        if all(answers):
+            names = [result.data_name for result in results]
+            return [f"{name}: {answer}" for name, answer in zip(names, answers, strict=True)]
     n_best = Counter(method for result in results for method in result.best_methods)
     title = results[0].title
     estimates = [estimate for result in results for estimate in result.estimates]
@@ -139,7 +147,9 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
         clauses.append(f"{len(on_some) - _MAX_METHODS_WITH_COUNTS} more methods on some data sets")
     if on_none:
         clauses.append(f"{join_quoted(on_none)} on no data set")
-    return f"It is significantly better than {', than '.join(clauses)}." if clauses else ""
+    if not clauses:
+        return ""
+    return f"“{leader}” is significantly better than {', than '.join(clauses)}."
 
 
 # -------------------------------------------------------------------------------- two metrics

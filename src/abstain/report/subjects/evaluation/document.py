@@ -239,8 +239,9 @@ def _all_scores_section(lookup: ResultLookup) -> doc.Section:
     return doc.Section("all", "All scores", tuple(blocks))
 
 
-#: Maximum number of rows of the calibration table and of curves of its figure.
-_MAX_CALIBRATION_ROWS: Final = 8
+#: Maximum number of rows of the calibration table, and of curves of its figure.
+_MAX_CALIBRATION_ROWS: Final = 50
+_MAX_CALIBRATION_CURVES: Final = 8
 
 
 def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
@@ -258,7 +259,11 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
         return
     blocks: list[doc.Block] = [tables.calibration_table(lookup, selected)]
     blocks += _calibration_meanings(lookup)
-    figure = _reliability_figure(lookup, selected)
+    figure = _reliability_figure(lookup, selected[:_MAX_CALIBRATION_CURVES])
+    if len(selected) > _MAX_CALIBRATION_CURVES:
+        n_drawn = f"first {_MAX_CALIBRATION_CURVES} of {len(selected)} rows"
+        description = f"{doc.plain_text(figure.description)} The figure shows the {n_drawn}."
+        figure = replace(figure, description=description)
     box = doc.Box((doc.Box(tuple(blocks), "stack"), doc.Box((figure,))), "overview")
     yield doc.Section("reliability", "Probabilities", (box,), nav_title="Probabilities")
 
@@ -291,7 +296,7 @@ def _calibration_meanings(lookup: ResultLookup) -> Iterator[doc.Prose]:
             spans.append(doc.Span(title, "strong"))
             spans.append(f": {metric_meaning(metric_named(name))} ")
     if spans:
-        yield doc.Prose((*spans, "Lower is better."), "about")
+        yield doc.Prose((*spans, "x is the value of the metric. Lower is better."), "about")
 
 
 _METRIC_NAMES: Final = {"ece": "ECE", "brier": "Brier", "nll": "NLL"}

@@ -1,5 +1,6 @@
 """Tables of an evaluation for pages, terminals and papers."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -130,7 +131,16 @@ def _score_title(score: str, lookup: ResultLookup) -> str:
 
 def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
     """Return the table of mean confidence, accuracy and calibration metrics."""
-    metrics = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
+    # A metric that is undefined in all rows has no column.
+    keys = [(case.split, case.score) for case in cases]
+    metrics = [
+        name
+        for name in _CALIBRATION_TITLES
+        if any(
+            (*key, name) in lookup.results and not math.isnan(lookup.results[*key, name].value)
+            for key in keys
+        )
+    ]
     rows: list[doc.Row] = []
     for case in cases:
         curve = case.reliability

@@ -121,7 +121,10 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
         if tests is None:
             return "The differences are not tested."
         splits = count_splits(lookup)
-        return f"The {splits} contain different samples, so no paired test compares them."
+        return (
+            f"The {splits} do not all contain the same samples, so no paired test compares them. "
+            "A comparison with the models as methods tests them on the same samples."
+        )
     worse: dict[str, float] = {}
     equal: dict[str, float] = {}
     for result in competitors:
