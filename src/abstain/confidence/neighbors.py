@@ -80,7 +80,7 @@ class NeighborDistance(FittedScore):
 
 
 def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Store the training features, divided by their lengths if `normalize` is True."""
+    """Store the training features, optionally normalized to length 1."""
     k = checks.positive_int(k, "k")
     features = to_numpy(predictions.features, "features")
     if k > len(features):

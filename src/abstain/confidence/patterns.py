@@ -24,7 +24,7 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredPatterns(FittedScore):
-    """The inner product of the features with mean training features of the predicted class (SHE).
+    """SHE: inner product of the features and the mean training features of the predicted class.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class StoredPatterns(FittedScore):
     classes : tuple
         Class names, in the order of `patterns`.
     patterns : ndarray of shape (K, d)
-        Mean features of the correctly predicted training samples of each class. A class without
-        correct predictions has the mean features of all its training samples.
+        Mean features of the correctly predicted training samples of each class. For a class without
+        correct predictions, all its training samples are used.
     """
 
     kind: ClassVar[str] = "she"
@@ -55,7 +55,7 @@ class StoredPatterns(FittedScore):
 
 
 def fit_patterns(predictions: Predictions) -> StoredPatterns:
-    """Compute the mean features of the correctly predicted training samples of each class."""
+    """Compute the mean features of correctly predicted training samples, by class."""
     codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
     features = features_as_double(predictions)
     is_correct = predictions.prediction_codes == codes

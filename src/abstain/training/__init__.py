@@ -1,6 +1,6 @@
-"""PyTorch losses and network heads that train classifiers that may abstain.
+"""PyTorch losses and network heads for training selective classifiers.
 
-This package requires the extra ``torch``: ``pip install 'abstain[torch]'``.
+This package requires PyTorch: ``pip install 'abstain[torch]'``.
 """
 
 try:
