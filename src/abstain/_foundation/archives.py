@@ -1,7 +1,7 @@
 """Read arrays from .npz and .npy files without unpickling.
 
-A small archive can contain more data than fit into memory. Before an array is read, its size is
-compared with the size of the file and with the available memory.
+A small compressed archive can contain more data than fit into memory. Before an array is read, its
+size is compared with the file size and the available memory.
 """
 
 import io
@@ -115,7 +115,7 @@ class Archive(Mapping[str, Array]):
         return np.memmap(self.path, header.dtype, "r", data_start, header.shape)
 
     def _member_start(self, member: zipfile.ZipInfo) -> int:
-        """Return the position of the first byte of a member in the archive."""
+        """Return the byte offset of the data of a member in the archive."""
         with open_regular_file(self.path) as file:
             file.seek(member.header_offset)
             local_header = file.read(_LOCAL_HEADER_BYTES)
@@ -177,7 +177,7 @@ def verify_archive(path: Path, format_name: str) -> None:
 
 
 def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """Raise a BadZipFile error if the archive is damaged so that `zipfile` misses some members."""
+    """Raise a BadZipFile error if the archive is damaged and members cannot be found."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - _MAX_END_BYTES, 0))
     tail = file.read()

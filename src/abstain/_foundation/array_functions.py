@@ -1,4 +1,4 @@
-"""Sums by group, interpolation, cumulative minima and similar functions for arrays of any library.
+"""Array functions for any library, such as sums by group, interpolation and cumulative minima.
 
 The array API lacks these functions. They propagate gradients.
 """
@@ -25,7 +25,7 @@ Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
     """Group validated samples of positive weight by confidence, in any array library.
 
-    The gradient of a tie group's confidence is divided among its samples in proportion to weight.
+    The gradient of a tie group's confidence is distributed to its samples in proportion to weight.
     """
     xp = namespace(confidence)
     values = without_gradient(confidence)
@@ -77,7 +77,7 @@ def undo_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def sum_by_index(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
-    """For each index from 0 to size - 1, return the sum of its values in double precision."""
+    """Return the sum of the values at each index from 0 to `size` - 1, in double precision."""
     xp = namespace(values)
     if xp is np:
         return np.bincount(index, values, size).astype(np.float64, copy=False)
@@ -97,7 +97,7 @@ def sorted_unique(x: AnyArray) -> AnyArray:
 
 
 def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
-    """Evaluate at `x` the piecewise linear curve through the points (xs, ys), with ascending xs."""
+    """Interpolate linearly at `x` between the points (xs, ys), where `xs` is ascending."""
     xp = namespace(xs)
     if isinstance(xs, np.ndarray):
         return np.interp(x, xs, ys)

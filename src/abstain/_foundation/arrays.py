@@ -35,8 +35,7 @@ def library_of(x: object) -> str:
 def is_on_device(x: Any) -> bool:
     """Return whether `x` is an array in the memory of a device such as a GPU.
 
-    Arrays on Apple's GPUs, which do not support double precision, return False and are later copied
-    to host memory.
+    For arrays on Apple's GPUs, which do not support double precision, the result is False.
     """
     if isinstance(x, _HOST_TYPES):
         return False
@@ -78,7 +77,7 @@ def to_numpy(x: AnyArray, name: str) -> Array:
 
 
 def _copy_to_host(x: Any, name: str) -> Any:
-    """Copy an array to host memory without its gradient, so that `np.asarray` accepts it."""
+    """Copy an array to host memory without its gradient."""
     library = library_of(x)
     if library == "cupy":
         return x.get()
@@ -221,7 +220,7 @@ def carries_gradient(x: Any) -> bool:
 
 
 def is_computed_by_own_library(x: Any) -> bool:
-    """Return whether `x` is on a device or has a gradient, and NumPy cannot process it."""
+    """Return whether `x` is on a device or has a gradient, so it must stay in its library."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
 
@@ -241,7 +240,7 @@ def as_scalar(x: Any) -> Scalar:
 
 
 def value_with_gradient(x: Any, value: Any) -> Any:
-    """Return `value` with the gradient of `x`, where both are equal up to rounding errors."""
+    """Return an array with the values of `value` and the gradient of `x`."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
 

@@ -1,7 +1,7 @@
-"""NumPy versions of the kernels of `packed`, applied to blocks that fit into the cache.
+"""NumPy versions of the kernels for `packed`, which process blocks of keys.
 
-The results equal those of the functions with the same names in `compiled`. The module `packed`
-documents the format of the sort keys.
+Each function has a compiled version with the same name in `compiled`. The module `packed` documents
+the format of the sort keys.
 """
 
 from collections.abc import Iterator

@@ -46,8 +46,8 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     kind : str
         Noun for an entry in error messages, such as "metric".
     list_command : str, optional
-        Arguments of `abstain` that print all entries. By default, the command `list` followed by
-        the plural of `kind`.
+        Arguments of `abstain` that print all entries. The default is the command `list` with the
+        plural of `kind`.
 
     Notes
     -----

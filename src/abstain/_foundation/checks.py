@@ -1,7 +1,7 @@
 """Validate the arguments of public functions, and normalize weights.
 
-An error message names the argument, the rule, the first invalid value with its index, and the
-remedy. Internal functions do not validate their arguments again.
+Error messages contain the argument, the rule, the first invalid value with its index, and a hint.
+Internal functions do not validate their arguments again.
 """
 
 import math
@@ -22,7 +22,7 @@ FIRST_INEXACT_INTEGER = 2**53
 def reject_entries(
     name: str, rule: str, values: Array, is_invalid: BoolArray, *, hint: str = ""
 ) -> None:
-    """Raise a DomainError that describes the first invalid entry, if an entry is invalid."""
+    """Raise a DomainError about the first invalid entry, if there is one."""
     if not is_invalid.any():
         return
     position = tuple(int(i) for i in np.argwhere(is_invalid)[0])
@@ -136,8 +136,8 @@ _MIN_CONCLUSIVE = 30
 def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
     """Raise an InputError if confidence and loss are probably swapped.
 
-    This is assumed if all confidences are 0 or 1 and the losses have many values in [0, 1]. With
-    `is_batch`, small batches of a larger data set are not checked.
+    The error is raised if all confidences are 0 or 1 and the losses have many values in [0, 1].
+    With `is_batch`, small batches of a larger data set are not checked.
     """
     if is_batch and confidence.size < _MIN_CONCLUSIVE:
         return
@@ -287,7 +287,7 @@ def weight_scale(total: float, n: int) -> float:
     """Return a factor by which n weights with sum `total` are multiplied.
 
     The factor is 1 for totals from 2^-52 to 2^52. Larger totals are scaled to about 2^52. Smaller
-    totals are scaled to n, which gives a mean weight of 1.
+    totals are scaled to n, so that the mean weight is 1.
     """
     mantissa, exponent = math.frexp(total)
     if abs(exponent) <= _MAX_EXPONENT or not 0 < total < math.inf:
@@ -317,8 +317,8 @@ def positive_weight_mask(weight: AnyArray | None) -> Any:
 def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Rescale the weights, and select the rows with a positive weight from each column.
 
-    Returns the mask, the weights and the columns of these rows. The mask is None if all weights are
-    positive.
+    The result contains the row mask, the selected weights and the selected column entries. The mask
+    is None if all weights are positive.
     """
     weight = rescale_weights(weight)
     # Rescaling can round a tiny weight to 0, so the mask is computed after it.

@@ -1,7 +1,7 @@
-"""Numba versions of the kernels of `packed`.
+"""Numba versions of the kernels for `packed`.
 
-The results equal those of the functions with the same names in `blockwise`. The module `packed`
-documents the format of the sort keys.
+Each function has a NumPy version with the same name in `blockwise`. The module `packed` documents
+the format of the sort keys.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _BLOCK = 1024
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function with numba and caches it on disk if possible."""
+    """Return a decorator that compiles a function with numba, with an on-disk cache if possible."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -97,9 +97,9 @@ def _append_group_ends(
 # zero. Both are safe, because all divisors are positive counts and all numbers are finite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Sum the ranks of failures and the areas of trapezoids over the tie groups in the buffer.
+    """Sum the ranks of failures and the trapezoidal areas over the tie groups in the buffer.
 
-    Then copy the last tie group to entry 0 of the buffer for the next block.
+    The last tie group is copied to entry 0 of the buffer for the next block.
     """
     group_ends, cumulative_failures = buffer[0], buffer[1]
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0

@@ -1,8 +1,8 @@
 """Write files atomically, and publish sets of files to an output folder.
 
 The manifest of a set, ``receipt.json``, contains the inputs of the run and the hash of each file.
-All files are written to a hidden folder and then moved to the output folder. If a run is killed
-during the move, the next run with this output folder completes the move.
+All files are first written to a hidden folder and then moved to the output folder. If a run is
+killed during the move, the next run with this output folder completes the move.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove temporary files of killed runs that are older than an hour."""
+    """Remove temporary files that are older than an hour and belong to killed runs."""
     for path in folder.glob(pattern):
         # The file may have been removed already, or it may belong to another user.
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def make_folder(path: Path) -> None:
 
 
 def describe_os_error(path: Path, error: OSError) -> str:
-    """Return a clause of an error message that describes why a file cannot be written."""
+    """Describe why a file cannot be written, as a clause of an error message."""
     files_above = [p for p in path.parents if p.exists() and not p.is_dir()]
     if files_above:
         return f"{str(files_above[0])!r} is a file, not a folder"
@@ -156,9 +156,9 @@ def check_output_folder(
 ) -> None:
     """Raise an InputError if the folder is not writable or contains unrelated files.
 
-    Unrelated files have one of the names but no known hash. `extra_hashes` contains the hashes of
-    files that abstain wrote without a manifest. The function first completes a set that a killed
-    run published partially.
+    Unrelated files have a name in `names` but no known hash. `extra_hashes` contains the hashes of
+    files that abstain wrote without a manifest. First, a partial publication by a killed run is
+    completed.
     """
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
@@ -243,7 +243,7 @@ def _file_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hashes of the files with valid names."""
+    """Return the hashes of files whose names are valid in a set."""
     return {
         name: str(hash_value) for name, hash_value in hashes.items() if _VALID_NAME.fullmatch(name)
     }
@@ -390,7 +390,7 @@ def _replace_files(
 
 
 def _remove_file(path: Path, hash_value: str) -> None:
-    """Remove a file if it has this hash, and remove its folder if it becomes empty."""
+    """Remove a file if it has this hash. Also remove its folder if it becomes empty."""
     if not _has_hash(path, [hash_value]):
         return
     path.unlink()

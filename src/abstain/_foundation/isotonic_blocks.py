@@ -15,7 +15,7 @@ _LOOP_BELOW = 256
 def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
     """Return the last index of each block of an increasing isotonic regression.
 
-    A block has the mean sum(`sums`) / sum(`weight`) over its entries.
+    The mean of a block is sum(`sums`) / sum(`weight`) over its entries.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Parse records from JSON text, and register a reader for each kind of record.
 
-The registry is separate from `abstain.tables` because that package cannot import all packages that
-define records.
+The registry is in this module, because `abstain.tables` cannot import all packages that define
+records.
 """
 
 import json
@@ -48,8 +48,8 @@ def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
     """Return the fields of a JSON object. Duplicate fields raise an InputError.
 
-    With `finite`, NaN and infinity also raise an InputError. The error message is a clause without
-    the file name, such as "the field `n` occurs twice".
+    With `finite`, NaN and infinity also raise an InputError. Error messages are clauses without the
+    file name, such as "the field `n` occurs twice".
     """
     value = parse_value(text, finite=finite)
     if not isinstance(value, dict):
@@ -145,5 +145,5 @@ def short_repr(value: object) -> str:
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an InputError without a traceback of its cause."""
+    """Raise an InputError without exception chaining."""
     raise InputError(clause) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LazyModule:
-    """A module that is imported on first access to an attribute.
+    """A module that is imported when an attribute is first accessed.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        """Import the module, and return and store the attribute."""
+        """Import the module and return the attribute, which is stored for later access."""
         if name.startswith("__"):
             # Python looks up special attributes on any object, which must not import the module.
             raise AttributeError(name)
@@ -59,8 +59,8 @@ LazyExports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
     """Return `__all__`, `__getattr__` and `__dir__` for lazy imports in a package.
 
-    `names_by_module` contains the public names of each module of the package. Module names use two
-    underscores instead of a dot. The package contains the following line::
+    `names_by_module` contains the public names of each module of the package. In module names, two
+    underscores stand for a dot. The package contains the following line::
 
         __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
     """

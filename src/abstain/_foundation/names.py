@@ -26,7 +26,7 @@ def distinct_names(values: Array, argument: str) -> list[Hashable]:
 
 
 def _offsets_from_min(values: Array) -> IntArray | None:
-    """Return the offsets of integers from their minimum, or None if they are not dense."""
+    """Return the differences of integers from their minimum, or None if the range is too large."""
     if values.dtype.kind not in "iu" or values.size == 0:
         return None
     min_value = int(values.min())
@@ -38,13 +38,13 @@ def _offsets_from_min(values: Array) -> IntArray | None:
 
 
 def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
-    """Return the integers whose offset from the minimum is marked in a mask."""
+    """Return the integers whose difference from the minimum is marked in a mask."""
     min_value = int(values.min())
     return [min_value + offset for offset in np.flatnonzero(occurs).tolist()]
 
 
 def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names. If their types are not comparable, names are sorted by type and then by text."""
+    """Sort names. Names of incomparable types are sorted by type and then by text."""
     names = list(names)
     try:
         return sorted(names)  # type: ignore[type-var]
@@ -67,7 +67,7 @@ def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray
 
 
 def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
-    """Return the integer code of the class or cluster of each sample, starting at 0."""
+    """Return the integer code of each sample's class or cluster, starting at 0."""
     names = to_numpy(values, argument)
     if names.shape != (n,):
         raise ShapeError(

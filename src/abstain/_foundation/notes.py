@@ -36,9 +36,9 @@ class Note:
     Attributes
     ----------
     kind : str
-        Topic of the note. Reports group notes of the same kind.
+        Topic of the note. Notes of the same kind are grouped in reports.
     text : str
-        Text of the note. If `rows` is set, the number of rows is printed before the text.
+        Text of the note. If `rows` is set, the number of rows precedes the text.
     split : tuple of (column, value)
         Split that the note concerns, or an empty tuple for all data.
     score : str
@@ -87,7 +87,7 @@ class Note:
 
 
 def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
-    """Combine the notes on the chunks of a table, and add the row counts of equal notes.
+    """Merge the notes on chunks of a table, and sum the row counts of equal notes.
 
     Parameters
     ----------

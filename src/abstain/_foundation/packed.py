@@ -1,18 +1,18 @@
 """Pack a confidence and its 0/1 loss into one sort key, so that one sort orders all samples.
 
 A key is an unsigned integer as wide as the confidence. Bit 0 contains the loss (1 for a failure).
-The other bits contain the bit pattern of the confidence without its sign bit. For a non-negative
-confidence, the bits are inverted, so ascending keys are in descending order of confidence.
+The other bits contain the bit pattern of the confidence without its sign bit. For non-negative
+confidences, these bits are inverted, so that ascending keys have descending confidences.
 
-The key does not contain the sign. Therefore, keys of non-negative confidences are at the front of
-the array, and keys of negative confidences at the back. Both ranges are sorted. Within each part,
-two keys that differ at most in bit 0 have the same confidence.
+The key does not contain the sign. Keys of non-negative confidences are at the front of the array,
+and keys of negative confidences at the back. Both ranges are sorted. Keys of the same sign that
+differ at most in bit 0 have the same confidence.
 
 Sorting keys is several times faster than `np.argsort`. 16-bit confidences have 65,536 patterns,
 which are counted instead of sorted.
 
-Functions return None for invalid input and for input that they cannot process exactly. Callers then
-use a slower implementation, which raises an error for invalid input.
+The functions return None for invalid input and for input that keys cannot represent exactly. For
+such input, callers use a slower implementation, which validates the input.
 """
 
 import sys
@@ -63,7 +63,7 @@ _KERNEL_LOSS_DTYPES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", 
 
 
 class PackedKernels(Protocol):
-    """The functions that `blockwise` implements with NumPy and `compiled` with numba."""
+    """Protocol of the kernels in `blockwise` (NumPy) and `compiled` (numba)."""
 
     pack_nonnegative: Callable[[Array, Array, Array], tuple[int, bool]]
     pack_by_sign: Callable[[Array, Array, Array, Any, Any], int]
@@ -88,7 +88,7 @@ class KernelSelection:
     n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for the next n samples."""
+        """Return the kernels to use for the next n samples."""
         is_loaded = _COMPILED in sys.modules
         if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
@@ -167,7 +167,7 @@ class PackedKeys:
         return self.confidence_at(group_ends), n_samples, n_failures, None, is_merged
 
     def _group_end_blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-        """Yield the results of `find_group_ends` for each block, counted from the first sample."""
+        """Yield the results of `find_group_ends` for each block, relative to the first sample."""
         failures_before = 0
         starts_group = True
         for sign_start, sign_end in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
@@ -232,14 +232,14 @@ def pack_and_sort(
 
 
 def _view_contiguous(x: Array, dtype: Any) -> Array:
-    """Return a contiguous read-only view, to avoid compiling a kernel twice."""
+    """Return a contiguous read-only view."""
     view: Array = np.ascontiguousarray(x).view(dtype)
     view.setflags(write=False)
     return view
 
 
 def _loss_for_kernels(loss: Array) -> Array | None:
-    """Convert the loss to a dtype of the kernels, or return None if this is not exact."""
+    """Convert the loss to a dtype of the kernels, or return None if the conversion is inexact."""
     if loss.dtype in _KERNEL_LOSS_DTYPES:
         return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):

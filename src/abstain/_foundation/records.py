@@ -1,8 +1,8 @@
 """Validate the fields of records, which are frozen dataclasses, by their type annotations.
 
 Annotations contain the bounds of a field as a `msgspec.Meta` or its choices as a `Literal`. msgspec
-validates the values strictly, so the text "3" is not a number and True is not a count. In addition
-to msgspec, this module validates array shapes and names the field and the value in error messages.
+validates the values strictly, so the text "3" is not a number and True is not a count. This module
+adds the validation of array shapes, and error messages with the field and the value.
 """
 
 import math
@@ -97,7 +97,7 @@ def _schema(kind: Any) -> _Schema:
 
 
 def _extra_rules(t: types.Type) -> dict[str, Any]:
-    """Return the rules in a field's annotation that msgspec does not check."""
+    """Return the additional rules in a field's annotation, which msgspec does not check."""
     member_types = t.types if isinstance(t, types.UnionType) else (t,)
     for member_type in member_types:
         if isinstance(member_type, types.Metadata):
@@ -106,7 +106,7 @@ def _extra_rules(t: types.Type) -> dict[str, Any]:
 
 
 def _value_type(t: types.Type) -> types.Type:
-    """Return a field's type without None and annotations."""
+    """Return the type of a field, without the alternative None and without annotations."""
     if isinstance(t, types.UnionType):
         t = next(x for x in t.types if not isinstance(x, types.NoneType))
     return t.type if isinstance(t, types.Metadata) else t
@@ -116,8 +116,8 @@ def check(record: object, *, owner: str = "") -> None:
     """Validate each field of a new record, and convert it to the declared type.
 
     Records call this function in `__post_init__`. An invalid value raises an InputError that names
-    the field and the value. The message also contains `owner`, such as "a decision rule", if it is
-    set.
+    the field and the value. If `owner` is set, such as to "a decision rule", the message contains
+    it.
     """
     owner_phrase = f" of {owner}" if owner else ""
     for name, value in _validated_fields(record, str, owner_phrase).items():
@@ -127,8 +127,8 @@ def check(record: object, *, owner: str = "") -> None:
 def check_unconverted(record: object, display_name: Callable[[str], str] = str) -> None:
     """Validate each field of a new record without converting it.
 
-    The original values are retained, so 1 and 1.0 remain different. Error messages contain
-    ``display_name(field)``.
+    The original values are retained, so integers are not converted to floats. Error messages
+    contain ``display_name(field)``.
     """
     _validated_fields(record, display_name, "")
 
@@ -240,7 +240,7 @@ def _check_axes(name: str, value: Any, rules: Mapping[str, Any], sizes: dict[str
 def _check_array_axes(
     name: str, array: Array, axis_names: tuple[str, ...], sizes: dict[str, int]
 ) -> None:
-    """Raise an error if an array has another dtype than float or not the declared axes."""
+    """Raise an error if an array is not floating-point or does not have the declared axes."""
     if array.dtype.kind != "f":
         raise InputError(f"`{name}` must be an array of floats; got {array.dtype} values")
     shape = f"({axis_names[0]},)" if len(axis_names) == 1 else f"({', '.join(axis_names)})"
@@ -300,7 +300,7 @@ def _validation_error(
 def _item_error(
     error: msgspec.ValidationError, name: str, field_type: types.Type, value: Any, index: int
 ) -> InputError:
-    """Return an error for an invalid item of a list."""
+    """Return an error about an invalid item of a list."""
     item_type = _item_type(field_type, index)
     if isinstance(item_type, types.DataclassType):
         return InputError(str(error))

@@ -63,8 +63,8 @@ class Scored:
 
     The arrays are NumPy arrays, or arrays of another library on one device.
 
-    Usually, a row is one sample. In the results of `group_rows`, `class_rows`, `split_rows` and
-    `merged_rows`, one row represents all samples with the same confidence and loss.
+    Usually, a row is one sample. In `group_rows`, `class_rows`, `split_rows` and `merged_rows`,
+    each row represents several samples of equal confidence and loss.
     """
 
     #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
@@ -167,7 +167,7 @@ class Scored:
 
     @cached_property
     def group_index(self) -> IntArray:
-        """Tie group of each row, or -1 for weight 0."""
+        """Index of the tie group of each row, or -1 for weight 0."""
         if self.precomputed_group_index is not None:
             return self.precomputed_group_index
         order = None
@@ -177,7 +177,7 @@ class Scored:
 
     @cached_property
     def probability_group_index(self) -> IntArray:
-        """Group of each row in `probability_groups`, or -1 for weight 0."""
+        """Index in `probability_groups` of the group of each row, or -1 for weight 0."""
         if self._is_confidence_probability:
             return self.group_index
         p = self.probability_or_confidence
@@ -191,7 +191,7 @@ class Scored:
 
     @property
     def _has_group_rows(self) -> bool:
-        """Whether samples of equal confidence and loss can be combined in one row."""
+        """Whether samples of equal confidence and loss can be represented by one row."""
         return self.is_binary and self.weight is None and self.xp is np
 
     @cached_property
@@ -228,7 +228,7 @@ class Scored:
     def split_rows(self) -> "Scored":
         """The samples with one row per merged group and loss.
 
-        Before, `split_at_ends` splits the merged groups near both ends of the ranking.
+        Merged groups near both ends of the ranking are split first, by `split_at_ends`.
         """
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None
@@ -240,7 +240,7 @@ class Scored:
     def merged_rows(self) -> "Scored":
         """The samples with one row per merged group and loss.
 
-        These rows suffice if the influence function is constant within each merged group.
+        These rows are sufficient for influence functions that are constant within merged groups.
         """
         if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
             return self.group_rows
@@ -311,14 +311,14 @@ class Scored:
 
     @property
     def _negative_loss(self) -> AnyArray:
-        """The negative losses, used as the confidences of the best possible score."""
+        """Confidences of the best possible score, which are the negative losses."""
         if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
         return -as_double(without_gradient(self.loss))
 
     @cached_property
     def best_order_group_index(self) -> AnyArray:
-        """Group of each row in `best_order`, or -1 for weight 0."""
+        """Index of the group of each row in the best possible order, or -1 for weight 0."""
         if self.has_unit_weights and self.is_binary:
             # Successes form group 0, if there are any, and failures form the last group.
             failure_group = self.best_order.loss.shape[0] - 1
@@ -472,7 +472,7 @@ def validate_samples(
 
 
 def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
-    """Return the array that determines the library and device of results.
+    """Return the input array whose library and device the results should have.
 
     `input_array` is an array of the caller. Pass the returned array to `as_array_like`.
     """

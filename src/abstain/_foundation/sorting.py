@@ -1,8 +1,8 @@
-"""Sort values in descending order by integer keys, which is faster than `np.argsort`.
+"""Sort values in descending order by sorting integer keys.
 
-The high bits of a key contain the bit pattern of the largest value minus that of this value. The
-low bits contain the row number. If 64 bits are not enough, the lowest bits of the difference are
-dropped. Values that differ only in dropped bits are then sorted separately.
+The high bits of a key are the bit pattern of the largest value minus that of the row's value. The
+low bits of a key are the row number. If 64 bits are not enough, the lowest bits of the difference
+are dropped. Values that differ only in dropped bits are then sorted separately.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class SortedValues:
         return sizes
 
     def order_with_ties_broken_by(self, key: FloatArray) -> IntArray:
-        """Return the order in which rows of equal values are sorted by ascending key.
+        """Return the order in which rows of equal values are sorted by an ascending key.
 
         Rows with equal keys keep their order.
         """
@@ -77,7 +77,7 @@ class SortedValues:
     def _blocks(self) -> Iterator[tuple[slice, IntArray, IntArray | None]]:
         """Yield slices of groups, their rows, and the position of the first row of each group.
 
-        The positions are None if each group has one row.
+        If each group has one row, the positions are None.
         """
         block_edges = np.arange(_BLOCK, self.order.size, _BLOCK)
         group_stops = [*np.searchsorted(self.group_ends, block_edges), self.group_ends.size]
@@ -169,7 +169,7 @@ def _patterns(x: Array, unsigned: Any, *, has_negative: bool) -> Array:
 
 
 def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
-    """Return the values with these bit patterns, the inverse of `_patterns`."""
+    """Return the values with these bit patterns (inverse function of `_patterns`)."""
     if has_negative:
         sign_bit = patterns.dtype.type(1 << (8 * patterns.itemsize - 1))
         patterns = np.where(patterns & sign_bit, patterns ^ sign_bit, ~patterns)
@@ -178,7 +178,7 @@ def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
 
 
 def _sort_dropped_bits(order: IntArray, values: Array, keys: Array, row_mask: Any) -> None:
-    """Sort ranges of keys whose values may differ in dropped bits, in place."""
+    """Sort, in place, ranges of keys whose values may differ in dropped bits."""
     is_ascending = values[1:] > values[:-1]
     unsorted_keys = np.unique(keys[:-1][is_ascending] & ~row_mask)
     if not unsorted_keys.size:

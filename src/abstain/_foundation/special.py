@@ -1,7 +1,7 @@
 """Harmonic numbers and log-factorials of real arguments, for arrays of any library.
 
-SciPy computes the functions of NumPy arrays. Other libraries use an asymptotic series at a larger
-argument, followed by a recurrence to the requested argument.
+For NumPy arrays, the functions call SciPy. For other libraries, they use an asymptotic series at a
+larger argument and a recurrence.
 """
 
 from typing import Any

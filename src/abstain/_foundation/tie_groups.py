@@ -146,17 +146,17 @@ class TieGroups:
 
     @property
     def last_vertex_weight(self) -> FloatArray:
-        """Weight of the samples that the last threshold in each group adds, shape (g,).
+        """Weight of the samples accepted at the last threshold of each group only, shape (g,).
 
         For a merged group, the value is 1, because each of its samples has a separate threshold.
-        For other groups, the value is the weight of the group.
+        For an unmerged group, the value is the weight of the group.
         """
         is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
     def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
-        """The groups with a positive loss, or all groups if these are the majority."""
+        """The groups with a positive loss, or all groups if most losses are positive."""
         if self.xp is not np:
             return self
         index = np.flatnonzero(self.loss > 0)
@@ -239,7 +239,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 def _group_without_argsort(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group NumPy samples without `np.argsort`, or return None if this is impossible."""
+    """Group NumPy samples by sorting integer keys, or return None if this is impossible."""
     if is_counted(confidence):
         return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None
@@ -266,7 +266,7 @@ def group_by_loss(loss: Array) -> TieGroups:
 
 
 def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
-    """Return one group per sample, in the given order."""
+    """Return a tie group for each sample, in the given order."""
     xp, loss = namespace(loss), as_double(loss)
     if xp is not np:
         descending_ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
@@ -285,9 +285,8 @@ N_SPLIT_AT_ENDS = 1 << 12
 def split_at_ends(groups: TieGroups) -> TieGroups:
     """Split merged groups at the first and last `N_SPLIT_AT_ENDS` ranks.
 
-    Influences of neighboring samples differ substantially only near these ends of the ranking. The
-    groups are also split at rank k for k successes, where the failures begin in the best possible
-    order.
+    Influence functions require this only near the ends of the ranking, where influences of
+    neighbors differ. The groups are also split where the failures begin in the best possible order.
     """
     n = groups.n_samples
     n_first = min(n, N_SPLIT_AT_ENDS)
@@ -298,7 +297,7 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
 
 
 def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
-    """Split a merged group where the cumulative weight reaches `cumulative_weight`."""
+    """Split the merged group in which the cumulative weight reaches `cumulative_weight`."""
     rank = int(np.ceil(cumulative_weight))
     return split_merged_groups(groups, np.array([rank]))
 
@@ -362,7 +361,7 @@ def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
     """Break ties by loss, and return the groups of samples with a 0/1 loss.
 
     The successes of each tie group become one merged group. Each failure becomes a separate group.
-    The new confidences are ranks, which increase with the old confidence.
+    The new confidences are ranks, where rank 1 is the least confident.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures

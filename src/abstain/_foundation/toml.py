@@ -30,7 +30,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
     """Return the table with this name, or an empty table.
 
-    In error messages, the name is preceded by `parent`, the path of the outer table.
+    In error messages, the path `parent` of the outer table precedes the name.
     """
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})

@@ -19,7 +19,7 @@ _BINNINGS = get_args(BinningName)
 
 @dataclass(frozen=True)
 class Binning(Calibration):
-    """A fitted map from bins of confidence to probabilities of a correct prediction.
+    """A fitted map from bins of confidence to the probability of a correct prediction.
 
     Bin j contains confidences in (edges[j - 1], edges[j]]. The first bin has no lower edge, and the
     last bin has no upper edge.
@@ -125,8 +125,8 @@ def fit_binning(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Confidences of held-out samples. Higher means more trusted. With "equal_width", they must be
-        within `limits`.
+        Confidences of held-out samples. Higher means more trusted. With "equal_width", confidences
+        must be within `limits`.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. With other losses, the value of a bin is one minus
         its mean loss.
@@ -159,7 +159,7 @@ def fit_binning(
     -----
     The bins are those of `abstain.curves.reliability_curve`. Samples of equal confidence are in the
     same bin. The value of an empty bin is the pooled accuracy of the nearest nonempty bins on both
-    sides. The number of empty bins is reported in `note`.
+    sides. The field `note` contains the number of empty bins.
 
     On the fitting data, the ECE is 0. Calibration changes the ranking of samples: samples in one
     bin become tied, and values can decrease from one bin to the next. The cost is one sort.

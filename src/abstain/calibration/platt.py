@@ -118,16 +118,16 @@ def fit_platt(
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative. Also
-        raised if ``smooth=False`` and a threshold separates successes from failures, because the
-        optimal map is then not finite.
+        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative. A
+        DomainError is also raised if ``smooth=False`` and a threshold separates successes from
+        failures, because the optimal map is then not finite.
 
     Notes
     -----
     Without smoothing, the fit is the unpenalized logistic regression of correctness on the
-    confidence. Smoothing was proposed by Platt [1]_ and is also used in the revised algorithm [2]_.
-    With smoothing, the map is finite even for separable data and for data without failures. For
-    large numbers of successes and failures, smoothing has a negligible effect.
+    confidence. Platt [1]_ proposed the smoothing, which the revised algorithm [2]_ retains. With
+    smoothing, the map is finite even for separable data and for data without failures. For large
+    numbers of successes and failures, smoothing has a negligible effect.
 
     Pass log-odds instead of probabilities, because a logistic map of log-odds can be the identity.
     A logistic map of probabilities changes even calibrated probabilities.

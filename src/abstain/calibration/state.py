@@ -82,8 +82,8 @@ def from_json(text: str) -> Calibration:
     Raises
     ------
     InputError
-        If the text is not JSON, or its kind or format is unknown. Also raised if a field is
-        missing, unknown, duplicate or invalid. The message names the field.
+        If the text is not JSON, or its kind or format is unknown. An InputError is also raised if a
+        field is missing, unknown, duplicate or invalid. The message names the field.
 
     Examples
     --------

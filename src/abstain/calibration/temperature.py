@@ -121,14 +121,14 @@ def fit_temperature(
     Notes
     -----
     L-BFGS minimizes the mean negative log-likelihood (NLL) over the logarithm of the temperature T.
-    The result is then refined by finding a root of the derivative. The NLL is convex in 1 / T. In
-    two cases, which `note` reports, the NLL has no minimum:
+    The minimum is then refined by finding the root of the derivative. The NLL is convex in 1 / T.
+    In two cases, which `note` reports, the NLL has no minimum:
 
-    - If every label has the largest logit, the NLL decreases as T approaches 0. In this case, T is
-      selected so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule of
-      succession. If the mean probability at T = 1 is already higher, T is 1.
-    - If the logits have no information about the labels, the NLL decreases as T increases. In this
-      case, T is 1000 times the standard deviation of the logits, but at least 1.
+    - If every label has the largest logit, the NLL decreases as T approaches 0. For such labels, T
+      is selected so that the mean probability of the labels is (n + 1) / (n + 2), by Laplace's rule
+      of succession. If the mean probability at T = 1 is already higher, T is 1.
+    - If the logits have no information about the labels, the NLL decreases as T increases. For such
+      logits, T is 1000 times their standard deviation, but at least 1.
 
     Predictions do not change. With more than two classes, the ranking by the maximum softmax
     response can change. The cost is 20 to 40 passes over the logits.
@@ -195,7 +195,7 @@ class _Likelihood:
         return float(self.weight.sum())
 
     def score_differences(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks of the scaled scores minus the score of the true class."""
+        """Yield blocks of the differences between scaled scores and the score of the true class."""
         for block in row_blocks(*self.scores.values.shape):
             differences = self.scores.log_scores(block)
             differences /= self.scale
@@ -335,7 +335,7 @@ def _best_inverse_temperature(likelihood: _Likelihood, inverse_before: float) ->
 def _bound_separable(
     likelihood: _Likelihood, summary: _ScoreSummary, inverse_before: float
 ) -> tuple[float, str]:
-    """Return the inverse temperature by the rule of succession, and a note."""
+    """Return the inverse temperature according to the rule of succession, and a note."""
     from scipy.optimize import brentq
 
     note = "there are no failures, so the likelihood increases as the temperature decreases: it is "
@@ -373,7 +373,7 @@ def _minimize_nll(likelihood: _Likelihood, start_inverse: float) -> float:
 def _root_of_slope(likelihood: _Likelihood, start: float) -> float:
     """Return the log-temperature near `start` where the derivative of the NLL is 0.
 
-    This is more accurate than minimizing the NLL, which is flat at the minimum.
+    Finding a root is more accurate than minimizing the NLL, which is flat at the minimum.
     """
     from scipy.optimize import brentq
 

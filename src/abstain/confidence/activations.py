@@ -1,6 +1,6 @@
 """Confidence scores that modify the features of a network and recompute the logits.
 
-The module contains ReAct, ASH and SCALE.
+The scores in this module are ReAct, ASH and SCALE.
 """
 
 from abc import abstractmethod
@@ -70,7 +70,7 @@ class ShapedActivations(FittedScore):
         """Return the modified features of n samples, shape (n, d)."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         check_same_classes(predictions, self.classes, self.name)
         values = np.empty(predictions.n)
         k, d = self.weight.shape
@@ -93,7 +93,7 @@ class ShapedActivations(FittedScore):
 # ---------------------------------------------------------------------------------------- ReAct
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RectifiedActivations(ShapedActivations):
-    """ReAct: a score of the logits that are recomputed from clipped features.
+    """The ReAct score, which is computed from the logits of clipped features.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class RectifiedActivations(ShapedActivations):
 def fit_rectified(
     predictions: Predictions, *, percentile: Any, **options: Any
 ) -> RectifiedActivations:
-    """Fit the threshold of ReAct, a percentile of all training features.
+    """Fit the threshold of ReAct as a percentile of the training features.
 
     `options` contains the keyword arguments of `_fit_shared_fields`.
     """
@@ -129,9 +129,9 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """ASH: a score of the logits that are recomputed from the largest features of each sample.
+    """The ASH score, which is computed from the logits of the largest features of each sample.
 
-    All other features are set to 0.
+    All but the largest features are set to 0.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class PrunedActivations(ShapedActivations):
     variant: Variant
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Modify the largest features of each sample, and set all others to 0."""
+        """Modify the largest features of each sample, and set its other features to 0."""
         index = _largest_features(x, self.percentile)
         largest = np.take_along_axis(x, index, axis=1)
         new_features = np.zeros_like(x)
@@ -165,7 +165,7 @@ class PrunedActivations(ShapedActivations):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScaledActivations(ShapedActivations):
-    """SCALE: a score of the logits that are recomputed from rescaled features.
+    """The SCALE score, which is computed from the logits of rescaled features.
 
     The features of a sample are multiplied by exp(sum of all features / sum of the largest
     features).
@@ -183,7 +183,7 @@ class ScaledActivations(ShapedActivations):
     percentile: Number
 
     def reshape(self, x: FloatArray) -> FloatArray:
-        """Multiply the features of each sample by its factor."""
+        """Multiply the features of each sample by the factor of the sample."""
         index = _largest_features(x, self.percentile)
         largest = np.take_along_axis(x, index, axis=1)
         return x * _inverse_share(x, largest)

@@ -20,16 +20,16 @@ from abstain.typing import Array, FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranked(CompositeScore):
-    """The relative rank of a score among the fitting data, in (0, 1).
+    """Relative rank of a score value among the values on the fitting data, in (0, 1).
 
-    A higher score has a higher relative rank.
+    The relative rank increases with the score.
 
     Attributes
     ----------
     name : str
         Name of the score in results.
     parts : tuple of str or FittedScore
-        The score to be ranked, as a tuple.
+        The ranked score, as a tuple with one item.
     fitted_values : ndarray of shape (s,)
         Distinct values of the score on the fitting data, in ascending order.
     ranks : ndarray of shape (s,)
@@ -52,7 +52,7 @@ class Ranked(CompositeScore):
             raise InputError("`ranks` must lie between 0 and 1")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the relative rank of each sample, shape (n,), without labels."""
+        """Compute the relative rank of each sample, shape (n,). Labels are not required."""
         return ConfidenceScore(self.name, self.rank(part_values(self.parts[0], predictions)))
 
     def rank(self, x: FloatArray) -> FloatArray:
@@ -166,7 +166,7 @@ class Combined(CompositeScore):
         checks.reject_entries("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         if self.how == "learned":
             log_odds = self._learned_log_odds(predictions)
             return ConfidenceScore(self.name, log_odds, np.asarray(special.expit(log_odds)))

@@ -69,7 +69,7 @@ class Mahalanobis(FittedScore):
     normalize: bool = False
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
         predicted = self._predicted_classes(predictions) if self.to == "predicted" else None
@@ -98,13 +98,13 @@ class Mahalanobis(FittedScore):
         return predicted_class_index(predictions, self.classes)
 
     def _background_distance(self, x: FloatArray) -> FloatArray:
-        """Return the distance that a subclass adds to the confidence, which is 0 here."""
+        """Return the distance that a subclass adds to the confidence (0 in this class)."""
         return np.zeros(len(x))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeMahalanobis(Mahalanobis):
-    """Mahalanobis confidence plus the squared distance to the mean of all samples.
+    """Mahalanobis confidence plus the squared Mahalanobis distance to the mean of all samples.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
 
 
 def distance_margin(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return the squared distance to the second nearest center minus that to the nearest center."""
+    """Return the second smallest minus the smallest squared distance to a center."""
     relative_distances = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
     two_nearest = np.argpartition(relative_distances, 1, axis=1)[:, :2]
     distances = ((z[:, None] - centers[two_nearest]) ** 2).sum(axis=2)

@@ -1,4 +1,4 @@
-"""Virtual-logit matching (ViM), and functions that validate the last layer of a network."""
+"""Virtual-logit matching (ViM), and validation of the last layer of a network."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -29,7 +29,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 # ------------------------------------------------------------------------------------ ViM
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VirtualLogit(FittedScore):
-    """ViM score: energy of the logits minus the scaled distance of the features to a subspace.
+    """The ViM score: energy of the logits minus the scaled distance of the features to a subspace.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class VirtualLogit(FittedScore):
         Mean of the largest logit divided by the mean distance to the subspace, both computed on
         the training samples.
     weight : ndarray of shape (K, d) or None
-        Weight of the last layer. If it is set, logits are computed from the features.
+        Weight of the last layer. If the weight is set, logits are computed from the features.
     bias : ndarray of shape (K,) or None
         Bias of the last layer.
     """
@@ -68,7 +68,7 @@ class VirtualLogit(FittedScore):
             raise InputError(f"`{missing}` is missing; a last layer has a weight and a bias")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         if self.weight is None and not predictions.has_logits:
             raise MissingInputError(
                 f"the score {self.name!r} needs logits, since it was fitted without a last layer"
@@ -134,7 +134,7 @@ def _complement_basis(x: FloatArray, n_dimensions: int) -> FloatArray:
 
 
 def _mean_max_logit(logits: Array) -> float:
-    """Return the mean of each sample's largest logit, which must be positive."""
+    """Return the mean of the largest logits, which must be positive."""
     mean = float(max_logit(logits).mean())
     if mean <= 0:
         raise DomainError(
@@ -147,7 +147,7 @@ def _mean_max_logit(logits: Array) -> float:
 def _last_layer_and_logits(
     predictions: Predictions, x: FloatArray, last_layer: AnyArray | None
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
-    """Return the weight and bias of the last layer (None if not passed) and the logits."""
+    """Return the weight and bias of the last layer (or None twice), and the logits."""
     if last_layer is not None:
         weight, bias = check_last_layer(last_layer, predictions, "vim")
         return weight, bias, compute_logits(x, weight, bias)
@@ -159,7 +159,7 @@ def _last_layer_and_logits(
 
 
 def _subspace_dimension(dim: Any, d: int) -> int:
-    """Return the dimension of the principal subspace. The default is that of the ViM paper."""
+    """Return the dimension of the principal subspace. The default follows the ViM paper."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None and d >= 2048:

@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """Input that a score requires. The value is the error message if the input is missing."""
+    """Input that a score requires. The value is the error message for the missing input."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -104,7 +104,7 @@ class Score:
         return self.result(self.compute(predictions))
 
     def result(self, values: FloatArray) -> "ConfidenceScore":
-        """Return the values as a `ConfidenceScore`, with probabilities if they are defined."""
+        """Convert values to a `ConfidenceScore`, with probabilities if they are defined."""
         probability = None if self.to_probability is None else self.to_probability(values)
         return ConfidenceScore(self.name, values, probability)
 
@@ -166,7 +166,7 @@ def class_score_entry(
     needs_logits: bool = False,
     has_temperature: bool = True,
 ) -> Score:
-    """Create the catalogue entry of a score of logits or probabilities."""
+    """Create the catalogue entry of a score that is computed from logits or probabilities."""
     compute = partial(compute_from_class_scores, kernel)
     need = ScoreNeed.LOGITS if needs_logits else ScoreNeed.CLASS_SCORES
     return Score(
@@ -185,7 +185,7 @@ def class_score_entry(
 def sample_score_entry(
     name: str, title: str, kernel: kernels.SampleKernel, meaning: str, source: str, *, function: str
 ) -> Score:
-    """Create the catalogue entry of a score of Monte Carlo samples."""
+    """Create the catalogue entry of a score that is computed from Monte Carlo samples."""
     compute = partial(compute_from_samples, kernel)
     needs = frozenset({ScoreNeed.SAMPLES})
     return Score(name, title, compute, needs, meaning, source, function=function)

@@ -57,7 +57,7 @@ def fit(
 ) -> FittedScore:
     """Fit a confidence score on predictions.
 
-    The fitted score does not need labels to compute the confidences of other samples.
+    To score other samples, the fitted score does not require labels.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ def fit(
         `criterion` or learn from correct and incorrect predictions.
     criterion : callable, optional
         Function of confidence (n,) and loss (n,) that returns a number, such as `abstain.augrc`;
-        lower is better. It is used only by "pnorm" and "temperature". `abstain.fit_score` accepts
-        the name of a metric instead.
+        lower is better. Only the scores "pnorm" and "temperature" use a criterion.
+        `abstain.fit_score` accepts the name of a metric instead.
     **options : optional
-        Options of the score. See ``FITTED[name].options`` for their names and `docs/scores.md` for
-        descriptions.
+        Options of the score. The option names are in ``FITTED[name].options``, and `docs/scores.md`
+        describes the options.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def fit(
     Notes
     -----
     For n samples with d features, Mahalanobis scores and ViM require n d^2 operations. "knn" only
-    copies the features. "react" and "rank" sort numbers. With `criterion`, each candidate value is
-    evaluated once.
+    copies the features. "react" and "rank" sort numbers. With `criterion`, the criterion is
+    evaluated once for each candidate value.
 
     Examples
     --------

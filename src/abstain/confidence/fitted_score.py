@@ -28,7 +28,7 @@ class ScoreState(Protocol):
         """Name of the score in results."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidences of the samples without their labels."""
+        """Compute the confidences of the samples. Labels are not required."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +41,7 @@ class FittedScore(ABC):
     Attributes
     ----------
     name : str
-        Name in results. By default, it consists of the catalogue name and all options with
+        Name in results. The default name consists of the catalogue name and all options with
         non-default values.
     """
 
@@ -56,16 +56,16 @@ class FittedScore(ABC):
 
     @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
 
     def renamed(self, name: str) -> Self:
         """Return a copy with another name, for example to distinguish two fits of one score."""
         return replace(self, name=name)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return two dictionaries by field name: JSON values and arrays.
+        """Return a dictionary of JSON values and a dictionary of arrays, both by field name.
 
-        Arrays of a component have names such as "parts.0.means".
+        The arrays of a component score have names such as "parts.0.means".
         """
         plain: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, Array] = {}
@@ -107,7 +107,7 @@ class CompositeScore(FittedScore):
                 )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the fields as `FittedScore.to_arrays` does, including those of all components."""
+        """Return the fields of this score and of its component scores."""
         plain, arrays = super().to_arrays()
         plain["parts"] = list(self.parts)
         for i, part in enumerate(self.parts):
@@ -129,7 +129,7 @@ class FittedKind:
         Name in reports.
     fit : callable
         Function of `Predictions` and keyword options that returns a `FittedScore`. If `searches` is
-        True, it also accepts `criterion`.
+        True, the function also accepts `criterion`.
     state : type
         Class of the object that `fit` returns.
     meaning : str
@@ -147,7 +147,7 @@ class FittedKind:
     searches : bool
         Whether `fit` selects among candidates by `criterion`.
     weighted : bool
-        Whether `fit` uses sample weights. If not, unequal weights raise an error.
+        Whether `fit` uses sample weights. If False, unequal weights raise an error.
     """
 
     name: str
@@ -169,7 +169,7 @@ class FittedKind:
 
 
 def name_with_options(kind: str, **options: tuple[Any, Any]) -> str:
-    """Return the default name of a fitted score, which contains its kind and non-default options.
+    """Return the default name of a fitted score, with its kind and non-default options.
 
     Each option is passed as a pair (value, default value).
     """

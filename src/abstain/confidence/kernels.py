@@ -2,11 +2,12 @@
 
 Let z_j be the log-scores of a sample, m the largest, m2 the second largest, and t_j = exp(z_j - m2)
 for classes other than the top class. The odds against the top class are ``exp(m2 - m) * sum(t)``.
-All scores are computed from the gap ``m2 - m`` and from sums over t. This avoids subtracting a
-probability from 1, so the ranking is correct even if the largest probability is rounded to 1.
+All scores are computed from the gap ``m2 - m`` and from sums over t. No probability is subtracted
+from 1, so the ranking is correct even if the largest probability is rounded to 1.
 
 A kernel is a function of an array-API namespace and log-scores of shape (n, K). It may overwrite
-NumPy log-scores. Infinite values are replaced to avoid gradients of NaN.
+NumPy log-scores. Infinite values are replaced by finite numbers, because their gradients would be
+NaN.
 """
 
 import math
@@ -59,7 +60,7 @@ class TopClassSplit:
     log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
-        """Return the odds against the top class, shape (n,)."""
+        """Return the odds against the top class of each sample, shape (n,)."""
         return xp.exp(self.gap) * self.rival_sum
 
 

@@ -80,7 +80,7 @@ def logit_margin(
 
     Notes
     -----
-    A temperature does not change the order of the samples. With two classes, the score equals
+    The ranking does not depend on a temperature. With two classes, the score equals
     `max_softmax_response`.
 
     References
@@ -136,7 +136,7 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
 
 
 def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
-    """Compute MaxLogit-pNorm, the largest centered logit divided by the p-norm of these logits.
+    """Compute the largest centered logit after division by the p-norm (MaxLogit-pNorm).
 
     Answers: how large is the top logit relative to the norm of all logits?
 

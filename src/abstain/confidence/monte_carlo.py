@@ -21,7 +21,7 @@ def mean_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the top class of the mean softmax.
 
-    The softmax is averaged over the Monte Carlo samples.
+    The mean softmax is the average over the Monte Carlo samples.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ def negative_softmax_deviation(
     -------
     array of shape (n,)
         Negative standard deviations, averaged over the classes, from -1/2 to 0; higher is more
-        confident. The divisor of the variance is S. In FD-Shifts, this score is called softmax
-        variance, although its published numbers use the standard deviation.
+        confident. The divisor of the variance is S. FD-Shifts calls this score softmax variance,
+        although its published numbers use the standard deviation.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def negative_softmax_deviation(
 def penalized_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Compute the mean probability of the top class minus its standard deviation, minus 1.
+    """Compute the mean minus the standard deviation of the top class's probability, minus 1.
 
-    Disagreement between the Monte Carlo samples lowers the score.
+    The score is lower if the Monte Carlo samples disagree.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def penalized_softmax_response(
 
     Notes
     -----
-    In FD-Shifts, the value is larger by 1. Subtracting 1 avoids rounding errors for probabilities
-    near 1. In addition, FD-Shifts uses the standard deviation of the first sample for all samples.
-    The WAIC of Choi et al. is the mean of log-likelihoods minus their variance.
+    The value of FD-Shifts is larger by 1. Subtracting 1 avoids rounding errors for probabilities
+    near 1. FD-Shifts also uses the standard deviation of the first sample for all samples. The WAIC
+    of Choi et al. is the mean of log-likelihoods minus their variance.
 
     References
     ----------
@@ -209,8 +209,6 @@ def penalized_softmax_response(
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     """Compute the largest logit after averaging over the Monte Carlo samples.
-
-    The logits are averaged over the Monte Carlo samples.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def find_score(name: str) -> Score:
     Returns
     -------
     Score
-        The catalogue entry, with the temperature from the name.
+        The catalogue entry, with the temperature in the name.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def find_score(name: str) -> Score:
 def score(
     name: str | ScoreState, predictions: Predictions, *, temperature: float | None = None
 ) -> ConfidenceScore:
-    """Compute the confidences of the samples by one score.
+    """Compute the confidence of each sample by one score.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Names for `score`: first confidence columns, then built-in scores.
+        Valid names for `score`: first confidence columns, then built-in scores.
 
     Examples
     --------

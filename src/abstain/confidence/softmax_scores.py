@@ -4,9 +4,9 @@ Results have the array library (such as PyTorch, JAX or CuPy) and the device of 
 dataframes are converted to NumPy arrays. Computations use float64, except on Apple's devices and in
 JAX without x64, where they use float32.
 
-PyTorch and JAX can differentiate the scores. The gradient is 0 for a probability of exactly 0 and
-for a score at the maximum of 750. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, only shapes
-are validated, not values.
+The scores are differentiable with PyTorch and JAX. The gradient is 0 for a probability of exactly 0
+and for a score at the maximum of 750. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, only
+shapes are validated, not values.
 """
 
 from functools import partial
@@ -30,8 +30,8 @@ def max_softmax_response(
 ) -> AnyArray:
     """Compute the log-odds of the most probable class.
 
-    The ranking is that of the largest softmax probability. Probabilities in float32 are rounded to
-    1 for log-odds above about 17, but the log-odds have no such ties.
+    The ranking equals that of the largest softmax probability. In float32, probabilities are
+    rounded to 1 for log-odds above about 17, but log-odds are not.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def negative_predictive_entropy(
 
     Notes
     -----
-    Entropies as small as 1e-300 are distinguished.
+    Even entropies of about 1e-300 are computed accurately.
 
     References
     ----------
@@ -146,7 +146,7 @@ def probability_margin(
 
     Notes
     -----
-    The ranking is that of M. With two classes, the score equals `max_softmax_response`.
+    The ranking equals that of M. With two classes, the score equals `max_softmax_response`.
 
     References
     ----------
@@ -244,8 +244,8 @@ def negative_generalized_entropy(
     Raises
     ------
     ShapeError, DomainError, InputError, MissingInputError
-        As in `abstain.Predictions`. Also raised if `gamma` is outside (0, 1] or `top` is not a
-        positive integer.
+        As in `abstain.Predictions`. A DomainError is also raised if `gamma` is outside (0, 1] or
+        `top` is not a positive integer.
 
     Notes
     -----

@@ -31,7 +31,7 @@ class ScoreCriterion(Protocol):
     """Protocol of criteria that use the probabilities of a score in addition to its values."""
 
     def of_score(self, score: ConfidenceScore) -> float:
-        """Return the value of the criterion for a score."""
+        """Return the value of the criterion for the confidences of one score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class TunedTemperature(FittedScore):
         return SCORES[self.base].with_temperature(self.temperature)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         entry = self._entry
         missing = entry.reason_not_applicable(predictions)
         if missing:
@@ -152,7 +152,7 @@ class TunedTemperature(FittedScore):
 def fit_temperature_score(
     predictions: Predictions, *, score: str, temperature: Any, temperatures: Any, criterion: Any
 ) -> TunedTemperature:
-    """Select the temperature of a score from candidate values, or use a fixed temperature."""
+    """Select the temperature of a score among candidate values, or use a fixed temperature."""
     if temperature is not None:
         if criterion is not None or temperatures is not None:
             raise InputError(
@@ -181,7 +181,7 @@ BASES = get_args(Base)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedNorm(FittedScore):
-    """A score of logits divided by their p-norm, or the maximum softmax response.
+    """MaxLogit-pNorm or a related score, with a selected exponent p.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class TunedNorm(FittedScore):
         check_exponent(self.p)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Compute the confidence of each sample, shape (n,), without labels."""
+        """Compute the confidence of each sample, shape (n,). Labels are not required."""
         logits = _require_logits(predictions, self.name)
         n_classes = logits.shape[1]
         if n_classes != self.classes:
@@ -269,9 +269,9 @@ def p_norms(z: FloatArray, p: float) -> FloatArray:
 def fit_norm(
     predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
-    """Select the exponent (and the temperature for "msr") by the criterion.
+    """Select the exponent by the criterion, and for "msr" also the temperature.
 
-    If no exponent is better, the result is the maximum softmax response.
+    If no exponent improves the criterion, the result is the maximum softmax response.
     """
     checks.one_of(base, "base", BASES)
     fitting_criterion = make_fitting_criterion(criterion, predictions, TunedNorm.kind)

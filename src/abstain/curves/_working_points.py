@@ -93,7 +93,7 @@ def _n_independent(s: Scored, cluster: IntArray | None) -> int:
 
 
 def _groups_split_at_thresholds(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Split merged groups near the thresholds into one group per sample."""
+    """Split merged groups, so that samples adjacent to the thresholds have separate groups."""
     groups = s.merged_groups
     n_accepted = np.floor(coverage * groups.total_weight).astype(np.int64)
     ranks = np.concatenate((n_accepted - 1, n_accepted, n_accepted + 1))
@@ -112,7 +112,7 @@ class _Thresholds:
 
     @property
     def center(self) -> FloatArray:
-        """The term GR(c) - m c in the formula above, shape (m,)."""
+        """Generalized risk minus `threshold_loss` times coverage, shape (m,)."""
         return self.generalized_risk - self.threshold_loss * self.coverage
 
 
@@ -140,9 +140,9 @@ def _loss_near_threshold(
 ) -> FloatArray:
     """Estimate the mean loss at each threshold from the samples near the threshold.
 
-    The samples within a share n^(-1/5)/2 of all samples on each side of the threshold are used.
-    Near coverage 0 and 1, fewer samples are used, but at least five. If the tie group at the
-    threshold has more samples, its mean loss is used.
+    On each side of the threshold, a share of n^(-1/5)/2 of all samples is used. Near coverage 0 and
+    1, fewer samples are used, but at least five. If the tie group at the threshold has more
+    samples, its mean loss is used.
     """
     n = groups.n_samples
     half_width = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
@@ -185,7 +185,8 @@ def _independent_products(
 def _products_of_accepted(moments: list[FloatArray], thresholds: _Thresholds) -> FloatArray:
     """Sum w^2 a_j (loss - m_j) a_k (loss - m_k) over the samples, for all coverages j and k.
 
-    Here, a is the accepted fraction of the sample, and m is the mean loss at the threshold.
+    In this formula, a is the accepted fraction of the sample, and m is the mean loss at the
+    threshold.
     """
     fraction = thresholds.accepted_fraction
     group_index = thresholds.group_index
@@ -279,7 +280,7 @@ def _blocks_of_clusters(
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield blocks of complete clusters with about `block_size` samples.
 
-    A block is a pair of sample indices and the positions of the first samples of its clusters.
+    Each block is a pair: the sample indices, and the position of the first sample of each cluster.
     Samples of weight 0 (group index -1) are omitted.
     """
     has_weight = np.flatnonzero(group_index >= 0)

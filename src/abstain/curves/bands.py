@@ -31,8 +31,8 @@ class RiskCoverageBand:
     coverage : ndarray of shape (m,)
         Ascending coverages in (0, 1].
     risk : ndarray of shape (m,)
-        Risk at each coverage. A random part of the tie group at the threshold is accepted to reach
-        each coverage exactly.
+        Risk at each coverage. From the tie group at the threshold, a random part is accepted to
+        reach the coverage exactly.
     standard_error : ndarray of shape (m,)
         Standard error of each risk.
     low, high : ndarray of shape (m,)
@@ -126,11 +126,11 @@ def risk_coverage_band(
     The standard error is computed from the influence function of the risk at a fixed coverage. The
     mean loss at the threshold is estimated from about n^(4/5) samples near the threshold.
 
-    The pointwise band consists of Wilson intervals. Their sample size is the effective sample size
-    that corresponds to the standard error. The simultaneous band consists of Clopper-Pearson
-    intervals at a higher level [1]_. This level is computed from the quantile of the largest
-    standardized deviation over all coverages. If losses exceed 1, all losses are first divided by
-    the largest loss.
+    The pointwise band consists of Wilson intervals. The sample size of each interval is the
+    effective sample size that corresponds to the standard error. The simultaneous band consists of
+    Clopper-Pearson intervals at a higher level [1]_. The higher level is computed from the quantile
+    of the largest standardized deviation over all coverages. If losses exceed 1, all losses are
+    first divided by the largest loss.
 
     References
     ----------
@@ -241,8 +241,8 @@ def _effective_sizes(
 ) -> FloatArray:
     """Return the effective sample sizes that correspond to the standard errors.
 
-    If no accepted sample or every accepted sample is a failure, the standard error is not used. In
-    this case, half a failure or half a success is assumed.
+    If no accepted sample or every accepted sample is a failure, the standard error is not used. At
+    such coverages, the size is computed for half a failure or half a success.
     """
     half_failure = 0.5 / (points.effective_size + 1)
     bounded_risk = np.clip(risk, half_failure, 1 - half_failure)
@@ -261,7 +261,7 @@ def _effective_sizes(
 def _largest_deviation(
     points: WorkingPoints, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
-    """Return the quantile of the largest standardized deviation over the coverages >= `start`.
+    """Return the quantile of the largest standardized deviation over coverages >= `start`.
 
     Deviations are simulated from a normal distribution with the covariance of the risks.
     """
@@ -287,7 +287,7 @@ def _largest_deviation(
 def _interval_bounds(
     risk: FloatArray, sizes: FloatArray, level: float, deviation: float
 ) -> FloatArray:
-    """Return the bounds low, high, low_all and high_all for risks in [0, 1]."""
+    """Return the bounds of the bands (low, high, low_all, high_all) for risks in [0, 1]."""
     simultaneous_level = float(2 * special.ndtr(deviation) - 1)
     bounds = np.empty((4, risk.size))
     for j in range(risk.size):

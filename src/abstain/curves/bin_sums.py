@@ -42,7 +42,7 @@ class BinSums:
 
 @dataclass(frozen=True, eq=False)
 class BinCells:
-    """Bins of confidence, subdivided into cells for which sums are computed.
+    """Bins of confidence, which are subdivided into cells by loss.
 
     With a boolean loss, the first b cells contain the successes of the b bins, and the others the
     failures. With other losses, each bin is one cell.
@@ -62,7 +62,7 @@ class BinCells:
 
     @cached_property
     def _lane_offsets(self) -> IntArray:
-        """Offset of the separate sums of each sample in a block."""
+        """Offset of the cell index of each sample in a block."""
         n_cells = self.n_bins * (1 + self.has_boolean_loss)
         return np.tile(np.arange(0, n_cells * _N_LANES, n_cells), BLOCK // _N_LANES)
 
@@ -86,7 +86,7 @@ class BinCells:
 
 
 def bin_sums(s: Scored, edges: AnyArray, *, side: Side = "left") -> BinSums:
-    """Compute the sums in each of the b bins that b - 1 edges separate.
+    """Compute the sums in b bins of confidence, given the b - 1 inner edges.
 
     If `side` is "left", each bin includes its upper edge. If `side` is "right", each bin includes
     its lower edge.
@@ -160,9 +160,9 @@ def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
 
 
 def equal_mass_edges(s: Scored, bins: int) -> AnyArray:
-    """Return the inner edges of bins of about equal weight.
+    """Return the inner edges of bins with about equal weight.
 
-    The result equals that of `equal_mass_bins`, but unweighted samples are processed faster.
+    For unweighted samples, this function is faster than `equal_mass_bins`.
     """
     p = s.probability_or_confidence
     if s.weight is not None or not is_numpy(p) or s.precomputed_value_groups is not None:

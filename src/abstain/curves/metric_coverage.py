@@ -79,11 +79,11 @@ def metric_coverage_curve(
         Finite and non-negative. For the selective accuracy, losses must be in [0, 1].
     metric : "selective_accuracy" or callable, default="selective_accuracy"
         The metric. "selective_accuracy" is one minus the mean loss of the accepted samples. A
-        callable is called as ``metric(confidence, loss, threshold=t, weight=weight)``; examples are
-        `cwsa` and `cwsa_plus`.
+        callable such as `cwsa` is called as ``metric(confidence, loss, threshold=t,
+        weight=weight)``.
     thresholds : array of shape (t,), optional
-        Any finite thresholds. The default is the distinct confidences. If there are more than 200,
-        about 200 of them are selected, evenly spaced in coverage.
+        Any finite thresholds. The default is the distinct confidences. If there are more than 200
+        distinct confidences, about 200 of them are selected, evenly spaced in coverage.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -184,7 +184,7 @@ def _evaluate_at_thresholds(metric: ThresholdMetric, s: Scored, thresholds: Floa
 def _replace_threshold_one(thresholds: FloatArray) -> FloatArray:
     """Replace a threshold of 1 by the largest number below 1, for metrics that divide by 1 - t.
 
-    If confidences are outside [0, 1], the thresholds are not changed.
+    If a confidence is outside [0, 1], thresholds are not changed.
     """
     if thresholds[0] != 1.0 or thresholds[-1] < 0.0:
         return thresholds

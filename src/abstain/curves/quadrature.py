@@ -25,7 +25,7 @@ def linear_weights(
 def linear_segments(
     coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the weights of the right and left ends of each segment, shape (g,).
+    """Return the weights of the right and left end of each segment, shape (g,).
 
     A segment connects two neighboring points of the curve. The parameters are those of
     `linear_weights`.
@@ -71,14 +71,14 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArra
 
 
 def _previous_coverage(coverage: FloatArray) -> AnyArray:
-    """Return the coverage of each point's predecessor, which is 0 for the first point."""
+    """Return the coverage of the previous point for each point, and 0 for the first point."""
     if coverage.shape[0] == 1:
         return namespace(coverage).zeros_like(coverage)
     return prepend_zero(coverage[:-1])
 
 
 def _shift_left(x: FloatArray) -> AnyArray:
-    """Shift the entries by one position, and append 0."""
+    """Shift the entries to the left by one position, and append 0."""
     xp = namespace(x)
     return xp.concat((x[1:], xp.zeros_like(x[:1])))
 

@@ -192,7 +192,7 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     """Reduce a curve to about `vertices` points for a plot.
 
     The coverages are divided into intervals of equal length. In each interval, the points of lowest
-    and highest risk are retained. The result is not suitable for computing metrics.
+    and highest risk are retained. The result is for plots only, because metrics would be inexact.
 
     Parameters
     ----------
@@ -282,8 +282,8 @@ def achievable_curve(
     Returns
     -------
     RiskCoverageCurve
-        The vertices of the convex hull. No random choice between two thresholds has a lower risk at
-        the same coverage. Lower is better.
+        The vertices of the convex hull. At the same coverage, a random choice between two
+        thresholds cannot have a lower risk. Lower is better.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 
 def check_length(x: Array, name: str, n: int, reference: str) -> Array:
-    """Raise a ShapeError if the length of the array is not that of `reference`, n."""
+    """Raise a ShapeError if the array does not have length n, the length of `reference`."""
     if x.shape[0] != n:
         raise ShapeError(
             f"`{name}` must have one entry for each of the {n} samples of `{reference}`; "
@@ -153,7 +153,7 @@ def _user_confidence(
 ) -> dict[str, Array] | None:
     """Return the confidences by name, with uncertainties negated.
 
-    The prefix "-" marks a negated column.
+    The name of a negated column has the prefix "-".
     """
     if confidence is None and lower_is_safer:
         raise InputError(
@@ -173,7 +173,7 @@ def _user_confidence(
 def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
     """Raise a MissingInputError if labels or a model output are missing.
 
-    If only confidences are passed, row numbers are returned as `ids`.
+    If confidences are the only arrays, row numbers are added as `ids`.
     """
     has_truth = arguments["labels"] is not None or arguments["loss"] is not None
     if unlabeled and has_truth:
@@ -275,7 +275,7 @@ def _number_of_columns(fields: dict[str, Any]) -> int | None:
 
 
 def _reject_decimals(fields: dict[str, Any]) -> None:
-    """Raise a DomainError if labels or predictions are floats, as in a regression."""
+    """Raise a DomainError if labels or predictions are floats, which suggest a regression task."""
     for name in ("labels", "prediction"):
         values = fields[name]
         if values is None or values.dtype.kind != "f":

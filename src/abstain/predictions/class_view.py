@@ -13,7 +13,7 @@ from abstain.typing import FloatArray, IntArray
 class LazyClassView(ClassView):
     """A `ClassView` that computes the class probabilities on first use.
 
-    Most metrics do not need class probabilities, which may require much memory.
+    Class probabilities may require much memory, and most metrics do not need them.
     """
 
     def __init__(

@@ -19,10 +19,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class CodedNames:
-    """A column of names, stored as distinct names and one integer code per sample.
-
-    This form avoids one Python object per sample.
-    """
+    """A column of names, stored as distinct names and one integer code per sample."""
 
     codes: Array
     #: The distinct names. Each name belongs to at least one sample.

@@ -32,8 +32,8 @@ class CostMatrix:
     costs : array of shape (K, K)
         ``costs[label, prediction]``, finite and non-negative, in the order of the classes.
     unknown : float, optional
-        The cost of every prediction for a sample whose label is not a class. By default, such a
-        sample raises an error.
+        The cost of every prediction for a sample whose label is not a class. By default, an error
+        is raised if there is such a sample.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def per_sample_loss(
 ) -> Array:
     """Compute the loss of each sample.
 
-    The loss is specified by a name, a cost matrix or an array.
+    The loss can be a named loss, a cost matrix or an array.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Validated class scores and Monte Carlo samples of a model.
 
-The caller specifies whether values are logits or probabilities. The type is never inferred from the
-values. `Predictions` stores NumPy arrays. Results have the library and device of the input.
+The caller specifies whether values are logits or probabilities. Whether values are logits is never
+inferred from the values. `Predictions` stores NumPy arrays. Results have the array library and
+device of the input.
 """
 
 from collections.abc import Callable, Iterator
@@ -83,8 +84,8 @@ def validate_class_scores(
     """Validate logits or probabilities, with or without an axis of Monte Carlo samples.
 
     The values are NumPy arrays by default. With `keep_library`, arrays on a device and arrays with
-    gradients or traces are not converted. Other arrays are converted to NumPy, and results are
-    later converted back.
+    gradients or traces are not converted. All other arrays are converted to NumPy. Results can be
+    converted back to the original library.
     """
     permissions = permissions or Permissions()
     logits_name, probabilities_name = _SAMPLED if samples else _DETERMINISTIC
@@ -238,7 +239,7 @@ def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
 
 
 def _advice(name: str, shape: tuple[int, ...]) -> str:
-    """Return a hint for scores of one class in a binary task, or an empty string."""
+    """Return a hint if scores of only one class are passed, or an empty string."""
     if len(shape) != 1 and shape[-1:] != (1,):
         return ""
     if name == "probabilities":
@@ -288,7 +289,7 @@ def storage_tolerance(dtype: object, n_classes: int) -> float:
 
 
 def detect_rounding(rows: Array) -> Rounding | None:
-    """Detect how the probabilities were rounded. The result is None if they were not rounded.
+    """Detect how the probabilities were rounded. The result is None for unrounded probabilities.
 
     Parameters
     ----------
@@ -325,7 +326,7 @@ def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Ar
 
 
 def _is_nearly_integer(scaled: FloatArray, error: FloatArray | float) -> BoolArray:
-    """Return a mask of numbers that are integers up to `error`."""
+    """Return a mask of the numbers whose distance from an integer is at most `error`."""
     is_near: BoolArray = np.abs(scaled - np.rint(scaled)) <= error
     return is_near
 

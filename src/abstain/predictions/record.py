@@ -25,29 +25,30 @@ _CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 class Predictions:
     """The output of a model for n samples, with labels.
 
-    Confidence scores, losses and evaluations are computed from this class. The arguments are NumPy
-    arrays, PyTorch tensors, JAX arrays, lists or dataframe columns. They are stored as read-only
-    NumPy arrays in the original precision, without a copy if possible. Class scores are passed as
-    `logits` or as `probabilities`.
+    Confidence scores, losses and evaluations are computed from these data. The arguments are NumPy
+    arrays, PyTorch tensors, JAX arrays, lists or dataframe columns. The data are stored as
+    read-only NumPy arrays in the original precision, without a copy if possible. Class scores are
+    passed as `logits` or as `probabilities`.
 
     Parameters
     ----------
     logits : array of shape (n, K), optional
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
-        Class probabilities. Each row is divided by its sum. Sums may differ from 1 by the rounding
+        Class probabilities. Each row is normalized to sum 1. Sums may differ from 1 by the rounding
         error of the dtype (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class). Larger
-        differences are accepted and reported in `notes` if they are due to rounding to two or more
-        decimals.
+        differences are accepted if entries are rounded to two or more decimals, and are reported in
+        `notes`.
     prediction : array of shape (n,), optional
         Names of the predicted classes. The default is the class with the largest class score. Pass
-        this argument if predictions were post-processed.
+        `prediction` if predictions are post-processed.
     labels : array of shape (n,), optional
         Names of the true classes: integers, strings or other hashable values. Floats are accepted
         only if `classes` or class scores are passed. Either `labels` or `loss` is required, unless
         `unlabeled` is True.
     confidence : mapping from str to array of shape (n,), or array, optional
-        Confidences by name; higher is more confident. A single array has the name "confidence".
+        Confidences by name; higher is more confident. An array without a name is called
+        "confidence".
     loss : array of shape (n,), optional
         Finite, non-negative losses, such as 1 - Dice. They become the default loss.
     logit_samples, probability_samples : array of shape (n, S, K), optional
@@ -62,11 +63,11 @@ class Predictions:
     ids : array of shape (n,), optional
         Names of the samples.
     classes : iterable, optional
-        Class names in the order of the columns. By default, 0 to K - 1, or the sorted union of
-        labels and predictions without class scores.
+        Class names in the order of the columns. The default is 0 to K - 1, or the sorted union of
+        labels and predictions if there are no class scores.
     unknown_label : hashable, optional
         Label that marks samples of none of the classes. Such labels have code -1, and every
-        prediction for them is wrong.
+        prediction for such a sample counts as an error.
     renormalize : bool, default=False
         Whether to accept rows of probabilities whose sum differs from 1 by more than the rounding
         error.
@@ -89,8 +90,8 @@ class Predictions:
     ShapeError
         If an array is empty or has the wrong number of axes, if lengths differ, or if K = 1.
     DomainError
-        If an entry is NaN or infinite, or a label is not a class. Also raised if probabilities are
-        negative or do not sum to 1, or if a loss or weight is negative.
+        If an entry is NaN or infinite, or a label is not a class. A DomainError is also raised if
+        probabilities are negative or do not sum to 1, or if a loss or weight is negative.
     MissingInputError
         If there is no model output, or if there are neither labels nor losses.
     InputError

@@ -19,7 +19,7 @@ _MIN_COVERAGE = 1e-60
 
 @dataclass(frozen=True, eq=False)
 class BetaScores(Population):
-    """Beta(a, b) confidences, where a prediction is correct with probability confidence^power."""
+    """A Beta(a, b) confidence, where a prediction is correct with probability confidence^power."""
 
     a: float
     b: float
@@ -42,12 +42,12 @@ class BetaScores(Population):
         return _quantile(self.b, self.a, coverage)
 
     def _failure_probability(self, complement: FloatArray) -> FloatArray:
-        """Return the failure probability, given 1 - confidence."""
+        """Return the failure probability at confidence 1 - `complement`."""
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the samples at the threshold of each coverage."""
+        """Return the failure probability at the threshold of each coverage."""
         # Near confidence 0, the confidence itself is more precise than 1 - confidence.
         rank = np.minimum(1.0 - coverage, 0.5)
         confidence = _quantile(self.a, self.b, rank)
@@ -104,8 +104,8 @@ def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Popula
         confidence is uniform.
     power : float, default=1.0
         Power that defines the calibration. A sample with confidence c is correct with probability
-        c^power. Power 1 gives calibrated confidences, larger powers overconfident ones, and smaller
-        powers underconfident ones.
+        c^power. Confidences are calibrated for power 1, overconfident for larger powers, and
+        underconfident for smaller powers.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class BlockScores(Population):
-    """Confidences that are uniform on intervals, each with a mass and a failure probability."""
+    """A confidence that is uniform on intervals, each with a mass and a failure probability."""
 
     low: FloatArray
     high: FloatArray
@@ -85,7 +85,7 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     Returns
     -------
     Population
-        A population with 0/1 loss. Its curves and `expected_cwsa` have closed forms.
+        A population with 0/1 loss. The curves and `expected_cwsa` have closed forms.
 
     Raises
     ------
@@ -135,14 +135,15 @@ _CLASSES: Final = 3
 def confident_when_correct(informed_share: float = 0.9) -> Population:
     """Create the model that Shahnazari et al. call calibrated.
 
-    The model knows the class of some samples, where its confidence is high. It guesses the class of
-    all others, where its confidence is lower.
+    The model knows the class of some samples, for which its confidence is high. For all other
+    samples, the model guesses the class with a lower confidence.
 
     Parameters
     ----------
     informed_share : float, default=0.9
-        Share of samples with a known class, strictly between 0 and 1. Their confidence is uniform
-        in [0.8, 1]. The confidence of guesses among three classes is uniform in [0.5, 0.7].
+        Share of samples with a known class, strictly between 0 and 1. For these samples, the
+        confidence is uniform in [0.8, 1]. For guesses among three classes, the confidence is
+        uniform in [0.5, 0.7].
 
     Returns
     -------
@@ -186,7 +187,8 @@ def uniform_confidence(
     low, high : float, default=0.9, 1.0
         Bounds of the confidence, in [0, 1].
     informed_share : float, default=0.7
-        Share of samples whose class the model knows. For all others, it guesses a class.
+        Share of samples whose class the model knows. For all other samples, the model guesses a
+        class.
     classes : int, default=3
         Number of classes for a guess, at least 2.
 
@@ -227,7 +229,7 @@ def _model_name(informed_share: float, risk: float, mean_confidence: float) -> s
 
 
 def _guess_risk(classes: int = _CLASSES) -> float:
-    """Return the probability that a random guess is wrong."""
+    """Return the probability that a random guess among the classes is wrong."""
     return 1.0 - 1.0 / classes
 
 

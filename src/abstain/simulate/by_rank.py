@@ -47,7 +47,7 @@ class RankScores(UniformScores):
 def rank_scores(
     failure_probability: Callable[[FloatArray], FloatArray], *, breaks: Iterable[float] = ()
 ) -> Population:
-    """Create a population from its failure probability as a function of the population rank.
+    """Create a population from the failure probability as a function of the population rank.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class StepScores(UniformScores):
         return RiskCurve(self._loss_at, self._loss_above, breaks=self.upper_coverages[:-1])
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the samples at the threshold of each coverage."""
+        """Return the failure probability at the threshold of each coverage."""
         risks = np.array(self.risks)
         index = np.searchsorted(np.array(self.upper_coverages), coverage)
         return np.asarray(risks[np.minimum(index, risks.size - 1)])
@@ -212,9 +212,9 @@ def two_sele_counterexample(
     Notes
     -----
     Let u be the population rank, c = 1 - u the coverage, and m(c) the mean loss at coverage c. Then
-    AURC = E[loss x -ln(1-u)] and SELE = E[loss x u]. Therefore, AURC - 2 SELE is the integral of
+    AURC is E[loss x -ln(1-u)] and SELE is E[loss x u]. Therefore, AURC - 2 SELE is the integral of
     w(c) m(c) with w(c) = -ln c - 2 (1 - c). The integral of w from 0 to q is W(q) = q (q - 1 - ln
-    q), and W(1) is 0. Therefore, the difference is (inside - outside) W(q) for this population.
+    q), and W(1) is 0. For this population, AURC - 2 SELE is therefore (inside - outside) W(q).
 
     The weight w(c) is positive for u > 0.7968. Failures among the most confident 20.32% of the
     samples therefore contribute more to AURC than to 2 SELE. In general, AURC <= 2 x SELE is

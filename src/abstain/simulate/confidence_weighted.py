@@ -38,8 +38,8 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     Notes
     -----
     Let g be the confidence and tau the threshold. CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 -
-    tau)``. For populations from `block_scores`, a closed form is used. For others, the expectation
-    is integrated numerically.
+    tau)``. For populations from `block_scores`, a closed form is used. For other populations, the
+    expectation is integrated numerically.
 
     Examples
     --------

@@ -25,9 +25,10 @@ _MIN_POWER = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ContinuousLoss(UniformScores):
-    """Losses mean (power + 1) (1 - u)^power x noise, with a uniform confidence u in [0, 1].
+    """Losses with mean decreasing in a confidence u that is uniform in [0, 1].
 
-    The noise has mean 1 and coefficient of variation `variation`.
+    The loss is mean (power + 1) (1 - u)^power x noise, where the noise has mean 1 and coefficient
+    of variation `variation`.
     """
 
     mean: float
@@ -97,7 +98,7 @@ class ContinuousLoss(UniformScores):
 
     @property
     def _has_closed_form(self) -> bool:
-        """Whether the distribution function of the loss has a closed form.
+        """Whether the distribution function of the loss is available in closed form.
 
         The closed form requires a finite moment of 1/noise.
         """
@@ -165,19 +166,19 @@ def continuous_loss(
     mean : float, default=0.5
         Mean loss of all samples, above 0.
     power : float, default=1.0
-        Exponent of the mean loss, which is mean (power + 1) (1 - u)^power at confidence u. If it is
-        0, loss and confidence are independent.
+        Exponent of the mean loss, which is mean (power + 1) (1 - u)^power at confidence u. If the
+        power is 0, loss and confidence are independent.
     noise : {"gamma", "lognormal"}, default="gamma"
         Distribution of the loss at each confidence.
     variation : float, default=1.0
-        Coefficient of variation of the noise, above 0. With 1, the gamma distribution is the
-        exponential distribution.
+        Coefficient of variation of the noise, above 0. For variation 1, the gamma distribution is
+        the exponential distribution.
 
     Returns
     -------
     Population
         A population with a confidence that is uniform in [0, 1]. The selective risk at coverage c
-        is mean c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2).
+        is mean x c^power, AURC is mean/(power + 1) and AUGRC is mean/(power + 2).
 
     Raises
     ------

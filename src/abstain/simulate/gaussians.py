@@ -82,7 +82,7 @@ class TwoGaussians(Population):
 
 
 def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
-    """Return the distribution function of the mixture rate N(0, 1) + (1 - rate) N(-shift, 1)."""
+    """Return the distribution function of rate x N(0, 1) + (1 - rate) x N(-shift, 1)."""
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
@@ -124,8 +124,8 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
         Share of failures, strictly between 0 and 1.
     separation : float, default=1.6
         Mean score of the successes minus mean score of the failures, in standard deviations. The
-        failure AUROC is Phi(separation/sqrt(2)), for example 0.87 for 1.6. For 0, scores and losses
-        are independent.
+        failure AUROC is Phi(separation/sqrt(2)). For a separation of 1.6, it is 0.87. For a
+        separation of 0, scores and losses are independent.
 
     Returns
     -------
@@ -171,7 +171,7 @@ class GaussianScores(Population):
 
     @cached_property
     def intercept(self) -> float:
-        """Intercept of the failure probability, chosen such that the risk equals `rate`."""
+        """Intercept in the failure probability. It is determined so that the risk equals `rate`."""
         if self.link == "probit":
             return float(np.sqrt(1 + self.slope**2) * special.ndtri(self.rate))
         if self.slope == 0:
@@ -231,7 +231,7 @@ class GaussianScores(Population):
         return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area. The AUGRC of the probit link has a closed form."""
+        """Compute an area. For the probit link, the AUGRC has a closed form."""
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
         ratio = self.slope / np.sqrt(2 + self.slope * self.slope)
@@ -294,9 +294,9 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
 
 @dataclass(frozen=True, eq=False)
 class TwoClass(Population):
-    """Confidences expit(|z|/temperature) for the log-odds z of two Gaussian classes.
+    """A confidence expit(|z|/temperature) from the log-odds z of two Gaussian classes.
 
-    For each class, z has the distribution N(±separation²/2, separation²).
+    Given its class, the log-odds z have the distribution N(±separation²/2, separation²).
     """
 
     separation: float
@@ -344,8 +344,8 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
         Distance of the class means, in standard deviations, above 0. The error rate is
         Phi(-separation/2).
     temperature : float, default=1.0
-        Divisor of the log-odds. A temperature of 1 gives calibrated confidences, lower temperatures
-        overconfident ones, and higher temperatures underconfident ones. The ranking does not depend
+        Divisor of the log-odds. The confidence is calibrated for temperature 1, overconfident for
+        lower temperatures, and underconfident for higher temperatures. The ranking does not depend
         on the temperature.
 
     Returns

@@ -179,7 +179,7 @@ class LogitPopulation:
         return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
-        """Return the expected loss of each sample given its features, shape (n,)."""
+        """Return the expected loss of each sample, given its features, shape (n,)."""
         posterior = np.exp(_log_softmax(features * self._scale))
         if loss == "cross-entropy":
             return np.asarray(-(posterior * _log_softmax(z)).sum(axis=1))
@@ -208,7 +208,7 @@ def logits(
 ) -> LogitPopulation:
     """Create a population of labeled logits of a classifier for Gaussian classes.
 
-    Confidence scores computed from these logits differ in their rankings.
+    Confidence scores computed from these logits have different rankings.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ def logits(
         Divisor of the logits, above 0. If `mismatch` is 0, the softmax is calibrated at temperature
         1 and overconfident at lower temperatures.
     mismatch : float, default=0.0
-        Weight of the feature of class k - 1 in the logit of class k. If it is not 0, the classifier
-        differs from the Bayes classifier.
+        Weight of the feature of class k - 1 in the logit of class k. If the weight is not 0, the
+        classifier differs from the Bayes classifier.
 
     Returns
     -------

@@ -88,7 +88,7 @@ class Population(ABC):
 
     @abstractmethod
     def _share_above(self, confidence: FloatArray) -> FloatArray:
-        """Return the share of samples above each confidence."""
+        """Return the share of samples with a higher confidence than each value."""
 
     @abstractmethod
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -126,8 +126,8 @@ class Population(ABC):
         Parameters
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
-            Definition for tied confidences. "averaged" accepts a random part of a tie group. This
-            is the limit of the plug-in, log and Monte Carlo estimators. "definition" is the
+            Definition for tied confidences. "averaged" accepts a random part of a tie group. The
+            plug-in, log and Monte Carlo estimators converge to "averaged". "definition" is the
             expected selective risk at the threshold of a random sample. "trapezoid" interpolates
             linearly between thresholds, as FD-Shifts and `abstain.aurc` do.
 
@@ -160,12 +160,12 @@ class Population(ABC):
 
     @property
     def optimal_aurc(self) -> float:
-        """Minimum of the AURC over all confidence scores, reached by ranking by ascending loss."""
+        """Minimum of the AURC over all confidence scores."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """Minimum of the AUGRC over all confidence scores, reached by ranking by ascending loss."""
+        """Minimum of the AUGRC over all confidence scores."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
@@ -203,7 +203,7 @@ class Population(ABC):
         return _as_input_kind(threshold, share)
 
     def threshold(self, coverage: AnyArray) -> Any:
-        """Return the highest threshold whose coverage is at least the given positive coverage."""
+        """Return the highest threshold with at least this coverage, which must be above 0."""
         share = np.maximum(_check_coverage(coverage), np.finfo(float).tiny)
         return _as_input_kind(coverage, self._confidence_at(share))
 
@@ -340,7 +340,7 @@ class UniformScores(Population):
 
 
 def draw_failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Simulate 0/1 losses with these failure probabilities."""
+    """Simulate 0/1 losses with the given failure probabilities."""
     return (rng.random(probability.shape) < probability).astype(np.float64)
 
 

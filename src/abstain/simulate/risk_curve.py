@@ -1,4 +1,4 @@
-"""Compute the risk of a population as a function of coverage, and areas under the curve.
+"""Compute the risk of a population as a function of coverage, and areas under this curve.
 
 Let m(c) be the mean loss of the samples at the threshold with coverage c. The generalized risk is
 the integral of m from 0 to c. AUGRC is the integral of (1 - c) m(c), and AURC is the integral of
@@ -36,7 +36,7 @@ _HALVINGS = range(1, 11)
 
 
 def integrate_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
-    """Integrate a smooth function by the trapezoidal rule. It must vanish at `low` and `high`."""
+    """Integrate a smooth function by the trapezoidal rule. The function must be 0 at the ends."""
     total = 0.0
     change = np.inf
     for halving in _HALVINGS:
@@ -224,7 +224,7 @@ class RiskCurve:
         return total
 
     def edges_between(self, low: float, high: float) -> list[float]:
-        """Return `low`, `high`, and all breaks and bounds of tie groups in between, sorted."""
+        """Return `low`, `high`, and the breaks and bounds of tie groups in between, sorted."""
         edges = {low, high, *self.breaks}
         for tie in self.ties:
             edges.update(tie)

@@ -66,7 +66,7 @@ class _TieGroupCurve:
 
 @dataclass(frozen=True, eq=False)
 class _Tied(Population):
-    """A modification of a population with additional ties."""
+    """A population in which some samples of a base population are tied."""
 
     base: Population
 
@@ -233,13 +233,13 @@ def saturate(population: Population, share: float = 0.45) -> Population:
     population : Population
         A population without ties.
     share : float, default=0.45
-        Share of tied samples, in (0, 1). As an example, 45% of a network's predictions on MNIST had
+        Share of tied samples, in (0, 1). For example, 45% of a network's predictions on MNIST had
         confidence 1.0.
 
     Returns
     -------
     Population
-        A population in which the most confident samples, a share of `share`, are tied.
+        A population in which the share `share` of the most confident samples is tied.
 
     Raises
     ------
@@ -278,7 +278,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class DiscreteScores(_Levels):
-    """Distinct confidences. Each has a mass and a failure probability."""
+    """Distinct confidences. Each confidence has a mass and a failure probability."""
 
     confidence: FloatArray
     mass: FloatArray
@@ -306,7 +306,7 @@ class DiscreteScores(_Levels):
         return RiskCurve(self._loss_at, self._loss_above, ties=tuple(pairwise(coverage_edges)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the failure probability of the samples at the threshold of each coverage."""
+        """Return the failure probability at the threshold of each coverage."""
         index = np.searchsorted(self._edges[::-1], coverage) - 1
         return self.risks[::-1][np.clip(index, 0, self.risks.size - 1)]
 

@@ -1,6 +1,6 @@
 """PyTorch losses and network heads for training selective classifiers.
 
-This package requires PyTorch: ``pip install 'abstain[torch]'``.
+The package requires PyTorch, which ``pip install 'abstain[torch]'`` installs.
 """
 
 try:

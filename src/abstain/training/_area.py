@@ -28,7 +28,7 @@ MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature of soft ranks, which is None for hard ranks."""
+    """Validate the temperature of soft ranks. None means hard ranks."""
     if isinstance(soft, bool):
         # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(
@@ -38,7 +38,7 @@ def check_temperature(soft: Any) -> float | None:
 
 
 def standard_deviation(population: Tensor) -> Tensor:
-    """Return the standard deviation of the confidences without gradient, or 1 if all are equal."""
+    """Return the standard deviation without a gradient, or 1 if all confidences are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
     return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)
@@ -104,7 +104,7 @@ def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
 
 
 def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
-    """Return the value, and make its backward pass raise an error if it has no gradient.
+    """Return the value. If it has no gradient, its backward pass raises an error.
 
     If `source` needs no gradient, the value is returned unchanged.
     """
@@ -224,7 +224,7 @@ class RankWeightedMean:
         return population_weights[: confidence.shape[0]]
 
     def check_no_weight(self, *, has_recent: bool) -> None:
-        """Raise an InputError if sample weights are not supported with the options."""
+        """Raise an InputError if the options do not permit sample weights."""
         if self.soft is not None:
             option = "soft ranks"
         elif self.weighting.entry is None:
@@ -252,7 +252,7 @@ def build_batch(
 ) -> tuple[Batch, torch.dtype]:
     """Validate the vectors of a batch, and return the `Batch` and the dtype of the loss.
 
-    With `gather`, the result contains the samples of all processes.
+    With `gather`, the batch contains the samples of all processes.
     """
     _check_vector("confidence", confidence)
     _check_vector("loss", loss)

@@ -1,8 +1,8 @@
 """Exchange samples between processes that train together (`torch.distributed`).
 
-Each process computes the objective from the samples of all processes. In each process, only the
-local samples have a gradient. Therefore, the sum of the gradients over all processes is the
-gradient of the objective.
+Each process computes the objective on the samples of all processes. In each process, only the
+samples of this process have a gradient. Therefore, the sum of the gradients over all processes is
+the gradient of the objective.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def gather_vectors(x: Tensor) -> Tensor:
 
 
 def _gather_integers(numbers: list[int], device: torch.device) -> list[list[int]]:
-    """Return the list of integers of each process."""
+    """Return the integers that each process sends, as a list of lists."""
     sent = torch.tensor(numbers, device=device)
     received = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
     dist.all_gather(received, sent)

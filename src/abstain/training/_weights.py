@@ -1,7 +1,7 @@
 """Compute loss weights from the ranks of the confidences.
 
-At integer ranks, they equal `abstain.metrics.rank_weights`. At soft ranks (real numbers), the
-attribute `smooth` of a catalogue entry computes them.
+At integer ranks, the weights equal those of `abstain.metrics.rank_weights`. At soft ranks, which
+are real numbers, `RankWeights.smooth` computes the weights.
 """
 
 from collections.abc import Callable
@@ -137,7 +137,7 @@ SmoothWeight: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
 
 @dataclass(frozen=True)
 class RankWeights:
-    """Catalogue entry of rank weights, which weight losses by the rank of the confidence.
+    """Catalogue entry of weights of the losses, which depend on the rank of the confidence.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class RankWeights:
 def weights_at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
 ) -> Tensor:
-    """Return the weights at the ranks 1 to n. Results are cached by batch size."""
+    """Return the weights at the ranks 1 to n. Results are cached."""
     # Training may reuse a table that was first computed in inference mode.
     with torch.inference_mode(mode=False):
         return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
@@ -195,9 +195,9 @@ def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
 
 
 def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Integrate the accepted share of a sample over an interval of coverages.
+    """Integrate the accepted share of each sample over an interval of coverages.
 
-    The sample with rank r is accepted at coverage c with share clip(n c - (n - r), 0, 1).
+    At coverage c, the accepted share of the sample with rank r is clip(n c - (n - r), 0, 1).
     """
     low, high = between
     integral_to_high = _integral_of_clip(n * high - (n - r))

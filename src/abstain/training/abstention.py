@@ -24,7 +24,7 @@ class _Abstaining(ObjectiveWithWarmUp):
     """Base class of objectives with an additional class "abstain"."""
 
     def confidence(self, output: Output) -> Tensor:
-        """Compute the log-odds of the event that the network does not abstain.
+        """Compute the log-odds of not abstaining.
 
         Parameters
         ----------
@@ -62,9 +62,9 @@ class DeepGamblers(_Abstaining):
     Parameters
     ----------
     reward : float, default=2.2
-        Reward o, above 1. Abstention is optimal for samples whose classes all have a probability
-        below 1 / o, so a smaller reward leads to more abstentions. If the reward is above K,
-        abstention is never optimal.
+        Reward o, above 1. Abstention is optimal if all classes have a probability below 1 / o. A
+        smaller reward leads to more abstentions. If the reward is above K, abstention is never
+        optimal.
     warm_up : float, default=1/3
         Share of the epochs that first train with cross-entropy over the K classes. If the reward is
         small, training without a warm-up may fail. The paper uses 100 of 300 epochs on CIFAR-10 for
@@ -142,10 +142,10 @@ _MAX_INDEX = 2**32
 class SelfAdaptiveTraining(_Abstaining):
     """Self-adaptive training, which moves improbable labels to an additional class "abstain".
 
-    Each training sample i has a target t_i, initially 1. Let q_i[y_i] be the probability of its
-    label y_i. In training, the targets are updated by ``t_i <- momentum t_i + (1 - momentum)
-    q_i[y_i]``. Let p be the softmax over K classes and the class "abstain". The loss is the mean of
-    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    Each training sample i has a target t_i, initially 1. Let q_i[y_i] be the probability of the
+    label y_i of sample i. In training, the targets are updated by ``t_i <- momentum t_i + (1 -
+    momentum) q_i[y_i]``. Let p be the softmax over K classes and the class "abstain". The loss is
+    the mean of ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ class SelfAdaptiveTraining(_Abstaining):
     Notes
     -----
     The confidence is the log-odds of ``1 - p[abstain]``. As in the authors' code, q is the softmax
-    over the K classes only. In training, pass the `index` of the samples, preferably on the CPU. In
-    eval mode, all targets are 1 and no index is needed. Processes that train together share their
-    targets.
+    over the K classes, without "abstain". In training, pass the `index` of the samples, preferably
+    on the CPU. In eval mode, all targets are 1 and no index is needed. In distributed training, all
+    processes have the same targets.
 
     References
     ----------

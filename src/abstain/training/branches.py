@@ -1,4 +1,4 @@
-"""ConfidNet, the method of DeVries & Taylor, and SelectiveNet, which train a confidence branch."""
+"""Objectives with a confidence branch: ConfidNet, DeVries & Taylor, and SelectiveNet."""
 
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ class ConfidNet(_Branched):
     """ConfidNet, which trains a branch to predict the probability of the true class.
 
     The first phase trains a classifier with cross-entropy. The second phase freezes the classifier
-    and trains a branch with output c on the features. The loss of this phase is the mean of
+    and trains a branch with output c on the features. The loss of the second phase is the mean of
     ``(sigmoid(c) - p[y])^2``, where p is the softmax of the classifier. An optional third phase
     trains the branch together with a copy of the backbone.
 
@@ -60,7 +60,7 @@ class ConfidNet(_Branched):
         Share of the epochs that train the branch. FD-Shifts uses 200 of 450 epochs.
     fine_tune : float, default=0
         Share of the epochs in the third phase, whose learning rate is 1e-6. FD-Shifts uses 20 of
-        470 epochs (0.043). In this phase, a copy of the backbone is added, which doubles memory and
+        470 epochs (0.043). The third phase adds a copy of the backbone, which doubles memory and
         prediction cost.
     hidden : int, default=400
         Width of the four hidden layers of the branch.
@@ -82,8 +82,8 @@ class ConfidNet(_Branched):
     Notes
     -----
     In the second phase, the statistics of batch norm are fixed and dropout is on. In the third
-    phase, dropout is off. Both settings follow the authors' code. The branch learns little if the
-    classifier has no errors on the training set.
+    phase, batch norm is also fixed and dropout is off. Both settings follow the authors' code. The
+    branch learns little if the classifier has no errors on the training set.
 
     References
     ----------
@@ -125,7 +125,7 @@ class ConfidNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases: classifier, confidence branch and (if its share is positive) fine-tuning."""
+        """The classifier phase, the branch phase and, if its share is positive, fine-tuning."""
         classifier_share = 1.0 - self.confidence_share - self.fine_tune
         classifier = Phase("classifier", trains=CLASSIFIER, share=classifier_share)
         branch = Phase(
@@ -168,7 +168,7 @@ _PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
-    """The method of DeVries & Taylor, which trains a branch for the confidence with hints.
+    """The method of DeVries & Taylor, which trains a confidence branch with hints.
 
     Let p be the softmax, c in (0, 1) the output of the branch, and y the one-hot label. A hint is
     the mixture ``p' = c p + (1 - c) y``, which contains information about the label. The loss is
@@ -185,7 +185,7 @@ class DeVries(_Branched):
         Probability that the loss of a sample uses the hint p' instead of p, in [0, 1]. The default
         is that of the paper.
     rng : int, numpy.random.Generator or None
-        As in `Objective`. It also selects the samples with hints.
+        As in `Objective`. The generator also selects the samples with hints.
 
     Attributes
     ----------
@@ -201,8 +201,8 @@ class DeVries(_Branched):
     -----
     The confidence is the logit of c. As in the authors' code, lambda is divided by 0.99 for an
     increase and by 1.01 for a decrease. In eval mode, hints are used for all samples and lambda is
-    constant. In distributed training, the mean of ``-log c`` is computed over all processes. In
-    contrast to the authors' code, probabilities are not clipped.
+    constant. In distributed training, the mean of ``-log c`` is computed over all processes.
+    Probabilities are not clipped, in contrast to the authors' code.
 
     References
     ----------
@@ -301,7 +301,7 @@ COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-    """SelectiveNet, which trains a classifier and a selection for a low risk at a target coverage.
+    """SelectiveNet, which trains a classifier and a selection function for a target coverage.
 
     Let f be the classifier, g in (0, 1) the selection, h an auxiliary classifier, and L the
     cross-entropy of a sample::

@@ -17,7 +17,7 @@ from abstain.typing import Rng
 
 
 class CrossEntropy(Objective):
-    """Train with the cross-entropy, the mean of ``-log p[y]``.
+    """Train a classifier with the cross-entropy, the mean of ``-log p[y]``.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class CrossEntropy(Objective):
 
 
 class RankWeighted(ObjectiveWithWarmUp):
-    """Train with an area under the risk-coverage curve as the loss.
+    """Train a classifier with an area under the risk-coverage curve as the loss.
 
     The loss is `RankWeightedLoss`. The confidence is the score by which the samples are ranked.
 
@@ -152,7 +152,7 @@ class RankWeighted(ObjectiveWithWarmUp):
 
 
 class Joint(RankWeighted):
-    """Train with the cross-entropy plus a multiple of the area under a risk-coverage curve.
+    """Train a classifier with cross-entropy plus a multiple of a risk-coverage area.
 
     The area is computed with the 0/1 loss and soft ranks. Gradient descent on this area lowers the
     confidence of failures.
@@ -160,7 +160,7 @@ class Joint(RankWeighted):
     Parameters
     ----------
     strength : float, default=10
-        Factor of the area.
+        Factor of the area in the loss.
     weights : str or callable, default="augrc"
         Area, as in `RankWeightedLoss`.
     score : str or callable, default="msr"
@@ -181,10 +181,10 @@ class Joint(RankWeighted):
 
     Notes
     -----
-    This objective is new, and it does not improve results reliably. In a fine-tuning experiment in
-    the documentation, it was better than cross-entropy on one data set of digits and worse on
-    another. With `queue=1000`, the AURC was 2.6% lower on MNIST and 2.3% higher on digits of 8 x 8
-    pixels.
+    This objective was developed for abstain and does not improve results reliably. In the
+    fine-tuning experiment of the documentation, it was better than cross-entropy on one data set
+    and worse on another. With `queue=1000`, the AURC was 2.6% lower on MNIST and 2.3% higher on
+    digits of 8 x 8 pixels.
 
     Examples
     --------

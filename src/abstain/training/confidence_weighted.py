@@ -1,4 +1,4 @@
-"""Train a classifier with CWSA above a threshold and cross-entropy."""
+"""Train a classifier with a loss based on CWSA and cross-entropy."""
 
 from typing import Final
 
@@ -18,18 +18,20 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""Train with the loss 1 - CWSA, plus the cross-entropy.
+    r"""Train a classifier with the loss 1 - CWSA plus the cross-entropy.
 
-    Let c be the largest probability of a sample and tau the threshold. CWSA is the mean over all
-    samples of (c - tau)/(1 - tau) for correct predictions with c >= tau, the negative of this value
-    for wrong predictions with c >= tau, and 0 otherwise.
+    Let c be the largest probability of a sample and tau the threshold. A correct prediction with c
+    >= tau contributes (c - tau)/(1 - tau) to CWSA, and a wrong prediction with c >= tau contributes
+    the negative of this value. CWSA is the sum of these contributions divided by the number of all
+    samples.
 
     Parameters
     ----------
     threshold : float, default=0.5
         Threshold tau, in [0, 1).
     keep : float, default=1
-        Factor of the cross-entropy. If it is 0, samples below the threshold have no gradient.
+        Factor of the cross-entropy. If the factor is 0, samples below the threshold have no
+        gradient.
     warm_up : float, default=0
         Share of the epochs that first train with cross-entropy only.
     rng : int, numpy.random.Generator or None
@@ -45,7 +47,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
     In appendix A.3 of [1]_, the gradient of a loss for CWSA is derived, but the loss is not
     defined. The gradient of the loss of this class with respect to the logit of class k is ``-s
     (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample, where s is +1 for a correct
-    prediction and -1 for a wrong prediction. For all other samples, the gradient is 0. In contrast
+    prediction and -1 for a wrong prediction. For rejected samples, the gradient is 0. In contrast
     to CWSA+, the loss is continuous in the confidence at the threshold.
 
     CWSA is not a proper scoring rule. For predictions that are correct with a probability above

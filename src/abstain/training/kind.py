@@ -57,7 +57,7 @@ class ObjectiveKind:
 
     @property
     def stages(self) -> dict[str, str]:
-        """For each phase of configurable length, the option that sets its share."""
+        """Option that sets the share of epochs, for each phase of configurable length."""
         return {phase: option for phase, option in _SHARES.items() if option in self.options}
 
     def shares_of_stages(
@@ -70,8 +70,8 @@ class ObjectiveKind:
         epochs : int
             Number of epochs of the main phase (or of the classifier phase).
         stages : mapping from str to int
-            Numbers of epochs of the other phases by name. If it is empty, the default shares are
-            used.
+            Numbers of epochs of the other phases by name. If the mapping is empty, the default
+            shares are used.
 
         Returns
         -------

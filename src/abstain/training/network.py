@@ -18,7 +18,7 @@ CLASSIFIER = ("backbone", "classifier")
 
 @dataclass(frozen=True)
 class Phase:
-    """A training phase, in which one loss is minimized over some parts of the network.
+    """A training phase, in which some parts of the network are trained with one loss.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Phase:
     share : float
         Share of all epochs, in (0, 1].
     dropout : bool
-        Whether dropout is on, including dropout in frozen parts. If not, the network is in eval
+        Whether dropout is on, including dropout in frozen parts. If False, the network is in eval
         mode.
     learning_rate : float or None
         Recommended learning rate of Adam, or None for the learning rate of the classifier.
@@ -76,7 +76,7 @@ class Network(nn.Module):
     Attributes
     ----------
     twin : torch.nn.Module or None
-        Copy of the backbone for the confidence branch. It is trained in the last phase of
+        Copy of the backbone for the confidence branch. The copy is trained in the last phase of
         ConfidNet.
 
     See Also
@@ -120,7 +120,7 @@ class Network(nn.Module):
         return output
 
     def enter(self, phase: Phase) -> None:
-        """Start a phase: enable gradients for its parts, and freeze all other parts.
+        """Start a phase by enabling gradients for its parts and freezing all other parts.
 
         Call this method at the start of each phase and after loading a state dict. Afterwards,
         create an optimizer for the parameters from `trained`. Apply DistributedDataParallel after
@@ -134,7 +134,7 @@ class Network(nn.Module):
         Raises
         ------
         InputError
-            If a part to be trained does not exist in the network.
+            If the network lacks a part that the phase trains.
         """
         if "twin" in phase.trains and self.twin is None:
             self.twin = deepcopy(self.backbone)
@@ -151,7 +151,7 @@ class Network(nn.Module):
         Returns
         -------
         list of torch.nn.Parameter
-            Trained parameters. Before the first call of `enter`, these are all parameters.
+            Trained parameters. Before the first call of `enter`, all parameters are returned.
         """
         return [p for p in self.parameters() if p.requires_grad]
 
@@ -161,7 +161,7 @@ class Network(nn.Module):
         Parameters
         ----------
         mode : bool
-            Whether to set training mode. Otherwise, all parts are set to eval mode.
+            Whether to set training mode. If False, all parts are set to eval mode.
 
         Returns
         -------

@@ -4,7 +4,7 @@ An objective provides five parts to a training loop:
 
 1. A head: ``objective.head(width, classes)`` maps features (n, width) of a backbone to an `Output`.
 2. A loss: ``objective(output, labels, index=index)`` is minimized. The argument `index` contains
-   the indices of the training samples. It is used only if ``needs_index`` is True.
+   the indices of the training samples. The index is used only if ``needs_index`` is True.
 3. A confidence: ``objective.confidence(output)`` has shape (n,); higher is more confident. Scores
    in (0, 1) are converted to log-odds.
 4. A schedule: ``objective.plan(epochs)`` returns a `Phase` for each epoch, with the parts of the
@@ -66,7 +66,7 @@ class Objective(nn.Module, ABC):
     ----------
     rng : int, numpy.random.Generator or None
         Seed or generator for the initial weights of the head and random numbers in the loss. The
-        global generators of torch and NumPy are not used.
+        states of the global generators of torch and NumPy do not change.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Objective(nn.Module, ABC):
         """Return the loss of a validated batch as a scalar tensor."""
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        """Return the branches of the head by parameter name of `Head`."""
+        """Return the branches of the head, by the parameter names of `Head`."""
         return {}
 
     # ------------------------------------------------------------------ used by training loops
@@ -260,7 +260,7 @@ class Objective(nn.Module, ABC):
         self._current = names.index(name)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return the state that is not stored in tensors of the module.
+        """Return the state that is not part of the module's tensors.
 
         Returns
         -------

@@ -25,7 +25,7 @@ _LARGEST_QUEUE = 10_000_000
 
 
 def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function that `torch.compile` cannot compile."""
+    """Call a function without compilation by `torch.compile`."""
     # Importing `torch.compiler.disable` takes a second, so it is used only during compilation.
     if torch.compiler.is_compiling():
         return torch.compiler.disable(function)(*args)  # type: ignore[no-untyped-call]
@@ -43,7 +43,7 @@ def rank_weighted_loss(
     weight: Tensor | None = None,
     gather: bool = False,
 ) -> Tensor:
-    r"""Compute an area under a risk-coverage curve as a training loss.
+    r"""Compute an area under the risk-coverage curve as a differentiable training loss.
 
     Parameters
     ----------
@@ -64,17 +64,17 @@ def rank_weighted_loss(
     recent : Tensor of shape (m,), optional
         Finite confidences of earlier batches, among which the samples are also ranked.
     weight : Tensor of shape (n,), optional
-        Frequency weights. A sample with integer weight w is equivalent to w samples. They cannot be
-        combined with `soft`, `recent` or a function as `weights`.
+        Frequency weights. A sample with integer weight w is equivalent to w samples. Weights cannot
+        be combined with `soft`, `recent` or a function as `weights`.
     gather : bool, default=False
-        Whether to rank among the samples of all processes of `torch.distributed`. If True, all
-        processes must call the function.
+        Whether to rank among the samples of all processes of `torch.distributed`. If `gather` is
+        True, all processes must call the function.
 
     Returns
     -------
     Tensor without axes
-        The area, as float32 or float64; lower is better. Without `soft` and `recent`, it equals the
-        corresponding metric: `aurc` with the estimator "plugin", "log" or "sele", `augrc`,
+        The area, as float32 or float64; lower is better. Without `soft` and `recent`, the area
+        equals the metric: `aurc` with the estimator "plugin", "log" or "sele", `augrc`,
         `partial_aurc` or `partial_augrc`.
 
     Raises
@@ -93,8 +93,8 @@ def rank_weighted_loss(
     A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``. For "aurc", phi(r) is digamma(n + 1) -
     digamma(n - r + 1).
 
-    NaN or infinite confidences result in NaN. The cost is one sort and two searches, or n x (n + m)
-    operations with `soft`.
+    If a confidence is NaN or infinite, the result is NaN. The cost is one sort and two searches, or
+    n x (n + m) operations with `soft`.
 
     References
     ----------
@@ -134,7 +134,7 @@ def rank_weighted_loss(
 class RankWeightedLoss(torch.nn.Module):
     r"""A loss module that computes an area under the risk-coverage curve.
 
-    The loss is a weighted mean of per-sample losses. The weights depend on the ranks of the
+    The loss is a weighted mean of per-sample losses. The weights are functions of the ranks of the
     confidences. The weight increases with the rank, so confident failures contribute most.
 
     Parameters
@@ -148,7 +148,7 @@ class RankWeightedLoss(torch.nn.Module):
         from logits (n, K) to confidences (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
         Loss of a sample: a name, or a function from (logits, labels) to losses (n,). "zero-one" has
-        no gradient. Use it for evaluation, or with `soft` to train the ranking.
+        no gradient. Use "zero-one" for evaluation, or with `soft` to train the ranking.
     between : tuple of float, optional
         Coverages (low, high), which are required for partial areas.
     soft : float, optional
@@ -171,8 +171,8 @@ class RankWeightedLoss(torch.nn.Module):
 
     Notes
     -----
-    Scores are computed in float64, and losses with at least float32. NaN or infinite logits result
-    in a loss of NaN, so that `torch.amp.GradScaler` skips the step.
+    Scores are computed in float64, and losses with at least float32. If a logit is NaN or infinite,
+    the loss is NaN, so that `torch.amp.GradScaler` skips the step.
 
     With batch size b, confidences in the queue are up to queue/b training steps old.
 
