@@ -26,7 +26,8 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    The confidence has no gradient.
+    The field `confidence` has no gradient. The field `probability` has the same values and retains
+    the gradient.
     """
 
     confidence: Any

@@ -451,8 +451,8 @@ def validate_samples(
     confidence, loss, weight : array, shape (n,)
         One entry per sample. The weight is optional.
     uses_values : bool, default=False
-        Whether the caller uses the values of the confidences, not only their order. Whether to
-        retain the gradient of the confidence.
+        Whether the caller uses the values of the confidences, not only their order. If True, the
+        gradient of the confidence is retained.
 
     Returns
     -------

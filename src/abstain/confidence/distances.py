@@ -119,7 +119,7 @@ class RelativeMahalanobis(Mahalanobis):
     whitener : ndarray of shape (d, d)
         Matrix W such that ``W @ W.T`` is the inverse of the within-class covariance.
     background : ndarray of shape (d, d)
-        Matrix W such that ``W @ W.T`` is the inverse of the within-class covariance.
+        Matrix W such that ``W @ W.T`` is the inverse of the covariance of all features.
     """
 
     kind: ClassVar[str] = "relative_mahalanobis"

@@ -127,7 +127,7 @@ class Population(ABC):
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
             Definition for tied confidences. "averaged" accepts a random part of a tie group. The
-            plug-in, log and Monte Carlo estimators converge to "averaged". "definition" is the
+            plug-in, log and Monte Carlo estimators converge to this AURC. "definition" is the
             expected selective risk at the threshold of a random sample. "trapezoid" interpolates
             linearly between thresholds, as FD-Shifts and `abstain.aurc` do.
 

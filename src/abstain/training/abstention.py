@@ -87,7 +87,7 @@ class DeepGamblers(_Abstaining):
     The confidence is the log-odds of the reservation score ``1 - p[abstain]``. `class_logits` omits
     the class "abstain".
 
-    FD-Shifts also considers rewards above the number of classes (Jaeger et al. 2023). 2023).
+    FD-Shifts also considers rewards above the number of classes (Jaeger et al. 2023).
 
     References
     ----------
