@@ -16,7 +16,7 @@ _METHOD: Final = "normal, independent samples"
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean that is estimated with and without predictions of the unlabeled samples.
+    """Estimates of a mean with and without the predictions for unlabeled samples.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PredictionPoweredMean:
 def prediction_powered_mean(
     predicted: AnyArray, loss: AnyArray, probability: AnyArray, *, level: float = 0.95
 ) -> PredictionPoweredMean:
-    """Estimate a mean loss from the predictions of all samples and the labels of a few.
+    """Estimate a mean loss from predictions for all samples and labels for a few samples.
 
     Answers: how large is the risk if I can label only 3% of the samples?
 

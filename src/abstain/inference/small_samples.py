@@ -39,14 +39,14 @@ class FailureCount(NamedTuple):
 
 
 class ModelVariance(NamedTuple):
-    """The variance that a model predicts, and the degrees of freedom that the model adds."""
+    """Variance of a statistic under a model, and the degrees of freedom that the model adds."""
 
     variance: float
     degrees: float
 
 
 def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
-    """Combine the variance and the degrees of freedom with those of a model."""
+    """Combine an estimated variance and its degrees of freedom with those of a model."""
     total_degrees = degrees + model.degrees
     mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
     # The model must not reduce the variance, because samples rarely contain the outliers.
@@ -107,17 +107,17 @@ def invert_skewness_correction(
 
 
 def n_poisson_events(value: float, standard_error: float) -> float:
-    """Return the number of Poisson events with the same relative standard error as a number."""
+    """Return the Poisson count whose relative standard error equals that of a value."""
     return (value / standard_error) ** 2
 
 
 def t_quantile(level: float, degrees: float) -> float:
-    """Return the upper quantile of a central t interval with this level."""
+    """Return the upper quantile of Student's t for a central interval with this level."""
     return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
 def t_quantiles(level: float, degrees: FloatArray) -> FloatArray:
-    """Return the upper quantile of central t intervals for many degrees of freedom."""
+    """Return the upper quantile of Student's t for each number of degrees of freedom."""
     return np.asarray(special.stdtrit(degrees, (1 + level) / 2))
 
 
@@ -127,7 +127,7 @@ def t_probability(x: float, degrees: float) -> float:
 
 
 def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Return the probabilities that Student's t is at most x for arrays."""
+    """Return the probability that Student's t is at most each value of `x`."""
     return np.asarray(special.stdtr(degrees, x))
 
 

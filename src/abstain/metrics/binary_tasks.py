@@ -1,4 +1,4 @@
-"""Metrics of binary tasks with review or rejection: ROC AUC and average precision.
+"""ROC AUC and average precision of binary tasks in which samples are reviewed or rejected.
 
 The confidence determines which samples are reviewed or rejected. The positive score ranks the
 accepted samples.
@@ -54,9 +54,10 @@ class BinaryTask:
         return Scored(self.score, self.positive, self.scored.weight)
 
     def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return the accepted weights of positives and negatives at each score, highest first.
+        """Return the accepted weights of positives and negatives by decreasing score.
 
-        In the tie group at this coverage, the same share of each sample is accepted.
+        If only a part of a tie group is accepted, the same share of each of its samples is
+        accepted.
         """
         s = self.scored
         xp = s.xp
@@ -165,7 +166,8 @@ def oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
+        low confidence are reviewed.
     labels : array of shape (n,)
         1 for the positive class, 0 for the other.
     positive_score : array of shape (n,)
@@ -178,9 +180,9 @@ def oc_auc(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
-        ROC AUC if no sample is reviewed. NaN, with an `UndefinedMetricWarning`, if only one class
-        occurs.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals
+        the ROC AUC if no sample is reviewed. The value is NaN, with an `UndefinedMetricWarning`, if
+        only one class occurs.
 
     Raises
     ------
@@ -193,10 +195,9 @@ def oc_auc(
     Notes
     -----
     Reviewed positives rank above all other samples, and reviewed negatives rank below all other
-    samples. In the tie group at the review threshold, the same share of each sample is reviewed, so
-    the value does not depend on the order of rows. A pair with tied positive scores counts half.
-    The authors' code for streams approximates this value with bins of confidences and thresholds.
-    The cost is two sorts.
+    samples. If only a part of a tie group is reviewed, the same share of each of its samples is
+    reviewed, so the value does not depend on the order of rows. A pair with tied positive scores
+    counts as one half. The cost is two sorts.
 
     References
     ----------
@@ -215,7 +216,7 @@ def oc_auc(
 
 
 def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the ROC AUC if people correctly answer the least confident share."""
+    """Compute the ROC AUC if people correctly label the least confident samples."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples have the same class")
@@ -265,8 +266,8 @@ def oc_ap(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
-        `UndefinedMetricWarning`, if there are no positives.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. The value
+        is NaN, with an `UndefinedMetricWarning`, if there are no positives.
 
     Raises
     ------
@@ -275,7 +276,7 @@ def oc_ap(
 
     Notes
     -----
-    The reviewed samples are those of `oc_auc`. The average precision is the area under a step
+    The reviewed samples are selected as in `oc_auc`. The average precision is the area under a step
     function, as in scikit-learn. The authors' code interpolates between thresholds. The cost is two
     sorts.
 
@@ -295,7 +296,7 @@ def oc_ap(
 
 
 def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
-    """Compute the average precision if people correctly answer the least confident share."""
+    """Compute the average precision if people correctly label the least confident samples."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
@@ -327,8 +328,8 @@ def accepted_auroc(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if all accepted
-        samples have the same class.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if all accepted samples have the same class.
 
     Raises
     ------
@@ -337,9 +338,9 @@ def accepted_auroc(
 
     Notes
     -----
-    Rejecting the least confident samples can increase the accuracy and decrease this value. In the
-    tie group at the coverage, the same share of each sample is accepted. A pair with tied positive
-    scores counts half. The cost is two sorts.
+    Rejecting the least confident samples can increase the accuracy and decrease this value. If only
+    a part of a tie group is accepted, the same share of each of its samples is accepted. A pair
+    with tied positive scores counts as one half. The cost is two sorts.
 
     References
     ----------
@@ -388,8 +389,8 @@ def auroc_retention(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if only one class
-        occurs.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if only one class occurs.
 
     Raises
     ------
@@ -399,10 +400,11 @@ def auroc_retention(
     Notes
     -----
     The value is the mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without
-    coverages at which all accepted samples have the same class. At these coverages,
+    coverages at which all accepted samples have the same class. At the excluded coverages,
     uncertainty-baselines uses the value 1 up to the first error and 0 afterwards. Traub et al.
-    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
-    sample is accepted. The cost is two sorts and 100 sums over the samples.
+    (2024) call this metric AUROC-AURC. If only a part of a tie group is accepted, the same share of
+    each of its samples is accepted. The function sorts the samples twice and computes 100 sums over
+    the samples.
 
     References
     ----------
@@ -429,7 +431,7 @@ def auprc_retention(
     *,
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the area under the retention curve of the precision-recall area (R-AUPRC).
+    """Compute the area under the AUPRC-coverage curve (R-AUPRC).
 
     Answers: averaged over coverages, how precisely does the score detect positives among the
     accepted samples?
@@ -442,8 +444,8 @@ def auprc_retention(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if there are no
-        positives.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if there are no positives.
 
     Raises
     ------
@@ -491,7 +493,7 @@ def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]
 
 
 def _mean_or_undefined(values: list[float], required: str) -> MetricValue:
-    """Return the mean of the values; `required` states what a coverage needs to have a value."""
+    """Return the mean of the defined values; `required` states what a defined value requires."""
     if not values:
         return undefined(f"the accepted samples contain {required} at no coverage")
     return MetricValue(float(np.mean(values)))

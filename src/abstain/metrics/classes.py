@@ -1,4 +1,4 @@
-"""Labels and predictions of samples, curves of each class, and checks for rare classes."""
+"""Labels and predictions of samples, risk curves of classes, and checks for rare classes."""
 
 from dataclasses import dataclass, replace
 
@@ -277,7 +277,7 @@ class ClassCells:
 
     @property
     def balance_factor(self) -> FloatArray:
-        """Factor W/(K W_k) of each cell, by which all K classes have equal weight.
+        """Factor W/(K W_k) of each cell, which gives equal weight to all K classes.
 
         W is the weight of all samples, and W_k is the weight of the class.
         """
@@ -302,7 +302,7 @@ class ClassCells:
 
 
 def class_cells(s: Scored) -> ClassCells:
-    """Return the samples as cells, computed once for all metrics of the samples."""
+    """Return the cells of the samples, which are computed once for all metrics."""
     return s.class_rows.cached(ClassCells.from_samples)
 
 
@@ -361,9 +361,9 @@ MAX_TOTAL_EARLY_SHARE = 0.5
 
 
 def reason_few_failures_of_class(s: Scored) -> str:
-    """Return the reason if rare classes have too few failures for an interval, or "".
+    """Return the reason why rare classes prevent an interval, or an empty string.
 
-    A small total number of failures causes a warning of the interval instead.
+    If only the total number of failures is small, the interval contains a warning instead.
     """
     cells = class_cells(s)
     rows = s.class_rows
@@ -381,7 +381,7 @@ def reason_few_failures_of_class(s: Scored) -> str:
 
 
 def reason_few_of_either_kind(s: Scored) -> str:
-    """Return the reason if the balanced accuracy has no reliable interval, or "".
+    """Return the reason why the balanced accuracy has no reliable interval, or an empty string.
 
     The interval is unreliable if rare classes have too few failures or too few successes.
     """
@@ -427,7 +427,7 @@ def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
 def _reason_unseen_variance(
     n_failures: FloatArray, n_successes: FloatArray, size: FloatArray
 ) -> str:
-    """Return the reason if small classes lead to an underestimated variance, or "".
+    """Return a message if small classes cause an underestimated variance, or an empty string.
 
     The arrays contain one entry per class, and the counts include one pseudo-count.
     """
@@ -443,7 +443,7 @@ def _reason_unseen_variance(
 
 
 def reason_late_start_of_class(s: Scored) -> str:
-    """Return the reason if the selective risk of a rare class is too uncertain, or "".
+    """Return a message if the selective risk of a rare class is too uncertain, or an empty string.
 
     The risk is uncertain at thresholds that accept few samples of the class.
     """
@@ -485,7 +485,7 @@ def reason_late_start_of_class(s: Scored) -> str:
 def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class.
 
-    The loss 0 and the largest loss are added to each class once.
+    Two pseudo-samples, one with loss 0 and one with the largest loss, are added to each class.
     """
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)

@@ -45,7 +45,8 @@ def oc_accuracy(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
+        low confidence are reviewed.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error.
     review : float, default=0.1
@@ -56,8 +57,8 @@ def oc_accuracy(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals the
-        accuracy if no sample is reviewed.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed and equals
+        the accuracy if no sample is reviewed.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def oc_accuracy(
 
     Notes
     -----
-    The value is 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at
-    this coverage, the same share of each sample is reviewed. The authors' code for streams
-    approximates this value with bins of confidences. The value is never NaN. The cost is one sort.
+    The value is 1 - generalized risk at a coverage of exactly 1 - `review`. If only a part of a tie
+    group is reviewed, the same share of each of its samples is reviewed. The value is never NaN.
+    The function sorts the samples once.
 
     References
     ----------
@@ -175,7 +176,8 @@ def multiclass_oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
+        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
+        low confidence are reviewed.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     probabilities : array of shape (n, K)
@@ -188,8 +190,9 @@ def multiclass_oc_auc(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. NaN, with an
-        `UndefinedMetricWarning`, if only one class occurs or a sample has an unknown class.
+        Value in [0, 1]; **higher is better**. The value is 1 if all samples are reviewed. The value
+        is NaN, with an `UndefinedMetricWarning`, if only one class occurs or a sample has an
+        unknown class.
 
     Raises
     ------
@@ -203,7 +206,7 @@ def multiclass_oc_auc(
     -----
     The paper defines the metric for two classes. This function averages `oc_auc` of each class
     against the rest, with the probability of the class as score, over the classes that occur. With
-    two classes, the value equals `oc_auc`. The cost is two sorts per class.
+    two classes, the value equals `oc_auc`. The function sorts the samples twice for each class.
 
     References
     ----------

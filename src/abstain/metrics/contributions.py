@@ -66,8 +66,8 @@ def sample_contributions(
     samples. The rank weight phi is averaged over ties. The contribution of an accepted sample of
     confidence c to CWSA is (c - T)/(1 - T) x (1 - 2 loss) x weight / W. For CWSA+, the factor is 1
     - loss instead of 1 - 2 loss, and W is the weight of the accepted samples. If no sample is
-    accepted, contributions to CWSA+ are NaN, with an `UndefinedMetricWarning`. The cost is one sort
-    for areas, and one pass over the samples for CWSA.
+    accepted, contributions to CWSA+ are NaN, with an `UndefinedMetricWarning`. The function sorts
+    the samples once for areas, and makes one pass over the samples for CWSA.
 
     References
     ----------

@@ -59,7 +59,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Higher means more trusted. Only the order matters, so any real scale is allowed.
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
@@ -68,8 +68,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The expected value of a random order is 0.5. NaN, with an
-        `UndefinedMetricWarning`, if there are no failures or no successes.
+        Value in [0, 1]; **higher is better**. The expected value of a random order is 0.5. The
+        value is NaN, with an `UndefinedMetricWarning`, if there are no failures or no successes.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    A tied pair counts half. The value does not depend on the number of failures, so a classifier
-    with more errors may have a better value. The cost is one sort.
+    A tied pair counts as one half. The value does not depend on the number of failures, so a
+    classifier with more errors may have a better value. The function sorts the samples once.
 
     References
     ----------
@@ -123,8 +123,8 @@ def failure_ap_success(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. A random order has about the accuracy as its value. NaN,
-        with an `UndefinedMetricWarning`, if there are no successes.
+        Value in [0, 1]; **higher is better**. For a random order, the value is about the accuracy.
+        The value is NaN, with an `UndefinedMetricWarning`, if there are no successes.
 
     Raises
     ------
@@ -134,7 +134,8 @@ def failure_ap_success(
     Notes
     -----
     The value equals ``average_precision_score(1 - loss, confidence)`` of scikit-learn, which does
-    not interpolate. Samples with equal confidence share a threshold. The cost is one sort.
+    not interpolate. Samples with equal confidence share a threshold. The function sorts the samples
+    once.
 
     References
     ----------
@@ -176,8 +177,8 @@ def failure_ap_error(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. A random order has about the error rate as its value. NaN,
-        with an `UndefinedMetricWarning`, if there are no failures.
+        Value in [0, 1]; **higher is better**. For a random order, the value is about the error
+        rate. The value is NaN, with an `UndefinedMetricWarning`, if there are no failures.
 
     Raises
     ------
@@ -187,7 +188,8 @@ def failure_ap_error(
     Notes
     -----
     The value equals ``average_precision_score(loss, -confidence)`` of scikit-learn, which does not
-    interpolate. Samples with equal confidence share a threshold. The cost is one sort.
+    interpolate. Samples with equal confidence share a threshold. The function sorts the samples
+    once.
 
     References
     ----------
@@ -234,8 +236,8 @@ def fpr_at_tpr(
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, if there are no
-        failures or no successes.
+        Value in [0, 1]; **lower is better**. The value is NaN, with an `UndefinedMetricWarning`, if
+        there are no failures or no successes.
 
     Raises
     ------
@@ -247,7 +249,7 @@ def fpr_at_tpr(
     The value is the share of failures accepted at the largest threshold whose true positive rate is
     at least `tpr`, without interpolation. FD-Shifts uses a true positive rate of 0.9495, so pass
     ``tpr=0.9495`` to reproduce its values. FD-Shifts omits collinear points of the ROC curve, so
-    with ties it may use a smaller threshold. The cost is one sort.
+    with ties it may use a smaller threshold. The function sorts the samples once.
 
     References
     ----------
@@ -307,7 +309,7 @@ def _precision_gradient(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of the average precision by positive and negative weight at each rank.
 
-    The arrays are in order of detection.
+    The arrays are ordered from the first to the last detected rank.
     """
     positive_through = np.cumsum(positive)
     weight_through = np.cumsum(positive + negative)

@@ -20,7 +20,7 @@ PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
-    """Decorate an influence function whose result several metrics of the same samples use."""
+    """Decorate an influence function to cache its result, which several metrics share."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:

@@ -57,7 +57,7 @@ def metric_interval(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     weight : array of shape (n,), optional
-        Sample weights, on any scale. The width of the interval treats each row as one observation.
+        Sample weights, on any scale. The interval treats each row as one observation.
     group : array of shape (n,), optional
         Cluster of each sample, such as a patient or a site, of any type. Samples within a cluster
         may be dependent, but different clusters must be independent.
@@ -80,7 +80,7 @@ def metric_interval(
     -----
     The interval uses t quantiles on a logit or log scale. The degrees of freedom are estimated from
     the influences, so few failures yield a wider interval. If the influences do not vary, the
-    function returns an exact interval. The cost is one sort.
+    function returns an exact interval. The function sorts the samples once.
 
     References
     ----------
@@ -335,7 +335,7 @@ def influence_matrix(
 def fixed_threshold_influences(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the influences on a metric whose thresholds are fixed, and the effect of thresholds.
+    """Return the influences on a metric at fixed thresholds, and the effects of other thresholds.
 
     The influences of k scores have shape (n, k). The second array contains the largest decrease and
     increase of the value over plausible thresholds, shape (k, 2, steps). The function returns None

@@ -65,7 +65,7 @@ def oscr(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Higher means more trusted. Only the order matters, so any real scale is allowed.
     prediction : array of shape (n,)
         Predicted class codes 0, 1, ...
     labels : array of shape (n,)
@@ -76,8 +76,9 @@ def oscr(
     Returns
     -------
     float
-        From 0 to the accuracy on the known classes; **higher is better**. NaN, with an
-        `UndefinedMetricWarning`, if no sample has an unknown class or no sample has a known class.
+        Value between 0 and the accuracy on the known classes; **higher is better**. The value is
+        NaN, with an `UndefinedMetricWarning`, if no sample has an unknown class or no sample has a
+        known class.
 
     Raises
     ------
@@ -91,8 +92,8 @@ def oscr(
     -----
     OSCR is the area under the correct classification rate as a function of the false positive rate.
     The value equals the accuracy on the known classes times the AUROC of correct predictions
-    against samples of unknown classes. A tied pair counts half, although the inequalities of the
-    paper count a tied pair as 0. The cost is one sort.
+    against samples of unknown classes. A tied pair counts as one half, although the inequalities of
+    the paper count it as 0. The function sorts the samples once.
 
     References
     ----------
@@ -314,7 +315,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     -----
     Narasimhan et al. and torch-uncertainty report the AURC of these losses, which depends on the
     share of outliers. If an outlier costs r times as much as an error, use c = r / (1 + r). The
-    cost is one pass over the samples.
+    function makes one pass over the samples.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 A resample is stored as the number of times that each sample is drawn, and these counts serve as
 sample weights. Areas such as the AUGRC are computed for all scores and resamples at once, and
-common metrics are formulas of these areas.
+common metrics are computed from these areas.
 """
 
 from collections.abc import Sequence
@@ -167,7 +167,7 @@ INTERVAL_KINDS = ("percentile", "bca", "studentized")
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
-    """Result of a bootstrap of one metric.
+    """Result of the bootstrap of one metric.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class BootstrapResult:
     bias : float
         Mean of the replicates minus the value.
     seed : int
-        Seed of the resamples. Pass the seed as `rng` to reproduce them.
+        Seed of the resamples. To reproduce the resamples, pass the seed as `rng`.
     """
 
     value: float
@@ -232,10 +232,10 @@ def metric_bootstrap(
         Sample weights.
     group : array of shape (n,), optional
         Cluster of each sample, such as a patient or a site, of any type. Each draw selects an
-        entire cluster. A `Draws` object already contains the clusters.
+        entire cluster. If `resamples` is a `Draws` object, it contains the clusters.
     rng : int, numpy.random.Generator or None, default=None
-        Seed or generator of the resamples. None uses fresh entropy. A `Draws` object already
-        contains the seed.
+        Seed or generator of the resamples. None uses fresh entropy. If `resamples` is a `Draws`
+        object, it contains the seed.
 
     Returns
     -------
@@ -248,17 +248,17 @@ def metric_bootstrap(
         As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
         no metric has this name.
     InputError
-        If `resamples` is below 2, or the metric needs other inputs than confidence and loss. Also
-        if `interval` is "bca" or "studentized" and the metric has no influence function.
+        If `resamples` is below 2, or the metric needs other inputs than confidence and loss. The
+        error is also raised if `interval` is "bca" or "studentized" and the metric has no influence
+        function.
 
     Notes
     -----
     A sample that is drawn twice is tied with its copy, which causes a bias. The mean of the AUGRC
     over resamples is (1 - 1/n) AUGRC + R/(2n), where R is the risk at full coverage. With few
     failures, percentile intervals cover the true value too rarely. The function `metric_interval`
-    needs no resampling, and its intervals are more reliable. The cost is one sort and one pass over
-    the samples for every 64 resamples. For example, 1,000 resamples of 9,000 samples take about 10
-    ms.
+    needs no resampling, and its intervals are more reliable. The function sorts the samples once
+    and makes one pass over the samples for every 64 resamples.
 
     References
     ----------
@@ -348,7 +348,7 @@ def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: 
 
 
 def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
-    """Return the share of each sample or cluster in the error of the metric, from its influence."""
+    """Return the contribution of each sample or cluster to the error of the metric."""
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)

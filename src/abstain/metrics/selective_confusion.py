@@ -111,8 +111,8 @@ def selective_confusion_matrix(
     labels : array of shape (n,)
         Names of the true classes.
     prediction : array of shape (n,)
-        Names of the predicted classes. The function ignores the values of samples that are not
-        accepted, which may be the abstain label of a selective classifier.
+        Names of the predicted classes. The function ignores the predictions of rejected samples,
+        which may be the abstain label of a selective classifier.
     accepted : array of shape (n,)
         Whether each prediction is accepted, as booleans or as 0 and 1.
     classes : iterable, optional
@@ -141,8 +141,8 @@ def selective_confusion_matrix(
     Notes
     -----
     If all samples are accepted, the first K columns are the usual confusion matrix and the last
-    column is 0. Shares of a row or column without samples are NaN. The cost is one pass over the
-    samples.
+    column is 0. Shares of a row or column without samples are NaN. The function makes one pass over
+    the samples.
 
     References
     ----------

@@ -83,7 +83,7 @@ def _accepted_samples_of_unit_weight(s: Scored) -> AcceptedSamples:
 
 
 def event_probability(loss: FloatArray, risk: float) -> FloatArray:
-    """Return the probability of a loss of size `loss` for which the mean loss equals the risk."""
+    """Return the failure probability at which failures of size `loss` have the mean loss `risk`."""
     return np.minimum(risk / loss, 1 - 1e-12)
 
 
@@ -102,7 +102,7 @@ _N_PSEUDO = 2.0
 
 
 class LossEvents(NamedTuple):
-    """Mean size and weights of the losses of the accepted samples, arrays of shape (g,).
+    """Mean loss of failures, and mean weights of failures and successes, arrays of shape (g,).
 
     All losses are treated as having the same size. A smaller loss counts as a fraction of a failure
     of this size, and the rest of its weight counts as a success.
@@ -222,7 +222,7 @@ class AcceptedRows:
         return self.squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
 
     def coverage_variance(self, coverage: FloatArray) -> FloatArray:
-        """Return the variance of the accepted weight about coverage x weight of all samples."""
+        """Return the variance of the difference accepted weight - coverage x total weight."""
         squared_accepted = self.squared_weight_of_clusters
         accepted_times_total = squared_accepted
         if self.has_clusters:
@@ -306,8 +306,8 @@ def _interval_without_both_kinds(
 ) -> Interval | None:
     """Return the interval of a metric if all samples fail or no sample fails.
 
-    The interval contains the values of all orders and of all error rates within their confidence
-    limits.
+    The interval contains the values for all orders of the samples and for all error rates within
+    their confidence limits.
     """
     if metric.measurement.extremes is None:
         return None

@@ -94,7 +94,7 @@ def tie_bounds(
 def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
     """Return whether sorting each tie group by loss yields the bounds of a metric.
 
-    Without samples, the function assumes that their weights are equal.
+    If no samples are passed, the function assumes equal weights.
     """
     measurement = metric.measurement
     needs_only_loss = measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}

@@ -39,14 +39,15 @@ def weight_bias(
         As in `rank_weights`. The target is u for "augrc" and -ln(1 - u) for all other estimators.
     counts_itself : bool, default=True
         Whether the sample is one of the n samples, so that r = 1 + Bin(n - 1, u). If False, the
-        sample is a new sample in addition to the n samples, and r = Bin(n, u).
+        sample is a new sample in addition to the n samples, and r has the distribution Bin(n, u).
     draws : int, default=1000
         Number of draws of "monte-carlo", which does not affect the bias.
 
     Returns
     -------
     array of the broadcast shape
-        Mean weight minus target; **0 is best**. A float if `rank` and `n` are numbers.
+        Mean weight minus target; **0 is best**. If `rank` and `n` are numbers, the function returns
+        a float.
 
     Raises
     ------
@@ -61,8 +62,8 @@ def weight_bias(
     a new sample, the bias is minus the sum of u^j/j over j > n. The bias of "sele" is u + (1 - u)/n
     + ln(1 - u), which does not vanish for large n. The bias of "augrc" is (1/2 - u)/n. The bias of
     "log" has no closed form, so the function sums over the ranks with non-negligible probability.
-    The relative error of these sums is below 1e-11, except near a sign change. The cost is about 11
-    sqrt(n) terms per rank.
+    The relative error of these sums is below 1e-11, except near a sign change. The sum has about 11
+    sqrt(n) terms for each rank.
 
     References
     ----------
@@ -106,7 +107,8 @@ def weight_variance(
     Returns
     -------
     array of the broadcast shape
-        At least 0; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
@@ -116,9 +118,9 @@ def weight_variance(
     Notes
     -----
     The variance of "sele" and "augrc" is (n - 1) u (1 - u)/n^2 if the sample counts itself, and u
-    (1 - u)/n otherwise. The variance of "2sele" is four times as large. The variance of a draw of
-    "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. The cost is that of
-    `weight_bias`.
+    (1 - u)/n otherwise. The variance of "2sele" is four times that of "sele". The variance of a
+    draw of "monte-carlo" at rank r is the sum of 1/k^2 over k = n - r + 1, ..., n. The cost is that
+    of `weight_bias`.
 
     References
     ----------
@@ -160,7 +162,8 @@ def weight_mse(
     Returns
     -------
     array of the broadcast shape
-        Squared bias plus variance; **lower is better**. A float if `rank` and `n` are numbers.
+        Squared bias plus variance; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
@@ -205,7 +208,8 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
@@ -259,7 +263,8 @@ def weight_mse_given_rank(
     Returns
     -------
     array of the broadcast shape
-        Never negative; **lower is better**. A float if `rank` and `n` are numbers.
+        Value of at least 0; **lower is better**. If `rank` and `n` are numbers, the function
+        returns a float.
 
     Raises
     ------
@@ -316,7 +321,7 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the shape of `n`
-        Positive; **lower is better**. A float if the input is a number.
+        Positive; **lower is better**. If `n` is a number, the function returns a float.
 
     Raises
     ------

@@ -26,7 +26,7 @@ _MAX_ELEMENTS = 1 << 20
 
 
 class ResampleBlock(NamedTuple):
-    """The counts of b resamples and reusable buffers."""
+    """Counts of the samples in b resamples, and reusable buffers."""
 
     #: Shape (n, b). Number of times k that each sample is drawn.
     counts: Array
@@ -114,7 +114,7 @@ def areas_of_binary_loss(
     requested: RequestedAreas,
     moments: CountMoments,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of unweighted 0/1 losses, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of 0/1 losses, shape (5, b)."""
     layout = samples.layout(0, 0.0)
     if requested.aurc:
         layout = _select_layout(block, samples, moments)
@@ -162,7 +162,7 @@ def _round_up(position: float) -> float:
 
 
 def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, Array]:
-    """Return the number of accepted samples after each slot, and the sum of k^3 - k in each."""
+    """Return the number of accepted samples after each slot, and each slot's sum of k^3 - k."""
     n_resamples = block.counts.shape[1]
     counts_and_excess = block.counts_and_excess
     max_slot_sum = layout.max_slot_size * block.max_count
@@ -177,7 +177,7 @@ def _accepted_by_slot(block: ResampleBlock, layout: SlotLayout) -> tuple[Array, 
 
 
 class _ExactGroups(NamedTuple):
-    """Samples and failures of each exactly computed tie group in each resample, (n_groups, b)."""
+    """Numbers of samples and failures of each exact tie group by resample, shape (n_groups, b)."""
 
     #: Accepted samples before and after the group, as indices into the tables.
     index_before: Array
@@ -293,7 +293,7 @@ def areas_of_any_loss(
     tables: HarmonicTables,
     requested: RequestedAreas,
 ) -> FloatArray:
-    """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
+    """Return total weight, risk, AUGRC, AURC and plug-in AURC of any losses, shape (5, b)."""
     n_resamples = block.counts.shape[1]
     step = max(1, _MAX_ELEMENTS // samples.n_samples)
     areas = [

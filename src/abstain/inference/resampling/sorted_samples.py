@@ -84,7 +84,7 @@ class SortedSamples:
 
     @cached_property
     def first_failure_start(self) -> int:
-        """Start of the first tie group with a failure, or n without failures."""
+        """Position of the first tie group with a failure, or n if there are no failures."""
         failure_positions = np.flatnonzero(self.is_failure)
         if not failure_positions.size:
             return self.n_samples
@@ -161,7 +161,7 @@ def _sum_matrix(samples: IntArray, edges: IntArray, n_samples: int) -> Any:
 def _slot_edges(
     exact_starts: IntArray, exact_ends: IntArray, cell_edges: IntArray, n_samples: int
 ) -> IntArray:
-    """Return the edges of all slots: the edges of exact slots, and cell edges outside them."""
+    """Return the edges of all slots, which are exact slots or cells."""
     n_started = np.searchsorted(exact_starts, cell_edges, side="right")
     n_ended = np.searchsorted(exact_ends, cell_edges, side="right")
     is_within_exact = n_started > n_ended

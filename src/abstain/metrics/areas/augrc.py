@@ -48,7 +48,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Higher means more trusted. Only the order matters, so any real scale is allowed.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -57,7 +57,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Returns
     -------
     float
-        In [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints the value
+        Value in [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints the value
         x1000. For 0/1 loss with error rate R, the value is R^2/2 for the best order and R/2 for a
         random order.
 
@@ -72,7 +72,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     -----
     Over tied samples, the curve is a straight line, which is the expectation over random
     tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly,
-    where AUROC_f is the failure AUROC and acc the accuracy. The cost is one sort.
+    where AUROC_f is the failure AUROC and acc the accuracy. The function sorts the samples once.
 
     References
     ----------
@@ -95,7 +95,7 @@ def compute_augrc(s: Scored) -> MetricValue:
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the AUGRC with respect to the weights and losses of groups."""
+    """Return the gradient of the AUGRC with respect to the weights and losses of tie groups."""
     # One more sample lowers the rank of all less confident samples by one, and the rank of tied
     # samples by one half.
     loss_below = tail_sums(groups.loss) - groups.loss / 2
@@ -110,7 +110,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 
 
 def augrc_optimum(s: Scored) -> Scalar:
-    """Return the AUGRC of the best order of the losses, which is R^2/2 for 0/1 loss."""
+    """Return the AUGRC of the best order of the losses, which is R^2/2 for 0/1 loss with mean R."""
     return rank_weighted_risk(s.best_order, augrc_weight)
 
 
@@ -133,8 +133,8 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Returns
     -------
     float
-        In [0, 0.25] for losses in [0, 1]; **lower is better**. The value is 0 if every failure is
-        less confident than every success.
+        Value in [0, 0.25] for losses in [0, 1]; **lower is better**. The value is 0 if every
+        failure is less confident than every success.
 
     Raises
     ------
@@ -143,8 +143,9 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    The value equals the ranking term of `augrc_terms` and is never negative. Two scores of the same
-    classifier have the same difference in the excess AUGRC and in the AUGRC. The cost is one sort.
+    The value equals the ranking term of `augrc_terms` and is never negative. The difference between
+    two scores of the same classifier is the same in the AUGRC and in the excess AUGRC. The function
+    sorts the samples once.
 
     References
     ----------
@@ -179,7 +180,7 @@ def augrc_terms(
     Returns
     -------
     ranking : float
-        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. A perfect score would remove this term.
+        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. This term is 0 for a perfect score.
     classifier : float
         ``(1 - acc)**2 / 2`` for 0/1 loss, and the AUGRC of the best order for other losses. This
         term does not depend on the score.
@@ -191,8 +192,8 @@ def augrc_terms(
 
     Notes
     -----
-    The AUGRC is the sum of the two terms. Each term is in [0, 0.5], and lower is better. The cost
-    is one sort.
+    The AUGRC is the sum of the two terms. Each term is in [0, 0.5], and lower is better. The
+    function sorts the samples once.
 
     References
     ----------
@@ -224,8 +225,8 @@ def prediction_rejection_ratio(
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. The value is 0 for a random order and 1 for the best
-        order. NaN, with an `UndefinedMetricWarning`, if all losses are equal.
+        Value in [-1, 1]; **higher is better**. The value is 0 for a random order and 1 for the best
+        order. The value is NaN, with an `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
@@ -235,8 +236,8 @@ def prediction_rejection_ratio(
     Notes
     -----
     The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
-    AUGRC). For 0/1 loss, the value is 2 AUROC_f - 1, in which a tied pair counts half. The cost is
-    one sort.
+    AUGRC). For 0/1 loss, the value is 2 AUROC_f - 1, where AUROC_f is the failure AUROC, in which a
+    tied pair counts as one half. The function sorts the samples once.
 
     References
     ----------

@@ -56,7 +56,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; any real scale, only the order matters.
+        Higher means more trusted. Only the order matters, so any real scale is allowed.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -65,8 +65,8 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Returns
     -------
     float
-        At least 0, without upper bound; **lower is better**. The value is 0 for a perfect order.
-        NaN, with an `UndefinedMetricWarning`, if all losses are 0.
+        Value of at least 0, without upper bound; **lower is better**. The value is 0 for a perfect
+        order. The value is NaN, with an `UndefinedMetricWarning`, if all losses are 0.
 
     Raises
     ------
@@ -79,10 +79,10 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     -----
     The sparsification curve is the selective risk as a function of the removed share, divided by
     the risk of all samples. AUSE is therefore the excess trapezoid AURC divided by the mean loss.
-    Tied samples share a point of the curve. The program torch-uncertainty (0.13) omits the area
-    below coverage 1/n. Without ties, torch-uncertainty prints this value minus (f - m)/(n R), where
-    f is the loss of the most confident sample, m the smallest loss and R the mean loss. The cost is
-    two sorts.
+    Tied samples share a point of the curve. The library torch-uncertainty (0.13) omits the area
+    below coverage 1/n. Without ties, torch-uncertainty returns this value minus (f - m)/(n R),
+    where f is the loss of the most confident sample, m the smallest loss and R the mean loss. The
+    cost is two sorts.
 
     References
     ----------
@@ -119,8 +119,8 @@ def _ause_influence(s: Scored) -> FloatArray:
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """Return the smallest value of an estimator of the AURC for these losses.
 
-    The trapezoid is minimized over orders with distinct confidences and over orders with the tie
-    groups of the score. The other estimators cannot be smaller with ties.
+    The trapezoid AURC is minimized both over orders without ties and over orders with the tie
+    groups of the score. Ties cannot decrease the optimum of the other estimators.
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
@@ -231,15 +231,16 @@ def e_aurc(
     optimum : {"same", "analytic"}, default="same"
         "same" is the smallest value of the same estimator for these losses, with distinct
         confidences or with the tie groups of the score. "analytic" is R + (1 - R) ln(1 - R), as in
-        FD-Shifts. The analytic optimum belongs to another estimator, so the result can be negative.
+        FD-Shifts. The analytic optimum belongs to another estimator, so the excess AURC can be
+        negative.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] and the optimum "same"; **lower is better**. The value is 0,
-        up to rounding, for a perfect order.
+        Value in [0, 1] for losses in [0, 1] and the optimum "same"; **lower is better**. The value
+        is 0, up to rounding, for a perfect order.
 
     Raises
     ------
@@ -248,7 +249,7 @@ def e_aurc(
 
     Notes
     -----
-    The cost is one sort of the confidences and one sort of the losses.
+    The function sorts the confidences once and the losses once.
 
     References
     ----------
@@ -300,9 +301,9 @@ def normalized_aurc(
     Returns
     -------
     float
-        At least 0; **lower is better**. The value is 0 for a perfect order, 1 for a random order,
-        and above 1 for an order that is worse than random. NaN, with an `UndefinedMetricWarning`,
-        if all losses are equal.
+        Value of at least 0; **lower is better**. The value is 0 for a perfect order, 1 for a random
+        order, and above 1 for an order that is worse than random. The value is NaN, with an
+        `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------

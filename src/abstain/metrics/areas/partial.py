@@ -71,7 +71,7 @@ def partial_aurc(
     Returns
     -------
     float
-        In [0, high - low] for losses in [0, 1], or [0, 1] with `mean`; **lower is better**.
+        Value in [0, high - low] for losses in [0, 1], or [0, 1] with `mean`; **lower is better**.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def partial_aurc(
 
     Notes
     -----
-    The areas of adjacent intervals add up, even if a tie group contains their common bound. The
-    cost is one sort.
+    The areas over adjacent intervals of coverage add up, even if a tie group contains their common
+    bound. The function sorts the samples once.
 
     References
     ----------
@@ -170,7 +170,7 @@ def partial_augrc(
     Returns
     -------
     float
-        In [0, (high^2 - low^2)/2] for losses in [0, 1]; **lower is better**.
+        Value in [0, (high^2 - low^2)/2] for losses in [0, 1]; **lower is better**.
 
     Raises
     ------
@@ -180,7 +180,8 @@ def partial_augrc(
     Notes
     -----
     Over tied samples, the curve is a straight line, which is the expectation over random
-    tie-breaking. The areas of adjacent intervals add up. The cost is one sort.
+    tie-breaking. The areas over adjacent intervals of coverage add up. The function sorts the
+    samples once.
 
     References
     ----------
@@ -225,7 +226,7 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
 
 @dataclass(frozen=True)
 class _PartialArea:
-    """Texts and computation of the mean selective or generalized risk between two coverages."""
+    """Names and computation of the mean selective or generalized risk between two coverages."""
 
     title: str
     meaning: str

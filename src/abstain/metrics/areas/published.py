@@ -37,18 +37,18 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
         As in `aurc`, in the row order of the other program.
     convention : str
         "fd-shifts" is `aurc` (trapezoid) x1000, as in FD-Shifts since 2024. "fd-shifts-legacy" is
-        the older code of FD-Shifts, Listing 1 of [1]_. This code omits the area below coverage 1/n
-        and places a point of the curve after the first sample of a tie group. "torch-uncertainty"
-        is the trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n. "geifman" is the
-        program of Geifman et al. Below full coverage, this program divides the sum of the losses of
-        k accepted samples by k + 1. "plugin" is the definition of Geifman et al., the mean of the
-        selective risk over k = 1...n. "cwsa" is the CWSA reference code, a trapezoid over the
-        coverages k/n from k = 1.
+        the older code of FD-Shifts, Listing 1 of [1]_. The older code omits the area below coverage
+        1/n and places a point of the curve after the first sample of a tie group.
+        "torch-uncertainty" is the trapezoid over the coverages k/n from k = 1, divided by 1 - 1/n.
+        "geifman" is the program of Geifman et al. Below full coverage, this program divides the sum
+        of the losses of k accepted samples by k + 1. "plugin" is the definition of Geifman et al.,
+        the mean of the selective risk over k = 1...n. "cwsa" is the CWSA reference code, a
+        trapezoid over the coverages k/n from k = 1.
 
     Returns
     -------
     float
-        On the scale of that program; **lower is better**.
+        Value on the scale of the other program; **lower is better**.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     "geifman" and "fd-shifts-legacy" reject the first row first, and the other programs accept the
     first row first. The programs use sorts that are not stable, so their values with ties may
     differ from this function. Without ties, "plugin" equals `aurc` with the plug-in estimator. The
-    cost is one sort.
+    function sorts the samples once.
 
     References
     ----------
@@ -110,7 +110,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     Returns
     -------
     float
-        On the scale of that program; **lower is better**.
+        Value on the scale of the other program; **lower is better**.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
     Notes
     -----
-    With ties, "torch-uncertainty" depends on the row order. The cost is one sort.
+    With ties, "torch-uncertainty" depends on the row order. The function sorts the samples once.
 
     References
     ----------
@@ -152,8 +152,8 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Returns
     -------
     float
-        The value x1000; **lower is better**. The value can be negative, because R + (1 - R) ln(1 -
-        R) is not the optimum of the trapezoid.
+        The value times 1,000; **lower is better**. The value can be negative, because R + (1 - R)
+        ln(1 - R) is not the optimum of the trapezoid.
 
     Raises
     ------
@@ -162,8 +162,8 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    Inside the logarithm, the function adds the machine epsilon, as FD-Shifts does. The cost is one
-    sort.
+    Inside the logarithm, the function adds the machine epsilon, as FD-Shifts does. The function
+    sorts the samples once.
 
     References
     ----------
@@ -198,7 +198,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Returns
     -------
     float
-        The value x1000; **lower is better**.
+        The value times 1,000; **lower is better**.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     -----
     For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all thresholds
     instead of those on the convex hull. The value is then the exact (hyperbolic) area under the
-    curve. The cost is one sort.
+    curve. The function sorts the samples once.
 
     References
     ----------

@@ -24,12 +24,12 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """Areas under the selective and the generalized risk, and numbers of samples.
+    """Areas under the selective and generalized risk-coverage curves, and numbers of samples.
 
     Attributes
     ----------
     aurc : float
-        Trapezoid area under the selective risk over coverage. The curve is constant from the first
+        Trapezoid area under the selective risk-coverage curve. The curve is constant from the first
         point to coverage 0.
     augrc : float
         Trapezoid area under the generalized risk over coverage.
@@ -59,7 +59,7 @@ def risk_coverage_areas(
     Samples with equal confidence are accepted together, so the result does not depend on the order
     of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key,
     which saves time and memory. Large arrays of 16-bit confidences are counted instead of sorted.
-    Arrays on a device are sorted on the device.
+    Arrays on a device such as a GPU are sorted on the device.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Areas under CWSA and CWSA+ over all coverages, and the AUC-MCC of the paper."""
+"""Areas under CWSA and CWSA+ over all coverages, and the AUC-MCC of the CWSA paper."""
 
 import warnings
 from collections.abc import Callable
@@ -154,8 +154,9 @@ def cwsa_sweep(
     -----
     CWSA is divided by the weight of all samples, and CWSA+ by that of the accepted samples. At
     thresholds without accepted samples, CWSA+ and the selective accuracy are NaN, with one
-    `UndefinedMetricWarning`. Ties do not change the values. The cost is one pass over the samples
-    for the linear, quadratic and step ramps, and one pass for each threshold for other ramps.
+    `UndefinedMetricWarning`. Ties do not change the values. The function makes one pass over the
+    samples for the linear, quadratic and step ramps, and one pass for each threshold for other
+    ramps.
 
     References
     ----------
@@ -219,7 +220,7 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     Returns
     -------
     float
-        In [-0.5, 0.5]; **higher is better**.
+        Value in [-0.5, 0.5]; **higher is better**.
 
     Raises
     ------
@@ -228,11 +229,11 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
 
     Notes
     -----
-    The curve has a point at each distinct confidence, so tied samples share a point. The point of
-    the confidence 1 is the limit from below. Straight lines connect the origin and the points. The
-    ramp is linear, and CWSA is divided by the weight of all samples. The area is defined by
-    abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area includes all coverages.
-    The cost is one sort.
+    The curve has a point at each distinct confidence, so tied samples share a point. The point at
+    confidence 1 is the limit for thresholds that approach 1 from below. Straight lines connect the
+    origin and the points. The ramp is linear, and CWSA is divided by the weight of all samples. The
+    area is defined by abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area
+    includes all coverages. The function sorts the samples once.
 
     References
     ----------
@@ -265,7 +266,7 @@ def cwsa_plus_area(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**.
+        Value in [0, 1]; **higher is better**.
 
     Raises
     ------
@@ -276,8 +277,8 @@ def cwsa_plus_area(
     -----
     The curve has a point at each distinct confidence, as in `cwsa_area`, and is constant from the
     first point to coverage 0. CWSA+ is divided by the weight of the accepted samples. In contrast
-    to the AUC-MCC of the paper (`auc_mcc_plus`), the area includes all coverages. The cost is one
-    sort.
+    to the AUC-MCC of the paper (`auc_mcc_plus`), the area includes all coverages. The function
+    sorts the samples once.
 
     References
     ----------
@@ -376,8 +377,8 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Returns
     -------
     float
-        In [-0.5, 0.5]; **higher is better**. The value is 0 if all 20 thresholds accept the same
-        samples.
+        Value in [-0.5, 0.5]; **higher is better**. The value is 0 if all 20 thresholds accept the
+        same samples.
 
     Raises
     ------
@@ -390,7 +391,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     0.99. All other coverages are excluded, so a model that is correct with confidence 1 on every
     sample has the value 0. The function `cwsa_area` includes all coverages. For other thresholds,
     use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of all samples.
-    The cost is one pass over the samples.
+    The function makes one pass over the samples.
 
     References
     ----------
@@ -420,7 +421,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 0 if all 20 thresholds accept the same
+        Value in [0, 1]; **higher is better**. The value is 0 if all 20 thresholds accept the same
         samples.
 
     Raises
@@ -432,7 +433,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     -----
     The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
     The function omits thresholds without accepted samples. If the threshold 0.99 accepts fewer than
-    10 samples, the value has no analytic interval. The cost is one pass over the samples.
+    10 samples, the value has no analytic interval. The function makes one pass over the samples.
 
     References
     ----------
@@ -493,7 +494,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 
 
 def _reason_few_accepted(s: Scored) -> str:
-    """Return the reason if the AUC-MCC of CWSA+ has no valid interval, or ""."""
+    """Return the reason why the AUC-MCC of CWSA+ has no valid interval, or an empty string."""
     threshold = THRESHOLDS[-1]
     sums = s.cached(_sums_at_thresholds)[-1]
     if sums.count >= _MIN_ACCEPTED:
@@ -524,7 +525,7 @@ def _coverages(sums_by_threshold: list[AcceptedSums]) -> FloatArray:
 
 
 def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
-    """Return the weight of the value at each decreasing coverage in the trapezoid area."""
+    """Return the weight of each value in the trapezoid area over decreasing coverages."""
     if not coverage.size:
         return coverage
     padded = np.pad(coverage, 1, mode="edge")

@@ -364,7 +364,8 @@ def cwsa(
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction. Samples with
+        confidence >= threshold are accepted.
     loss : array of shape (n,)
         In [0, 1]. A sample contributes with the factor 1 - 2 loss, which is +1 for a success and -1
         for a failure.
@@ -382,8 +383,8 @@ def cwsa(
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
-        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
+        Value in [-1, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all",
+        and NaN with an `UndefinedMetricWarning` for "accepted".
 
     Raises
     ------
@@ -400,7 +401,7 @@ def cwsa(
     The equation of the paper divides by the number of accepted samples. The tables and the code of
     the paper divide CWSA by the number of all samples, and CWSA+ by the number of accepted samples.
     The defaults reproduce the tables. A monotone transformation of the confidence changes the
-    value, but ties do not. The cost is one pass over the samples.
+    value, but ties do not. The function makes one pass over the samples.
 
     References
     ----------
@@ -449,8 +450,8 @@ def cwsa_plus(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all". For
-        "accepted", the value is then NaN, and the function warns with an `UndefinedMetricWarning`.
+        Value in [0, 1]; **higher is better**. If no sample is accepted, the value is 0 for "all",
+        and NaN with an `UndefinedMetricWarning` for "accepted".
 
     Raises
     ------
@@ -460,8 +461,8 @@ def cwsa_plus(
     Notes
     -----
     The default divides by the number of accepted samples, as in the tables of the paper. With the
-    step ramp, the value is the selective accuracy. Ties do not change the value. The cost is one
-    pass over the samples.
+    step ramp, the value is the selective accuracy. Ties do not change the value. The function makes
+    one pass over the samples.
 
     References
     ----------

@@ -66,7 +66,8 @@ def selective_accuracy(
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
+        Confidence in [0, 1], interpreted as the probability of a correct prediction. Samples with
+        confidence >= threshold are accepted.
     loss : array of shape (n,)
         In [0, 1]. The correctness of a sample is 1 - loss.
     threshold : float
@@ -77,8 +78,8 @@ def selective_accuracy(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if no sample is
-        accepted.
+        Value in [0, 1]; **higher is better**. The value is NaN, with an `UndefinedMetricWarning`,
+        if no sample is accepted.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def selective_accuracy(
     -----
     The value is 1 - `selective_risk` at the same threshold. A lower coverage usually yields a
     higher value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not change the value. The cost is one pass over the samples.
+    threshold. Ties do not change the value. The function makes one pass over the samples.
 
     References
     ----------
@@ -266,7 +267,7 @@ def _identity_at_coverage(
 
 
 def _make_selective_risk(name: str, percent: str) -> Metric:
-    """Return the selective risk at a coverage in percent."""
+    """Return the catalogue entry of the selective risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -288,7 +289,7 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
 
 
 def _make_generalized_risk(name: str, percent: str) -> Metric:
-    """Return the generalized risk at a coverage in percent."""
+    """Return the catalogue entry of the generalized risk at a coverage in percent."""
     coverage = float(percent) / 100
     identity = _identity_at_coverage(
         name,
@@ -313,7 +314,7 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
 
 
 def _make_classification_quality(name: str, percent: str) -> Metric:
-    """Return the classification quality at a coverage in percent."""
+    """Return the catalogue entry of the classification quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -326,7 +327,7 @@ def _make_classification_quality(name: str, percent: str) -> Metric:
 
 
 def _make_rejection_quality(name: str, percent: str) -> Metric:
-    """Return the rejection quality at a coverage in percent."""
+    """Return the catalogue entry of the rejection quality at a coverage in percent."""
     identity = _identity_at_coverage(
         name,
         percent,
@@ -351,7 +352,7 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
 
 
 def _make_coverage_at_risk(name: str, percent: str) -> Metric:
-    """Return the largest coverage at a risk in percent."""
+    """Return the catalogue entry of the largest coverage at a risk in percent."""
     risk = float(percent) / 100
 
     def compute(s: Scored) -> MetricValue:

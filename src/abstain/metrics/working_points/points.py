@@ -61,8 +61,8 @@ def selective_risk(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`,
-        if no sample is accepted.
+        Value in [0, 1] for losses in [0, 1]; **lower is better**. The value is NaN, with an
+        `UndefinedMetricWarning`, if no sample is accepted.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def selective_risk(
 
     Notes
     -----
-    The cost is one sort.
+    The function sorts the samples once.
 
     References
     ----------
@@ -122,7 +122,7 @@ def generalized_risk(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**. The value is 0 if no sample is
+        Value in [0, 1] for losses in [0, 1]; **lower is better**. The value is 0 if no sample is
         accepted.
 
     Raises
@@ -132,7 +132,7 @@ def generalized_risk(
 
     Notes
     -----
-    The cost is one sort.
+    The function sorts the samples once.
 
     References
     ----------
@@ -201,7 +201,7 @@ def coverage_at_risk(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. The value is 0 if no threshold has at most this risk.
+        Value in [0, 1]; **higher is better**. The value is 0 if no threshold has at most this risk.
 
     Raises
     ------
@@ -210,7 +210,8 @@ def coverage_at_risk(
 
     Notes
     -----
-    The value describes these data and is not a guarantee for new data. The cost is one sort.
+    The value describes these data and is not a guarantee for new data. The function sorts the
+    samples once.
 
     References
     ----------
@@ -247,8 +248,9 @@ class WorkingPoint:
         eq. 7).
     rejection_quality : float
         Odds of failure among the rejected samples divided by the odds among all samples (eq. 9).
-        NaN if no sample is rejected or no sample fails, and infinity if only failures are rejected.
-        The two qualities are NaN for losses above 1.
+        The ratio is NaN if no sample is rejected or no sample fails, and infinity if only failures
+        are rejected. The classification quality and the rejection quality are NaN for losses above
+        1.
     accepted, n : int
         Number of accepted samples and number of all samples.
     failures_accepted, failures_rejected : float
@@ -280,7 +282,7 @@ def working_point(
     max_risk: float | None = None,
     weight: AnyArray | None = None,
 ) -> WorkingPoint:
-    """Compute all metrics of a working point that a threshold, coverage or risk selects.
+    """Compute all metrics of a working point, which a threshold, a coverage or a risk determines.
 
     Answers: which coverage and risks does a threshold have, and which threshold has a requested
     coverage or risk?
@@ -317,7 +319,8 @@ def working_point(
     Notes
     -----
     Tied samples are accepted or rejected together, so a selected threshold is a confidence in the
-    data. The two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
+    data. The classification quality and the rejection quality treat losses in [0, 1] as fractional
+    failures. The function sorts the samples once.
 
     References
     ----------
@@ -354,7 +357,7 @@ def working_point(
 def _working_point_at_vertex(
     groups: TieGroups, index: int, *, is_loss_bounded: bool
 ) -> WorkingPoint:
-    """Collect the metrics of the threshold at the tie group with this index, or -1 for no group."""
+    """Collect the metrics at the threshold of a tie group; the index -1 accepts no sample."""
     weight, accepted_loss, count = accepted_totals(groups, index)
     metrics = {
         "selective_risk": selective_risk_at_vertex(groups, index),

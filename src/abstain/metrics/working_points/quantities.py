@@ -28,7 +28,7 @@ _BLOCK = 1 << 14
 
 
 def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
-    """Return the index of the last tie group with confidence >= threshold, or -1 without any."""
+    """Return the index of the last tie group with confidence >= threshold, or -1 if none exists."""
     return int(n_accepted_groups(groups, threshold)) - 1
 
 
@@ -125,7 +125,7 @@ def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
 
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
-    """Return the index of the last tie group with selective risk <= max_risk, or -1 without any."""
+    """Return the index of the last tie group with selective risk <= max_risk, or -1 if none."""
     # Ratios are compared, because 29/100 equals 0.29 in floating point but 0.29 * 100 is below 29.
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     candidates = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
