@@ -284,7 +284,7 @@ def standard_error(
     influence : ndarray of shape (n,)
         Influence of each sample.
     weight, cluster : ndarray of shape (n,), optional
-        As in `covariance`.
+        See `covariance`.
 
     Returns
     -------

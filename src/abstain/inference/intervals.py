@@ -437,7 +437,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     Parameters
     ----------
     successes, n : float
-        As in `clopper_pearson`.
+        See `clopper_pearson`.
     level : float, default=0.95
         Probability that the interval contains the true proportion, on average over proportions.
 
@@ -449,7 +449,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     Raises
     ------
     DomainError
-        As in `clopper_pearson`.
+        See `clopper_pearson`.
 
     References
     ----------

@@ -132,7 +132,7 @@ def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "h
 
 # ------------------------------------------------------------------------------------ mean ranks
 def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
-    """Test each pair of mean ranks by Nemenyi's test.
+    """Run Nemenyi's test for each pair of mean ranks.
 
     Answers: which methods differ significantly if all pairs are tested?
 

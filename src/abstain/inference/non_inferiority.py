@@ -166,7 +166,7 @@ def non_inferiority_from_influences(
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> NonInferiority:
-    """Run a non-inferiority test that is valid for few failures on the influences of samples.
+    """Run a non-inferiority test from influence functions, which is valid for few failures.
 
     Answers: is the cheaper method good enough, given the number of failures?
 

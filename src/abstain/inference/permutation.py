@@ -147,17 +147,17 @@ def permutation_test_by_ranks(
         ``lambda u: u`` for the AUGRC and ``lambda u: -np.log1p(-u)`` for the population form of the
         AURC.
     first, second, n_permutations, rng, cluster
-        As in `permutation_test`. The same seed yields the same swaps.
+        See `permutation_test`. The same seed yields the same swaps.
 
     Returns
     -------
     PermutationResult
-        As in `permutation_test`.
+        See `permutation_test`.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `permutation_test`.
+        See `permutation_test`.
 
     Notes
     -----
@@ -314,7 +314,7 @@ def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return the index of the nearest candidate for each value. The candidates are ascending."""
+    """Return the index of the nearest candidate (the lower one of two) for each value."""
     after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
     after = np.minimum(after, candidates.size - 1)

@@ -233,7 +233,7 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     Parameters
     ----------
     values, covariance, lower_is_better
-        As in `superiority`.
+        See `superiority`.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def rank_probabilities(
     Parameters
     ----------
     values, covariance, lower_is_better
-        As in `superiority`.
+        See `superiority`.
     n_draws : int, default=10000
         Number of draws from the joint normal distribution. With the default, the standard error of
         a probability is at most 0.005.

@@ -178,7 +178,7 @@ def rank_then_aggregate(
     Parameters
     ----------
     replicates : array of shape (blocks, k, B)
-        The metric on each data set (or run), of each method, on each resample.
+        The metric of each method on each resample of each data set (or run).
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
@@ -256,7 +256,7 @@ def aggregate_then_rank(
     Parameters
     ----------
     replicates : array of shape (blocks, k, B)
-        The metric on each data set (or run), of each method, on each resample.
+        The metric of each method on each resample of each data set (or run).
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95

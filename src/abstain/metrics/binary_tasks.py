@@ -118,7 +118,7 @@ def _binary_task_on_device(
 
 
 def _move_to_device_of(reference: AnyArray, x: AnyArray, name: str) -> AnyArray:
-    """Move an array, which may be a list, to the library and device of `reference`."""
+    """Convert an array or a list to the array library and device of `reference`."""
     array = x if is_on_device(x) else checks.vector(x, name)
     return move_to_library_of(array, name, reference)
 
@@ -133,7 +133,7 @@ def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
 
 
 def reason_unknown_classes(s: Scored) -> str:
-    """Return a text with the number of samples of unknown classes, or an empty text."""
+    """Return a note about the number of samples of unknown classes, or an empty string."""
     is_unknown = get_class_view(s).labels < 0
     if s.weight is not None:
         is_unknown = is_unknown & (s.weight > 0)
@@ -166,8 +166,8 @@ def oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
-        low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     labels : array of shape (n,)
         1 for the positive class, 0 for the other.
     positive_score : array of shape (n,)
@@ -197,7 +197,7 @@ def oc_auc(
     Reviewed positives rank above all other samples, and reviewed negatives rank below all other
     samples. If only a part of a tie group is reviewed, the same share of each of its samples is
     reviewed, so the value does not depend on the order of rows. A pair with tied positive scores
-    counts as one half. The cost is two sorts.
+    counts as one half. The function sorts the samples twice.
 
     References
     ----------
@@ -257,7 +257,7 @@ def oc_ap(
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`.
+        See `oc_auc`.
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
@@ -272,13 +272,13 @@ def oc_ap(
     Raises
     ------
     ShapeError, DomainError
-        As in `oc_auc`.
+        See `oc_auc`.
 
     Notes
     -----
     The reviewed samples are selected as in `oc_auc`. The average precision is the area under a step
-    function, as in scikit-learn. The authors' code interpolates between thresholds. The cost is two
-    sorts.
+    function, as in scikit-learn. The authors' code interpolates between thresholds. The function
+    sorts the samples twice.
 
     References
     ----------
@@ -319,7 +319,7 @@ def accepted_auroc(
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`. Samples of high confidence are accepted.
+        See `oc_auc`. Samples of high confidence are accepted.
     coverage : float, default=0.8
         Share of samples that are accepted, in [0, 1].
     weight : array of shape (n,), optional
@@ -334,13 +334,13 @@ def accepted_auroc(
     Raises
     ------
     ShapeError, DomainError
-        As in `oc_auc`. DomainError also if `coverage` is outside [0, 1].
+        See `oc_auc`. A DomainError is also raised if `coverage` is outside [0, 1].
 
     Notes
     -----
     Rejecting the least confident samples can increase the accuracy and decrease this value. If only
     a part of a tie group is accepted, the same share of each of its samples is accepted. A pair
-    with tied positive scores counts as one half. The cost is two sorts.
+    with tied positive scores counts as one half. The function sorts the samples twice.
 
     References
     ----------
@@ -384,7 +384,7 @@ def auroc_retention(
     Parameters
     ----------
     confidence, labels, positive_score, weight : array of shape (n,)
-        As in `accepted_auroc`.
+        See `accepted_auroc`.
 
     Returns
     -------
@@ -395,7 +395,7 @@ def auroc_retention(
     Raises
     ------
     ShapeError, DomainError
-        As in `accepted_auroc`.
+        See `accepted_auroc`.
 
     Notes
     -----
@@ -439,7 +439,7 @@ def auprc_retention(
     Parameters
     ----------
     confidence, labels, positive_score, weight : array of shape (n,)
-        As in `auroc_retention`.
+        See `auroc_retention`.
 
     Returns
     -------
@@ -450,7 +450,7 @@ def auprc_retention(
     Raises
     ------
     ShapeError, DomainError
-        As in `auroc_retention`.
+        See `auroc_retention`.
 
     Notes
     -----

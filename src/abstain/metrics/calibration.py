@@ -296,7 +296,7 @@ def mce(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `ece`.
+        See `ece`.
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
@@ -312,7 +312,7 @@ def mce(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `ece`.
+        See `ece`.
 
     Notes
     -----

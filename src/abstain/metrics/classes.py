@@ -27,7 +27,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def get_class_view(s: Scored) -> ClassView:
-    """Return the labels and predictions of samples, or raise an error without labels."""
+    """Return the labels and predictions of samples, or raise an error if there are no labels."""
     if s.class_view is None:
         raise MissingInputError("labels and predictions are required; got only confidence and loss")
     return s.class_view
@@ -132,7 +132,7 @@ def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> Class
 
 
 def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
-    """Move class codes to the library and device of `reference`."""
+    """Convert class codes to the array library and device of `reference`."""
     if isinstance(reference, np.ndarray):
         return to_numpy(codes, "labels")
     return move_to_library_of(codes, "labels", reference)

@@ -58,8 +58,8 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    Predictions for samples of unknown classes count as wrong. The value is never NaN. The function
-    makes one pass over the samples.
+    Predictions for samples of unknown classes count as wrong. The value is never NaN. The running
+    time is linear in the number of samples.
 
     References
     ----------
@@ -85,7 +85,7 @@ def balanced_accuracy(
     Parameters
     ----------
     prediction, labels, weight : array of shape (n,)
-        As in `accuracy`.
+        See `accuracy`.
 
     Returns
     -------
@@ -96,14 +96,14 @@ def balanced_accuracy(
     Raises
     ------
     ShapeError, DomainError
-        As in `accuracy`.
+        See `accuracy`.
 
     Notes
     -----
     The mean includes only classes that occur in the labels. Samples of unknown classes are
     excluded. If a class is too rare, so that the variance is based on fewer than 4 failures or 4
-    successes, the value has no confidence interval and no p-value. The function makes one pass over
-    the samples.
+    successes, the value has no confidence interval and no p-value. The running time is linear in
+    the number of samples.
 
     References
     ----------
@@ -153,7 +153,7 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     Notes
     -----
     Probabilities are not clipped. Each row of probabilities is divided by its sum. If probabilities
-    underflow, evaluate logits instead. The function makes one pass over the samples.
+    underflow, evaluate logits instead. The running time is linear in the number of samples.
 
     References
     ----------
@@ -193,13 +193,13 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     Raises
     ------
     ShapeError, DomainError
-        As in `nll`.
+        See `nll`.
 
     Notes
     -----
     The score sums the squared errors over the classes, as in Brier's definition. Some libraries
     halve the score for two classes, and others divide the score by K. Each row of probabilities is
-    divided by its sum. The function makes one pass over the samples.
+    divided by its sum. The running time is linear in the number of samples.
 
     References
     ----------
@@ -265,7 +265,7 @@ def _drop_zero_weights(
 
 
 def _reason_unknown_classes(labels: IntArray) -> str:
-    """Return a text with the number of samples of unknown classes, or an empty text."""
+    """Return a note about the number of samples of unknown classes, or an empty string."""
     n_unknown = int(namespace(labels).count_nonzero(labels < 0))
     return f"{n_unknown} samples have an unknown class" if n_unknown else ""
 

@@ -45,8 +45,8 @@ def oc_accuracy(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
-        low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error.
     review : float, default=0.1
@@ -176,8 +176,8 @@ def multiclass_oc_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed. Samples of
-        low confidence are reviewed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters. Samples
+        of low confidence are reviewed.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     probabilities : array of shape (n, K)

@@ -33,14 +33,14 @@ def sample_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> AnyArray:
-    """Compute the contribution of each sample to an area metric or to CWSA.
+    """Compute the contribution of each sample to an area such as the AUGRC, or to CWSA.
 
     Answers: which samples contribute most to this metric?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     metric : str, default="augrc"
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
@@ -57,8 +57,8 @@ def sample_contributions(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `augrc`, or as in `cwsa` for CWSA. InputError also if `metric` is not one of these
-        names.
+        As in `augrc`, or as in `cwsa` for CWSA. An InputError is also raised if `metric` is not a
+        valid name.
 
     Notes
     -----
@@ -186,14 +186,14 @@ def group_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> GroupContributions:
-    """Compute the contribution of each class or group to an area metric or to CWSA.
+    """Compute the contribution of each class or group to an area such as the AUGRC, or to CWSA.
 
     Answers: which classes, sites or subgroups contribute most to the silent failures?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     group : array of shape (n,)
         The class or group of each sample, of any type.
     metric : str, default="augrc"
@@ -210,12 +210,12 @@ def group_contributions(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `sample_contributions`. ShapeError also if `group` has another length.
+        As in `sample_contributions`. A ShapeError is also raised if `group` has another length.
 
     Notes
     -----
     The sum of the contributions is the metric of all samples. The contribution of a group differs
-    from the metric of the group alone. The cost is two sorts.
+    from the metric of the group alone. The function sorts the samples twice.
 
     References
     ----------

@@ -78,7 +78,7 @@ def rank_weights(
     Raises
     ------
     InputError
-        If `n` or `draws` is not an integer of at least 1, or `estimator` is not one of these names.
+        If `n` or `draws` is not an integer of at least 1, or `estimator` is not a valid name.
 
     See Also
     --------
@@ -136,7 +136,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     DomainError
         If a rank is not in [0, 1).
     InputError
-        If `area` is not one of these names.
+        If `area` is not a valid name.
 
     Notes
     -----
@@ -181,7 +181,7 @@ def population_aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative.
     form : {"reweighted", "definition"}, default="reweighted"
@@ -200,9 +200,9 @@ def population_aurc(
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`.
+        See `aurc`.
     InputError
-        If `form` is not one of these names.
+        If `form` is not a valid name.
 
     Notes
     -----
@@ -244,7 +244,7 @@ def monte_carlo_aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     draws : int, default=1000
@@ -258,12 +258,12 @@ def monte_carlo_aurc(
     -------
     float
         Value in [0, 1] for losses in [0, 1], up to the random error of the draws; **lower is
-        better**. The expected value over the draws is the plug-in estimator.
+        better**. The expected value over the draws equals the plug-in estimate.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. DomainError also if a weight is not an integer.
+        See `aurc`. A DomainError is also raised if a weight is not an integer.
     InputError
         If `draws` is not an integer of at least 1.
 

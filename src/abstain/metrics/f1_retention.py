@@ -37,7 +37,7 @@ def f1_auc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     acceptable_loss : float, default=0.0

@@ -59,7 +59,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
@@ -118,7 +118,7 @@ def failure_ap_success(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def failure_ap_success(
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Notes
     -----
@@ -172,7 +172,7 @@ def failure_ap_error(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def failure_ap_error(
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`.
+        See `failure_auroc`.
 
     Notes
     -----
@@ -227,7 +227,7 @@ def fpr_at_tpr(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `failure_auroc`.
+        See `failure_auroc`.
     tpr : float, default=0.95
         True positive rate, the share of successes to accept, in [0, 1].
     weight : array of shape (n,), optional
@@ -242,7 +242,7 @@ def fpr_at_tpr(
     Raises
     ------
     ShapeError, DomainError
-        As in `failure_auroc`. DomainError also if `tpr` is outside [0, 1].
+        See `failure_auroc`. A DomainError is also raised if `tpr` is outside [0, 1].
 
     Notes
     -----

@@ -49,7 +49,7 @@ def metric_interval(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted.
+        Confidence scores; higher means more trusted.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     metric : str, default="augrc"
@@ -71,8 +71,8 @@ def metric_interval(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
-        As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
-        no metric has this name.
+        See `augrc`. A DomainError is also raised if `level` is not between 0 and 1, and an
+        UnknownNameError if no metric has this name.
     InputError
         If the metric needs other inputs than confidence and loss, or another loss.
 
@@ -131,7 +131,7 @@ def metric_difference(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     weight, group : array of shape (n,), optional
-        As in `metric_interval`.
+        See `metric_interval`.
 
     Returns
     -------
@@ -142,12 +142,12 @@ def metric_difference(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError, InputError
-        As in `metric_interval`. InputError also if the metric has no influence function.
+        See `metric_interval`. An InputError is also raised if the metric has no influence function.
 
     Notes
     -----
     The comparison is paired. The standard error is computed from the difference of the two
-    influences of each sample. The cost is two sorts.
+    influences of each sample. The function sorts the samples twice.
 
     References
     ----------

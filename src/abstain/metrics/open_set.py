@@ -65,7 +65,7 @@ def oscr(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     prediction : array of shape (n,)
         Predicted class codes 0, 1, ...
     labels : array of shape (n,)
@@ -315,7 +315,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     -----
     Narasimhan et al. and torch-uncertainty report the AURC of these losses, which depends on the
     share of outliers. If an outlier costs r times as much as an error, use c = r / (1 + r). The
-    function makes one pass over the samples.
+    running time is linear in the number of samples.
 
     References
     ----------

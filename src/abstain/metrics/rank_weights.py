@@ -260,7 +260,7 @@ def trapezoid_weight_with_merged_groups(
 def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """Return the weight of the risk at each point of the curve in its trapezoid area.
 
-    The curve is constant from the first point to coverage 0. A merged group has one weight, which
+    From coverage 0 to the first point, the curve is constant. A merged group has one weight, which
     is for its last point.
     """
     return _vertex_area_weights(groups, is_flat_at_start=True)

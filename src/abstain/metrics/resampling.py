@@ -86,7 +86,7 @@ def replicates(
 
 
 def _has_exact_formula(metrics: Sequence[Metric], scored_sets: Sequence[Scored]) -> BoolArray:
-    """Return whether resampled areas yield each metric of each score, shape (metrics, scores)."""
+    """Return whether resampled areas suffice for each metric of each score, (metrics, scores)."""
     has_formula = np.zeros((len(metrics), len(scored_sets)), np.bool_)
     for m, metric in enumerate(metrics):
         formula = metric.measurement.resampled
@@ -212,7 +212,7 @@ def metric_bootstrap(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted.
+        Confidence scores; higher means more trusted.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     metric : str, default="augrc"
@@ -245,8 +245,8 @@ def metric_bootstrap(
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
-        As in `augrc`. DomainError also if `level` is not between 0 and 1, and UnknownNameError if
-        no metric has this name.
+        See `augrc`. A DomainError is also raised if `level` is not between 0 and 1, and an
+        UnknownNameError if no metric has this name.
     InputError
         If `resamples` is below 2, or the metric needs other inputs than confidence and loss. The
         error is also raised if `interval` is "bca" or "studentized" and the metric has no influence

@@ -141,8 +141,8 @@ def selective_confusion_matrix(
     Notes
     -----
     If all samples are accepted, the first K columns are the usual confusion matrix and the last
-    column is 0. Shares of a row or column without samples are NaN. The function makes one pass over
-    the samples.
+    column is 0. Shares of a row or column without samples are NaN. The running time is linear in
+    the number of samples.
 
     References
     ----------

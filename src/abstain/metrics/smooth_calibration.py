@@ -54,8 +54,8 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     -----
     A Gaussian kernel that is reflected at 0 and 1 smooths the residuals (correctness - confidence).
     The error is the mean absolute value of the smoothed residuals, which decreases with the width
-    of the kernel. The smooth ECE is the error at the width that equals the error, or at the width
-    0.001 if the solution is smaller. In contrast to the binned ECE, the smooth ECE is a continuous
+    of the kernel. The smooth ECE is the error at the width for which the error equals the width.
+    The minimum width is 0.001. In contrast to the binned ECE, the smooth ECE is a continuous
     function of the confidences. The value is never NaN, and almost never 0, even for a calibrated
     confidence. The function makes one pass over the samples and computes several cosine transforms,
     which take about 10 ms. Arrays on a device such as a GPU are copied to host memory.

@@ -40,7 +40,7 @@ def tie_bounds(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     metric : str, default="augrc"
         Name of a rank metric that needs only confidence and loss.
     weight : array of shape (n,), optional
@@ -54,7 +54,7 @@ def tie_bounds(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
     InputError
         If the metric is not a rank metric, or if the weights are unequal and the metric does not
         average over ties.
@@ -64,7 +64,8 @@ def tie_bounds(
     A rank metric improves with every failure that moves below a success. Therefore the bounds are
     the values after sorting each tie group by loss, in ascending and in descending order. The value
     of a metric that averages over ties lies between the bounds. The value of the trapezoid AURC may
-    lie outside the bounds, because ties remove points of its curve. The cost is two sorts.
+    lie outside the bounds, because ties remove points of its curve. The function sorts the samples
+    twice.
 
     References
     ----------

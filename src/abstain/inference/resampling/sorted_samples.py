@@ -1,7 +1,7 @@
 """Samples that are sorted once by confidence and partitioned into slots for all resamples.
 
 A slot is a sequence of neighboring samples. A tie group with a failure or with several samples is
-an *exact* slot, whose area is computed exactly. The first samples are exact slots, too. Every other
+an *exact* slot, whose area is computed exactly. The first samples are also exact slots. Every other
 slot is a *cell* of up to 16 successes, whose area is computed by a series (see
 `abstain.inference.resampled_areas`).
 

@@ -48,7 +48,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -128,7 +128,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
@@ -175,7 +175,7 @@ def augrc_terms(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def augrc_terms(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
@@ -220,7 +220,7 @@ def prediction_rejection_ratio(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def prediction_rejection_ratio(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----

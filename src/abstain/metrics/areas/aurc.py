@@ -81,7 +81,7 @@ def aurc(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
@@ -164,7 +164,7 @@ def area_under_accuracy_rejection(
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. DomainError also if a loss is above 1.
+        See `aurc`. A DomainError is also raised if a loss is above 1.
 
     Notes
     -----
@@ -471,7 +471,7 @@ def achievable_aurc(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
 
     Returns
     -------
@@ -482,7 +482,7 @@ def achievable_aurc(
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`.
+        See `aurc`.
 
     Notes
     -----

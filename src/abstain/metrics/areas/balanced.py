@@ -48,7 +48,7 @@ def balanced_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     labels : array of shape (n,)
         The true class of each sample, of any type.
     weight : array of shape (n,), optional
@@ -62,15 +62,15 @@ def balanced_aurc(
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`. ShapeError also if `labels` has another length.
+        See `aurc`. A ShapeError is also raised if the length of `labels` differs.
 
     Notes
     -----
     At each threshold, the risk is the mean of the selective risks of the classes. As in FD-Shifts,
     a class without accepted samples contributes 0. The value is therefore too small if rare classes
     have low confidences. If a class is too rare, the value has no confidence interval. The area is
-    computed by the trapezoid rule, with one point at each distinct confidence. The cost is two
-    sorts.
+    computed by the trapezoid rule, with one point at each distinct confidence. The function sorts
+    the samples twice.
 
     References
     ----------
@@ -162,7 +162,7 @@ def balanced_augrc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     labels : array of shape (n,)
         The true class of each sample, of any type.
     weight : array of shape (n,), optional
@@ -176,7 +176,7 @@ def balanced_augrc(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`. ShapeError also if `labels` has another length.
+        See `augrc`. A ShapeError is also raised if the length of `labels` differs.
 
     Notes
     -----

@@ -48,7 +48,7 @@ from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 
 
 def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the area under the sparsification error (AUSE).
+    """Compute the area under the sparsification error curve (AUSE).
 
     Answers: if the least confident samples are removed, how much larger is the mean loss of the
     remaining samples than for the best order, relative to the mean loss of all samples?
@@ -56,7 +56,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted. Only the order matters, so any real scale is allowed.
+        Confidence scores; higher means more trusted. Only the order of the scores matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -82,7 +82,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Tied samples share a point of the curve. The library torch-uncertainty (0.13) omits the area
     below coverage 1/n. Without ties, torch-uncertainty returns this value minus (f - m)/(n R),
     where f is the loss of the most confident sample, m the smallest loss and R the mean loss. The
-    cost is two sorts.
+    function sorts the samples twice.
 
     References
     ----------
@@ -225,9 +225,9 @@ def e_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `aurc`.
+        See `aurc`.
     optimum : {"same", "analytic"}, default="same"
         "same" is the smallest value of the same estimator for these losses, with distinct
         confidences or with the tie groups of the score. "analytic" is R + (1 - R) ln(1 - R), as in
@@ -245,7 +245,8 @@ def e_aurc(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`. DomainError also if the optimum is "analytic" and a loss is not 0 or 1.
+        See `aurc`. A DomainError is also raised if the optimum is "analytic" and a loss is not 0 or
+        1.
 
     Notes
     -----
@@ -292,9 +293,9 @@ def normalized_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `aurc`.
+        See `aurc`.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -308,13 +309,13 @@ def normalized_aurc(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`.
+        See `aurc`.
 
     Notes
     -----
     The values of classifiers with different accuracies are not comparable. At a fixed failure
     AUROC, a higher accuracy can increase or decrease the value. A constant score has the value 1.
-    The cost is two sorts.
+    The function sorts the samples twice.
 
     References
     ----------

@@ -57,7 +57,7 @@ def partial_aurc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `aurc`.
+        See `aurc`.
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
@@ -158,7 +158,7 @@ def partial_augrc(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     mean : bool, default=False
@@ -254,7 +254,7 @@ _GENERALIZED = _PartialArea(
 
 
 def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric | None:
-    """Return the mean risk between two coverages in percent, or None for an invalid interval."""
+    """Return the metric of the mean risk between two coverages; None for an invalid interval."""
     min_coverage = float(low) / 100
     max_coverage = float(high) / 100
     if not min_coverage < max_coverage <= 1:

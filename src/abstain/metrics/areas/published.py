@@ -53,7 +53,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`. DomainError also if "torch-uncertainty" gets only one sample.
+        See `aurc`. A DomainError is also raised if "torch-uncertainty" gets only one sample.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `published_aurc`.
+        See `published_aurc`.
 
     Notes
     -----
@@ -123,7 +123,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
     References
     ----------
-    .. [1] As in `published_aurc`.
+    .. [1] See `published_aurc`.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Raises
     ------
     ShapeError, DomainError
-        As in `e_aurc`. DomainError also if a loss is not 0 or 1.
+        As in `e_aurc`. A DomainError is also raised if a loss is not 0 or 1.
 
     Notes
     -----
@@ -193,7 +193,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `achievable_aurc`.
+        See `achievable_aurc`.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Raises
     ------
     ShapeError, DomainError
-        As in `achievable_aurc`.
+        See `achievable_aurc`.
 
     Notes
     -----

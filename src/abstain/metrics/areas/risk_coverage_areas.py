@@ -29,8 +29,8 @@ class RiskCoverageAreas:
     Attributes
     ----------
     aurc : float
-        Trapezoid area under the selective risk-coverage curve. The curve is constant from the first
-        point to coverage 0.
+        Trapezoid area under the selective risk-coverage curve. From coverage 0 to the first point,
+        the curve is constant.
     augrc : float
         Trapezoid area under the generalized risk over coverage.
     risk : float
@@ -64,7 +64,7 @@ def risk_coverage_areas(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Finite. Higher means more trusted.
+        Finite. Confidence scores; higher means more trusted.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional

@@ -91,7 +91,7 @@ class CwsaSweep:
         Raises
         ------
         InputError
-            If `metric` is not one of these names.
+            If `metric` is not a valid name.
 
         References
         ----------
@@ -130,12 +130,12 @@ def cwsa_sweep(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
     thresholds : array of shape (t,), optional
         Values in [0, 1). The default is 20 evenly spaced thresholds from 0.5 to 0.99, as in the
         published tables.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
-        As in `cwsa`.
+        See `cwsa`.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -148,7 +148,7 @@ def cwsa_sweep(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
@@ -215,7 +215,7 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
@@ -261,7 +261,7 @@ def cwsa_plus_area(
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
@@ -271,7 +271,7 @@ def cwsa_plus_area(
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
@@ -372,7 +372,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        See `cwsa`.
 
     Returns
     -------
@@ -383,7 +383,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
@@ -391,7 +391,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     0.99. All other coverages are excluded, so a model that is correct with confidence 1 on every
     sample has the value 0. The function `cwsa_area` includes all coverages. For other thresholds,
     use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of all samples.
-    The function makes one pass over the samples.
+    The running time is linear in the number of samples.
 
     References
     ----------
@@ -416,7 +416,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `auc_mcc`.
+        See `auc_mcc`.
 
     Returns
     -------
@@ -427,13 +427,14 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Raises
     ------
     ShapeError, DomainError
-        As in `auc_mcc`.
+        See `auc_mcc`.
 
     Notes
     -----
     The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
     The function omits thresholds without accepted samples. If the threshold 0.99 accepts fewer than
-    10 samples, the value has no analytic interval. The function makes one pass over the samples.
+    10 samples, the value has no analytic interval. The running time is linear in the number of
+    samples.
 
     References
     ----------

@@ -398,10 +398,10 @@ def cwsa(
 
     Notes
     -----
-    The equation of the paper divides by the number of accepted samples. The tables and the code of
-    the paper divide CWSA by the number of all samples, and CWSA+ by the number of accepted samples.
-    The defaults reproduce the tables. A monotone transformation of the confidence changes the
-    value, but ties do not. The function makes one pass over the samples.
+    The equation of the paper divides both metrics by the number of accepted samples. The tables and
+    the code of the paper divide CWSA by the number of all samples, and CWSA+ by the number of
+    accepted samples. The defaults reproduce the tables. A monotone transformation of the confidence
+    changes the value, but ties do not. The running time is linear in the number of samples.
 
     References
     ----------
@@ -437,13 +437,13 @@ def cwsa_plus(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `cwsa`. A sample contributes with the factor 1 - loss.
+        See `cwsa`. A sample contributes with the factor 1 - loss.
     threshold : float
         In [0, 1).
     normalize : {"all", "accepted"}, default="accepted"
         Whether to divide by the weight of all samples or by that of the accepted samples.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
-        As in `cwsa`.
+        See `cwsa`.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -456,13 +456,13 @@ def cwsa_plus(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `cwsa`.
+        See `cwsa`.
 
     Notes
     -----
     The default divides by the number of accepted samples, as in the tables of the paper. With the
-    step ramp, the value is the selective accuracy. Ties do not change the value. The function makes
-    one pass over the samples.
+    step ramp, the value is the selective accuracy. Ties do not change the value. The running time
+    is linear in the number of samples.
 
     References
     ----------
@@ -539,7 +539,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
 
 
 def _cwsa_identity(threshold: float, *, plus: bool) -> Identity:
-    """Return the names and texts of CWSA or CWSA+ at a threshold."""
+    """Return the names and descriptions of CWSA or CWSA+ at a threshold."""
     name = "cwsa_plus" if plus else "cwsa"
     description = "successes" if plus else "successes minus failures"
     return Identity(

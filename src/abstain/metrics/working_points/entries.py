@@ -93,7 +93,7 @@ def selective_accuracy(
     -----
     The value is 1 - `selective_risk` at the same threshold. A lower coverage usually yields a
     higher value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not change the value. The function makes one pass over the samples.
+    threshold. Ties do not change the value. The running time is linear in the number of samples.
 
     References
     ----------
@@ -253,7 +253,7 @@ def _selective_risk_extremes(coverage: float) -> Extremes:
 def _identity_at_coverage(
     name: str, percent: str, *, meaning: str, source: str, function: str, lower_is_better: bool
 ) -> Identity:
-    """Return the names and texts of a metric at a coverage."""
+    """Return the names and descriptions of a metric at a coverage."""
     return Identity(
         name=name,
         title=f"{name.partition('@')[0].replace('_', ' ')} at {percent}% coverage",

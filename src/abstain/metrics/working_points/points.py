@@ -46,7 +46,7 @@ def selective_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
         Pass exactly one of the two arguments.
@@ -67,7 +67,7 @@ def selective_risk(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `working_point`.
+        See `working_point`.
 
     Notes
     -----
@@ -110,12 +110,12 @@ def generalized_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     coverage, threshold : float
         The minimum coverage, or the threshold. Samples with confidence >= threshold are accepted.
         Pass exactly one of the two arguments.
     rule : {"usable", "first", "expected"}, default="usable"
-        As in `selective_risk`.
+        See `selective_risk`.
     weight : array of shape (n,), optional
         Frequency weights. A sample with an integer weight m counts as m samples.
 
@@ -128,7 +128,7 @@ def generalized_risk(
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `working_point`.
+        See `working_point`.
 
     Notes
     -----
@@ -192,7 +192,7 @@ def coverage_at_risk(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     max_risk : float
         The maximum selective risk.
     weight : array of shape (n,), optional
@@ -206,7 +206,7 @@ def coverage_at_risk(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
 
     Notes
     -----
@@ -290,7 +290,7 @@ def working_point(
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `augrc`.
+        See `augrc`.
     threshold : float, optional
         Samples with confidence >= threshold are accepted.
     coverage : float, optional
@@ -311,7 +311,7 @@ def working_point(
     Raises
     ------
     ShapeError, DomainError
-        As in `augrc`.
+        See `augrc`.
     InputError
         If none or several of `threshold`, `coverage` and `max_risk` are passed, or if no threshold
         has at most this risk.

@@ -91,7 +91,7 @@ def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = Fals
 
 
 def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
-    """Return the minimum weight of the accepted samples at a coverage, reduced for rounding."""
+    """Return the minimum accepted weight at a coverage, minus a tolerance for rounding errors."""
     return coverage * groups.total_weight * (1 - ROUNDING)
 
 
