@@ -67,7 +67,8 @@ _SCALES = {
 def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
     """Compute the percentile interval, whose bounds are quantiles of the replicates.
 
-    The bounds lie in the range of the metric. With few failures, the interval is too narrow.
+    The bounds lie in the range of the metric. With few failures, the percentile interval is too
+    narrow.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def format_quantile(degrees: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PairTest:
-    """A t-test of each difference with a correction for skewness."""
+    """T-tests of the differences of pairs, with a correction for skewness."""
 
     standard_error: FloatArray
     degrees: FloatArray

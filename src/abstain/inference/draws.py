@@ -88,7 +88,7 @@ class Draws:
 
     @property
     def description(self) -> str:
-        """Text that describes the sampling, such as "stratified, by cluster"."""
+        """Description of the sampling scheme, such as "stratified, by cluster"."""
         properties = []
         if self.strata is not None:
             properties.append("stratified")
@@ -109,7 +109,7 @@ class Draws:
         return -(-self.resamples // BLOCK_SIZE)
 
     def __iter__(self) -> Iterator[Array]:
-        """Draw the blocks one after the other."""
+        """Yield the counts of each block of resamples."""
         return map(self.counts, range(self.n_blocks))
 
     def counts(self, block: int, kernels: Any = numpy_kernels) -> Array:

@@ -117,8 +117,8 @@ def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> Float
     Notes
     -----
     The p-values are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks.
-    The probability of a block is its share of the gaps. Because of the rounding, the memory use
-    does not increase with the number of values.
+    The probability of a block is the number of its gaps divided by the number of all gaps. Because
+    of the rounding, the memory use does not increase with the number of values.
 
     References
     ----------

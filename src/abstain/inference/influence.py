@@ -71,7 +71,7 @@ def gradient_from_cumulative(weight_gradient: FloatArray, loss_gradient: FloatAr
     """Convert derivatives with respect to cumulative sums to derivatives for each tie group.
 
     The arguments are the derivatives with respect to the accepted weight and the accepted loss at
-    each threshold. A group is accepted at its threshold and at all lower thresholds.
+    each threshold. A tie group is accepted at its own confidence and at all lower thresholds.
     """
     return Gradient(tail_sums(weight_gradient), tail_sums(loss_gradient))
 
@@ -255,7 +255,7 @@ def covariance(
     ndarray of shape (k, k)
         ``sum w^2 IF IF' / W^2`` times n/(n - 1), where n is the number of samples with a positive
         weight. With clusters, the weighted influences are first summed within each cluster, and n
-        is the number of clusters. NaN for a single sample or cluster.
+        is the number of clusters. The covariance is NaN for a single sample or cluster.
 
     Notes
     -----

@@ -94,7 +94,7 @@ def non_inferiority(
         The metric of the second method. If `relative_to` is passed, the margin is a share of this
         metric, such as 0.1 for 10%.
     degrees : float, default=inf
-        Degrees of freedom of the standard error. A conservative value is (failures - 1) / 2.
+        Degrees of freedom of the standard error. A conservative choice is (failures - 1) / 2.
     level : float, default=0.95
         Confidence level of the one-sided bound. The significance level of the test is 1 - `level`.
 
@@ -193,8 +193,8 @@ def non_inferiority_from_influences(
     -------
     NonInferiority
         The result of the test. If no sample changes the numbers, the bound is NaN, `non_inferior`
-        is False and the note states the reason. A method is non-inferior to a method with equal
-        influences.
+        is False and the note states the reason. If the influences of both methods are equal, the
+        first method is non-inferior.
 
     Raises
     ------
@@ -309,8 +309,8 @@ class _Disadvantage:
 class JointEllipse:
     """Joint confidence ellipse of two numbers on the logit or log scale.
 
-    The ellipse is determined by the standard errors of both numbers and by the correlation of their
-    errors. With few failures, these standard errors are more stable than the standard error of the
+    The standard errors of both numbers and the correlation of their errors determine the ellipse.
+    With few failures, these standard errors are more stable than the standard error of the
     difference.
     """
 
@@ -372,7 +372,7 @@ class JointEllipse:
         return float(differences.max())
 
     def _numbers_on_ellipse(self, k: int, directions: FloatArray, tail: float) -> FloatArray:
-        """Return the first (k = 0) or second (k = 1) number on the ellipse in each direction."""
+        """Return the first (k = 0) or second (k = 1) coordinate of each point on the ellipse."""
         radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
         shifts = radius * directions
         if shifts.any():

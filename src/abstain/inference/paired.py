@@ -215,7 +215,7 @@ def interval_of_test(
 def wilcoxon_on_replicates(
     replicates: AnyArray, *, lower_is_better: bool, adjustment: Adjustment = "holm"
 ) -> FloatArray:
-    """Apply the Wilcoxon test to bootstrap replicates, which is common but not valid.
+    """Apply the Wilcoxon test to bootstrap replicates, a common but invalid procedure.
 
     Answers: which p-values do papers report that apply this test to bootstrap replicates?
 
@@ -280,7 +280,7 @@ def _compare(
     options: _Options,
     n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs of methods by their differences over resamples, shape (pairs, B)."""
+    """Compare each pair of methods by its differences over resamples, shape (pairs, B)."""
     first, second = values
     observed = np.where(equal_up_to_rounding(first, second), 0.0, first - second)
     n_resamples = differences.shape[1]

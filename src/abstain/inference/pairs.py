@@ -117,17 +117,17 @@ class PairPowerSums:
 
     @property
     def second_powers(self) -> FloatArray:
-        """Coefficients of the sum of second powers, shape (3, pairs)."""
+        """Polynomial coefficients of the sum of second powers, shape (3, pairs)."""
         return self.ratio_sums[_SECOND_POWER]
 
     @property
     def third_powers(self) -> FloatArray:
-        """Coefficients of the sum of third powers, shape (4, pairs)."""
+        """Polynomial coefficients of the sum of third powers, shape (4, pairs)."""
         return self.ratio_sums[_THIRD_POWER]
 
     @property
     def fourth_powers(self) -> FloatArray:
-        """Coefficients of the sum of fourth powers, shape (5, pairs)."""
+        """Polynomial coefficients of the sum of fourth powers, shape (5, pairs)."""
         return self.ratio_sums[_FOURTH_POWER]
 
     def select(self, pairs: "slice | BoolArray | IntArray") -> "PairPowerSums":
@@ -370,7 +370,7 @@ def _ratio_statistic(
 
 
 def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
-    """Evaluate a polynomial, whose first coefficient is the constant term, by Horner's rule."""
+    """Evaluate a polynomial by Horner's rule. The first coefficient is the constant term."""
     value = np.zeros_like(x)
     for coefficient in coefficients[::-1]:
         value = value * x + coefficient
@@ -387,7 +387,7 @@ def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
     center = np.log(pairs.values[0] / pairs.values[1])
 
     def excess(index: IntArray, distance: FloatArray) -> FloatArray:
-        """Return the statistic minus its quantile, which is at least 0 if the test rejects."""
+        """Return the test statistic minus its quantile, which is at least 0 if the test rejects."""
         ratio = np.exp(center[index] + side * distance)
         statistic, degrees = _ratio_statistic(pairs, index, ratio)
         return -side * statistic - t_quantiles(pairs.level, degrees)
@@ -429,7 +429,7 @@ def find_roots(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Find a root of one function for each pair by the method of Chandrupatla (1997).
+    """Find the root of a function for each pair by the method of Chandrupatla (1997).
 
     The function must have different signs at `low` and `high`. See
     https://doi.org/10.1016/s0965-9978(96)00051-8.

@@ -245,7 +245,7 @@ class _SortedScores:
 
 @dataclass(frozen=True, eq=False)
 class _Swaps:
-    """Random swaps of samples or clusters, each with probability one half."""
+    """Random swaps, in which each sample or cluster is swapped with probability one half."""
 
     n_units: int
     #: Shape (n,). Cluster of each sample, or None without clusters.

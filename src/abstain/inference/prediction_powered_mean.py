@@ -58,8 +58,8 @@ def prediction_powered_mean(
     Parameters
     ----------
     predicted : array of shape (n,)
-        Predicted loss of each sample, such as one minus a calibrated confidence. The prediction
-        must not use the label of the sample.
+        Predicted loss of each sample, such as one minus a calibrated confidence. The prediction for
+        a sample must not depend on its label.
     loss : array of shape (n,)
         The losses, or NaN for samples without a label.
     probability : array of shape (n,)
@@ -72,8 +72,8 @@ def prediction_powered_mean(
     -------
     PredictionPoweredMean
         The estimates with and without predictions. Both estimates are unbiased, even if the
-        predictions are poor. If all terms of the mean are equal, the bounds are NaN and the note
-        states the reason.
+        predictions are inaccurate. If all terms of the mean are equal, the bounds are NaN and the
+        note states the reason.
 
     Raises
     ------

@@ -81,9 +81,9 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     Notes
     -----
     The pairs must be independent. For up to 50 pairs, the p-value is exact, also with ties [2]_.
-    With few pairs, the p-value cannot be small. For example, a one-sided p-value from five pairs is
-    at least 1/32. The normal approximation corrects for ties but not for continuity. Values and
-    differences that are equal up to rounding count as equal.
+    With few pairs, even the smallest possible p-value is large. For example, a one-sided p-value
+    from five pairs is at least 1/32. The normal approximation corrects for ties but not for
+    continuity. Values and differences that are equal up to rounding count as equal.
 
     References
     ----------
@@ -271,9 +271,9 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     Notes
     -----
     The blocks must be independent. If all values are equal in every block, the statistic is 0 and p
-    = 1. For small tables, the p-value is exact, also with ties. The largest such tables have 3
-    methods in about 80 blocks, 5 methods in 8 blocks, or 8 methods in 2 blocks. For larger tables,
-    the function uses the chi-square approximation, whose level is wrong for small tables.
+    = 1. For small tables, the p-value is exact, also with ties. Examples of the largest such tables
+    are about 80 blocks of 3 methods, 8 blocks of 5 methods, and 2 blocks of 8 methods. For larger
+    tables, the function uses the chi-square approximation, whose level is wrong for small tables.
 
     References
     ----------

@@ -203,8 +203,8 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
 
     Notes
     -----
-    The probability assumes that the observed values are the true values. It equals the normal
-    distribution function at the difference divided by its standard error.
+    The probability assumes that the observed values are the true values. This probability is the
+    normal distribution function of the difference divided by its standard error.
 
     Examples
     --------
@@ -283,8 +283,8 @@ def rank_probabilities(
     values, covariance, lower_is_better
         See `superiority`.
     n_draws : int, default=10000
-        Number of draws from the joint normal distribution. With the default, the standard error of
-        a probability is at most 0.005.
+        Number of draws from the joint normal distribution. With the default number of draws, the
+        standard error of a probability is at most 0.005.
     rng : int, Generator or None, default=0
         Seed of the draws.
 

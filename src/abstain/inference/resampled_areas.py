@@ -1,8 +1,8 @@
 """Areas under risk-coverage curves of every resample, computed for many scores at once.
 
-Each score is sorted once, because a resample changes only how often a sample counts. The areas are
-computed from cumulative sums of the counts in the order of the score. Two facts save most of the
-work for 0/1 losses:
+Each score is sorted only once, because a resample changes only the counts of the samples. The areas
+are computed from cumulative sums of the counts in the order of the score. Two facts save most of
+the work for 0/1 losses:
 
 - AUGRC and plug-in AURC depend only on the counts and ranks of the failures.
 - Between two failures, the selective risk is F/x for F accepted failures among x accepted samples.
@@ -136,8 +136,7 @@ def resampled_areas(
     """Compute areas of every resample of every score.
 
     The plug-in AURC requires samples without weights. By default, the function uses at most two
-    threads, and `select_kernels` selects the kernels. The result does not depend on the number of
-    threads.
+    threads. The result does not depend on the number of threads.
     """
     work = float(len(score_sets)) * draws.resamples * draws.n
     kernels = kernels or select_kernels(work)

@@ -376,7 +376,7 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     Parameters
     ----------
     first, second : array of shape (k,)
-        Ranks, or values of metrics with the same direction. The function drops methods with a NaN.
+        Ranks, or values of metrics with the same direction. Methods with a NaN are dropped.
 
     Returns
     -------
@@ -425,8 +425,8 @@ def agreement(
     Returns
     -------
     TauSummary
-        Mean and central range of tau. The function drops resamples with an undefined tau, and the
-        note states their number.
+        Mean and central range of tau. Resamples with an undefined tau are dropped, and the note
+        states their number.
 
     Raises
     ------
@@ -484,8 +484,8 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
 
     Notes
     -----
-    Two resamples of the same data differ about as much as two samples from the population. The
-    result does not depend on the direction of the metric. The cost is k^2 B.
+    Two resamples of the same data differ about as much as two independent samples from the
+    population. The result does not depend on the direction of the metric. The cost is k^2 B.
 
     Examples
     --------
@@ -537,7 +537,7 @@ def _pair_signs(values: FloatArray) -> FloatArray:
 
 
 def _resamples_in_block(k: int) -> int:
-    """Return the number of resamples of k methods that are processed at once."""
+    """Return the number of resamples of k methods that fit into one block."""
     n_pairs = max(1, k * (k - 1) // 2)
     return max(2, _MAX_NUMBERS // n_pairs)
 

@@ -1,7 +1,7 @@
 """Degrees of freedom of standard errors, and warnings about small numbers of failures.
 
 For a 0/1 loss, the failures have nearly all of the influence. With few failures, the standard error
-is an estimate from few numbers, so the interval needs a t quantile. Satterthwaite's rule computes
+is estimated from few values, so the interval requires a t quantile. Satterthwaite's rule computes
 the degrees of freedom from the influences u:
 
     2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n)
@@ -154,7 +154,7 @@ def few_failures_warning(
 
 
 def as_failure_count(failures: int | FailureCount | None) -> FailureCount | None:
-    """Convert a number to a `FailureCount` among all samples."""
+    """Convert a number of failures among all samples to a `FailureCount`."""
     return FailureCount(failures) if isinstance(failures, int) else failures
 
 

@@ -28,9 +28,9 @@ class Wager:
     The capital starts at 1. If the claim is true for the conditional mean of each value, the
     capital is a nonnegative supermartingale. By Ville's inequality, the probability that the
     capital *ever* reaches 1/alpha is then at most alpha. Each bet multiplies its money by the
-    likelihood ratio of a coin whose odds differ from the claim by a fixed factor. A part of the
-    initial capital is added to the bets at each time, so that the bets detect a late change almost
-    as fast as an early change.
+    likelihood ratio of a coin whose odds differ from the claim by a fixed factor. At each time, a
+    part of the initial capital is added to the bets, so that a late change is detected almost as
+    fast as an early change.
 
     Attributes
     ----------
@@ -121,8 +121,8 @@ def wager(
 
     Notes
     -----
-    The bets are those of [1]_, mixed over fixed stakes and starting times. A value between 0 and 1
-    counts as a fraction of a failure. The cost is one multiplication for each value and bet.
+    The bets of [1]_ are mixed over fixed stakes and starting times. Values between 0 and 1 are
+    treated as fractions of a failure. Each value requires one multiplication for each bet.
 
     References
     ----------
@@ -244,10 +244,10 @@ def anytime_interval(
     Notes
     -----
     The interval contains all means m that a mixture of bets does not reject. The capital of the
-    bets is a likelihood ratio. The numerator is a mixture of coins with a beta prior, and the
-    denominator is a coin with mean m. The capital is a martingale with a closed form [1]_. For
-    values strictly between 0 and 1, the interval is valid but longer than necessary [2]_. The
-    interval does not depend on the order of the values.
+    bets is a likelihood ratio. The numerator is the likelihood of a mixture of coins with a beta
+    prior, and the denominator is the likelihood of a coin with mean m. The capital is a martingale
+    with a closed form [1]_. For values strictly between 0 and 1, the interval is valid but longer
+    than necessary [2]_. The interval does not depend on the order of the values.
 
     References
     ----------

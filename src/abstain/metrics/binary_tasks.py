@@ -106,7 +106,7 @@ def binary_task(
 def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
-    """Validate the arguments on the device of the confidence, or return None if invalid."""
+    """Validate the arguments on the device of the confidence; return None for invalid arguments."""
     y = _move_to_device_of(confidence, labels, "labels")
     score = _move_to_device_of(confidence, positive_score, "positive_score")
     xp = namespace(confidence)
@@ -124,7 +124,7 @@ def _move_to_device_of(reference: AnyArray, x: AnyArray, name: str) -> AnyArray:
 
 
 def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
-    """Return the binary task of samples with two classes, or an undefined value."""
+    """Return the binary task of the samples, or an undefined value if a class is unknown."""
     reason = reason_unknown_classes(s)
     if reason:
         return undefined(reason)
@@ -175,7 +175,7 @@ def oc_auc(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
     """Return the weights of positives and negatives at each rank, highest rank first.
 
-    The reviewed positives have the highest rank and the reviewed negatives the lowest. All other
+    Reviewed positives have the highest rank, and reviewed negatives have the lowest rank. All other
     samples rank by score.
     """
     xp = task.scored.xp
@@ -261,7 +261,7 @@ def oc_ap(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def accepted_auroc(
     coverage : float, default=0.8
         Share of samples that are accepted, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -457,8 +457,8 @@ def auprc_retention(
     The value is the mean of the average precision of the accepted samples over the coverages 1%,
     2%, ..., 100%, without coverages at which no positive is accepted. The average precision is the
     area under a step function, as in scikit-learn, whereas uncertainty-baselines computes a
-    trapezoid area. If few positives are accepted, the value is low for any ranking. The cost is
-    that of `auroc_retention`.
+    trapezoid area. If few positives are accepted, the value is low even for a good ranking. The
+    cost is that of `auroc_retention`.
 
     References
     ----------
@@ -508,7 +508,7 @@ def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricVa
 def _compute_on_samples(
     compute_on_task: Callable[[BinaryTask, float], MetricValue], share: float
 ) -> Callable[[Scored], MetricValue]:
-    """Return a function of samples that computes a metric of their binary task."""
+    """Return a function that computes a binary metric from samples."""
 
     def compute(s: Scored) -> MetricValue:
         task = binary_task_of_samples(s)

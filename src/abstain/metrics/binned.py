@@ -94,7 +94,7 @@ class NonemptyBins:
 
     @property
     def as_scored(self) -> Scored:
-        """The bins as samples of tie groups."""
+        """Samples that represent the bins as tie groups."""
         groups = self.as_tie_groups()
         return Scored(
             groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
@@ -103,7 +103,7 @@ class NonemptyBins:
 
 @dataclass(frozen=True)
 class BinnedLimits:
-    """Limits of a metric for samples in bins."""
+    """Lower and upper limits of a metric for samples in bins."""
 
     #: Function of the bins that returns the smallest and the largest possible value.
     limits: Callable[[NonemptyBins], Limits]
@@ -114,7 +114,7 @@ class BinnedLimits:
 
 
 def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> BinnedLimits:
-    """Return limits that are the values in the best and in the worst order within the bins.
+    """Return the values of a metric in the best and in the worst order within the bins.
 
     `compute` must average over ties.
     """

@@ -1,4 +1,4 @@
-"""Binned calibration errors: the difference between confidence and accuracy."""
+"""Binned calibration errors, which compare the confidence with the accuracy in bins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -237,7 +237,7 @@ def ece(
         [a, b), as in the CWSA reference code with ``bins=10``. In the CWSA reference code, no bin
         contains the samples of confidence 1.0, but the divisor n includes them.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -302,7 +302,7 @@ def mce(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in confidence or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -358,13 +358,13 @@ def classwise_ece(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Whether bins have equal width in probability or about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
     float
-        Value in [0, 1]; **lower is better**. With many classes, most probabilities are near 0, and
-        so is the value.
+        Value in [0, 1]; **lower is better**. With many classes, most probabilities are near 0, so
+        the value is near 0.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def get_class_view(s: Scored) -> ClassView:
 
 
 def get_probabilities(view: ClassView) -> AnyArray:
-    """Return the class probabilities, shape (n, K), or raise an error if the view has none."""
+    """Return the class probabilities, shape (n, K), or raise an error if there are none."""
     if view.probabilities is not None:
         return view.probabilities
     if view.log_probabilities is None:
@@ -72,7 +72,7 @@ def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
 
 
 def select_rows(view: ClassView, rows: IntArray) -> ClassView:
-    """Return the class view of the rows with these indices."""
+    """Return the labels and predictions of the rows with these indices."""
     # A view may compute its probabilities lazily, so read each array once.
     p, log_p = view.probabilities, view.log_probabilities
     xp = namespace(rows)
@@ -156,7 +156,7 @@ def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> 
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Combine a validated confidence with labels and predictions.
+    """Create samples from a validated confidence, labels and predictions.
 
     The loss is 1 for a wrong prediction and 0 for a correct one. All arrays are moved to the device
     of the confidence, without gradients.
@@ -295,7 +295,7 @@ class ClassCells:
         return value - next_value
 
     def sum_from_cell(self, x: FloatArray) -> FloatArray:
-        """Return the sum of x over each cell and the later cells of its class."""
+        """Return the sum of x over each cell and all later cells of its class."""
         last_cells = np.flatnonzero(self.is_last_of_class)[::-1]
         reversed_starts = x.size - 1 - last_cells
         return _cumsum_by_segment(x[::-1], reversed_starts)[::-1]
@@ -416,7 +416,7 @@ def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
 
 
 def _reason_too_few(n_effective: float, kinds: str, n_required: int) -> str:
-    """Return the text of the reason; the numbers in the text exclude the pseudo-count."""
+    """Return a message about rare classes, whose numbers exclude the pseudo-count."""
     n_observed = max(int(n_effective - 1.0), 0)
     return (
         f"a class is too rare: the variance is based on about {n_observed} "

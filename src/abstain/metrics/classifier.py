@@ -42,7 +42,7 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     labels : array of shape (n,)
         True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
 def _drop_zero_weights(
     view: ClassView, weight: FloatArray | None
 ) -> tuple[ClassView, FloatArray | None]:
-    """Return the class view and the weights of the samples with positive weight."""
+    """Return the labels, predictions and weights of the samples with positive weight."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
     has_weight = weight > 0

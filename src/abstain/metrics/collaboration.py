@@ -52,7 +52,7 @@ def oc_accuracy(
     review : float, default=0.1
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
 
 
 def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
-    """Return ``oc_accuracy`` with this percentage reviewed, or None above 100%."""
+    """Return ``oc_accuracy`` for this percentage of reviewed samples, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None
@@ -185,7 +185,7 @@ def multiclass_oc_auc(
     review : float, default=0.005
         Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
 def _make_multiclass_metric(
     name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
 ) -> Metric | None:
-    """Return the metric with this percentage reviewed, or None above 100%."""
+    """Return the metric for this percentage of reviewed samples, or None above 100%."""
     review = float(percent) / 100
     if review > 1:
         return None

@@ -45,7 +45,7 @@ def sample_contributions(
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
 
 
 def _rank_weighted_losses_in_numpy(s: Scored, phi: RankWeight) -> FloatArray:
-    """Return phi(rank) x loss x weight / W, looking up only the tie groups of failures."""
+    """Return phi(rank) x loss x weight / W from the rank weights of failures only."""
     contributions = np.zeros(s.n_rows)
     failures = np.flatnonzero(s.loss)
     if failures.size:
@@ -156,7 +156,7 @@ class GroupContributions:
     group : array of shape (k,)
         The groups, sorted.
     contribution : array of shape (k,)
-        Contribution of each group. The sum of all contributions is the metric.
+        Contribution of each group. The contributions add up to the value of the metric.
     share : array of shape (k,)
         The contribution divided by the metric, or NaN if the metric is 0.
     samples : array of shape (k,)
@@ -200,7 +200,7 @@ def group_contributions(
         "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
         "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -214,8 +214,8 @@ def group_contributions(
 
     Notes
     -----
-    The sum of the contributions is the metric of all samples. The contribution of a group differs
-    from the metric of the group alone. The function sorts the samples twice.
+    The contributions add up to the metric of all samples. The contribution of a group is not the
+    metric of the group alone. The function sorts the samples twice.
 
     References
     ----------

@@ -106,7 +106,7 @@ class PlausibleThresholds:
 
     @property
     def fixed_threshold_influence(self) -> FloatArray:
-        """Influence of each row on the value if the selected threshold is fixed."""
+        """Influence of each row on the value, where the selected threshold is fixed."""
         return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
@@ -340,7 +340,7 @@ class Metric:
     display: DisplayOptions = DisplayOptions()
 
     def __new__(cls, *_: object, **fields: object) -> Self:
-        """Raise an error for fields of abstain 0.1, in which a metric was one flat record."""
+        """Raise an error for fields other than the three parts, such as those of abstain 0.1."""
         misplaced = fields.keys() - {"identity", "measurement", "display"}
         if misplaced:
             raise InputError(
@@ -469,7 +469,8 @@ _NUMBER = r"\d+(?:\.\d+)?"
 def expand_range(text: str) -> list[str]:
     """Return the evenly spaced numbers of a range ``low:high:count``.
 
-    The numbers are text with at most twelve decimals. A single number is returned as a list.
+    The numbers are formatted with at most twelve decimals. For a single number, the list has one
+    entry.
 
     Examples
     --------
@@ -496,7 +497,7 @@ METRICS: Catalogue[Metric] = Catalogue("metric")
 def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
     """Compute several metrics, and compute the metrics of each family together.
 
-    All metrics must apply to the samples.
+    The samples must meet the requirements of all metrics.
     """
     values: dict[int, MetricValue] = {}
     indices_by_family: dict[Any, list[int]] = {}

@@ -189,7 +189,7 @@ def population_aurc(
         of each tie group. "definition" is the mean selective risk over the thresholds at the
         confidences of all samples. A threshold accepts tied samples together.
     weight : array of shape (n,), optional
-        The share of the population that each sample represents. The scale of the weights does not
+        The share of the population that each sample represents. Only the ratios of the weights
         matter.
 
     Returns

@@ -43,7 +43,7 @@ def f1_auc(
     acceptable_loss : float, default=0.0
         The largest loss of an acceptable prediction.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def f1_auc(
     At each distinct confidence, precision is the share of acceptable predictions among the retained
     samples. Recall is the share of acceptable predictions that are retained. F1 is the harmonic
     mean of precision and recall, and 0 if no sample is retained. The area over the retained share
-    is computed by the trapezoid rule. Without ties, the Shifts code prints n/(n + 1) times this
+    is computed by the trapezoid rule. Without ties, the Shifts code returns n/(n + 1) times this
     value. Use the metric to compare scores of one model, but not to compare models. For example,
     the value is 0.614 if all predictions are acceptable, and 0.715 for the best order if 55% of the
     predictions are acceptable. The function sorts the samples once.

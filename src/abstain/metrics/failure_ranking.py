@@ -63,7 +63,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    A tied pair counts as one half. The value does not depend on the number of failures, so a
-    classifier with more errors may have a better value. The function sorts the samples once.
+    A tied pair counts as one half. The AUROC does not depend on the number of failures, so a
+    classifier with more errors may have a higher AUROC. The function sorts the samples once.
 
     References
     ----------
@@ -219,7 +219,7 @@ def _compute_ap_error(s: Scored) -> MetricValue:
 def fpr_at_tpr(
     confidence: AnyArray, loss: AnyArray, *, tpr: float = 0.95, weight: AnyArray | None = None
 ) -> float:
-    """Compute the false positive rate of failure detection at a true positive rate.
+    """Compute the false positive rate of failure detection at a given true positive rate.
 
     Answers: if 95% of the correct predictions must be accepted, which share of the errors is
     accepted too?
@@ -231,7 +231,7 @@ def fpr_at_tpr(
     tpr : float, default=0.95
         True positive rate, the share of successes to accept, in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def metric_interval(
         See `augrc`. A DomainError is also raised if `level` is not between 0 and 1, and an
         UnknownNameError if no metric has this name.
     InputError
-        If the metric needs other inputs than confidence and loss, or another loss.
+        If the metric requires inputs other than confidence and loss, or another kind of loss.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def metric_difference(
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
-    """Raise an error if the metric needs other inputs than confidence and loss."""
+    """Raise an error if the metric requires inputs other than confidence and loss."""
     unmet_needs = metric.reason_not_applicable(s)
     if unmet_needs:
         raise InputError(
@@ -357,7 +357,7 @@ def fixed_threshold_influences(
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
-    """Return the influences on a metric, or NaN without a value or an influence function."""
+    """Return the influences on a metric, or NaN if the metric or its influences are undefined."""
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
     influence = error_influence_of(metric, s, cluster)

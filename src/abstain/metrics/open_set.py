@@ -71,7 +71,7 @@ def oscr(
     labels : array of shape (n,)
         True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -158,7 +158,7 @@ class _OscrFactors(NamedTuple):
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
-    """Compute the two factors of OSCR and the influence of each sample on each factor."""
+    """Compute the accuracy and the AUROC, and the influence of each sample on each of them."""
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
     known_weight = float(weight[~is_unknown].sum())
@@ -189,7 +189,7 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on OSCR by the product rule."""
+    """Return the influence of each sample on OSCR."""
     factors = _oscr_factors(s)
     return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
@@ -339,7 +339,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
-    """Return the same samples with the SCOD loss instead of their loss."""
+    """Return the samples with their losses replaced by the SCOD loss."""
     samples = s.without_gradient
     is_unknown = get_class_view(s).labels < 0
     loss_on_known = (1.0 - cost) * as_double(samples.loss)

@@ -83,7 +83,7 @@ def rank_weighted_risk_in_blocks(
 
 
 def _trapezoid_area_in_blocks(blocks: Iterable[TieGroups]) -> float:
-    """Return the trapezoid area under the selective risk, times the weight of all blocks."""
+    """Return the product of the trapezoid area under the selective risk and the total weight."""
     area = 0.0
     weight_before = 0.0
     loss_before = 0.0
@@ -273,7 +273,7 @@ def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
 
 
 def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArray:
-    """Return the weights of a curve that starts flat or with value 0 at coverage 0."""
+    """Return the weights of a curve that is 0 at coverage 0 or constant before its first point."""
     if groups.is_merged is None:
         coverage = groups.cumulative_weight / groups.total_weight
         return linear_weights(coverage, 0.0, 1.0, is_flat_at_start=is_flat_at_start)

@@ -51,9 +51,9 @@ def replicates(
 ) -> FloatArray:
     """Compute metrics of several scores of the same samples in every resample.
 
-    The samples must meet the needs of the metrics. The result has the shape (metrics, scores,
-    resamples) and contains NaN for undefined values. The default number of threads is the number of
-    available processors, but at most two.
+    The samples must meet the requirements of all metrics. The result has the shape (metrics,
+    scores, resamples) and contains NaN for undefined values. The default number of threads is the
+    number of available processors, but at most two.
     """
     for s in scored_sets:
         if s.n_rows != draws.n:
@@ -98,7 +98,7 @@ def _has_exact_formula(metrics: Sequence[Metric], scored_sets: Sequence[Scored])
 def _replicates_by_counts(
     s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
 ) -> FloatArray:
-    """Compute metrics in one resample at a time, shape (metrics, resamples)."""
+    """Compute metrics for each resample separately, shape (metrics, resamples)."""
     has_integer_weights = s.weight is None or not np.any(s.weight % 1)
 
     def compute_block(counts: Array) -> FloatArray:
@@ -118,8 +118,7 @@ def _replicates_by_counts(
 def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
     """Return the resample as weighted samples, or None if all drawn samples have weight 0.
 
-    `count` is the number of times that each sample is drawn. The tie groups are computed without
-    another sort.
+    `count` is the number of times that each sample is drawn.
     """
     weight = count.astype(np.float64)
     if s.weight is not None:
@@ -248,7 +247,7 @@ def metric_bootstrap(
         See `augrc`. A DomainError is also raised if `level` is not between 0 and 1, and an
         UnknownNameError if no metric has this name.
     InputError
-        If `resamples` is below 2, or the metric needs other inputs than confidence and loss. The
+        If `resamples` is below 2, or the metric requires inputs other than confidence and loss. The
         error is also raised if `interval` is "bca" or "studentized" and the metric has no influence
         function.
 
@@ -256,9 +255,9 @@ def metric_bootstrap(
     -----
     A sample that is drawn twice is tied with its copy, which causes a bias. The mean of the AUGRC
     over resamples is (1 - 1/n) AUGRC + R/(2n), where R is the risk at full coverage. With few
-    failures, percentile intervals cover the true value too rarely. The function `metric_interval`
-    needs no resampling, and its intervals are more reliable. The function sorts the samples once
-    and makes one pass over the samples for every 64 resamples.
+    failures, the coverage of percentile intervals is below the nominal level. The function
+    `metric_interval` requires no resampling, and its intervals are more reliable. The function
+    sorts the samples once and makes one pass over the samples for every 64 resamples.
 
     References
     ----------
@@ -327,7 +326,7 @@ def percentile_interval(
 
 
 def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
-    """Return the plan of the resamples, or raise an error if the plan does not fit the samples."""
+    """Return the plan of the resamples, or raise an error if it does not fit the samples."""
     n_resamples = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(n_resamples, "resamples") < 2:
         raise InputError(

@@ -119,7 +119,7 @@ def selective_confusion_matrix(
         The classes in the order of rows and columns. The default is the sorted list of all classes
         in the labels and the accepted predictions.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
     normalize : {"true", "pred", "all"}, optional
         Whether to return shares of the true class, of the answer, or of all samples.
 
@@ -239,7 +239,7 @@ def _counts(row: IntArray, column: IntArray, n_classes: int, weight: FloatArray 
 
 
 def _normalized(counts: Array, normalize: Normalize | None) -> Array:
-    """Return the shares of rows, of columns or of all samples, or the counts for None."""
+    """Divide counts by the sums of rows, of columns or of all entries; None keeps the counts."""
     if normalize is None:
         return counts
     axis = {"true": 1, "pred": 0, "all": None}[normalize]

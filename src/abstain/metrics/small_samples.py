@@ -1,7 +1,7 @@
 """Confidence intervals for few failures, and effective sample sizes.
 
 If no sample fails, if all samples fail, or if all failures rank below all successes, the influences
-do not vary. Intervals of this module then use the exact (Clopper-Pearson) interval of a proportion.
+do not vary. In these cases, this module uses the exact (Clopper-Pearson) interval of a proportion.
 
 A test of the risk r compares the sum of weight x (loss - r) over the accepted samples with 0. The
 variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2
@@ -288,7 +288,7 @@ def interval_without_variation(
 
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
-    """Return Kish's effective number of samples, or of clusters if `cluster` is passed."""
+    """Return Kish's effective number of samples, or of clusters if `cluster` is not None."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_samples)
     return kish_sample_size(sample_weights(s), cluster)
@@ -377,8 +377,9 @@ def expected_variance(
 ) -> ModelVariance | None:
     """Return the variance of the value by the formula of Hanley and McNeil for the AUROC.
 
-    The function returns None for metrics that are not linear in the AUROC. The variance is
-    realistic even if few failures with similar ranks have almost equal influences.
+    The function returns None for metrics that are not linear in the AUROC. The formula does not
+    underestimate the variance if few failures have similar ranks and therefore almost equal
+    influences.
     """
     from_auroc = _auroc_formula(metric, s)
     if from_auroc is None:

@@ -44,7 +44,7 @@ def tie_bounds(
     metric : str, default="augrc"
         Name of a rank metric that needs only confidence and loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -108,10 +108,7 @@ def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
 
 
 class BrokenTies:
-    """Samples in which each tie group is sorted by loss, in ascending and in descending order.
-
-    The two orders are computed once for all metrics and take as much memory as the samples.
-    """
+    """Samples in which each tie group is sorted by loss, in ascending and in descending order."""
 
     def __init__(self, s: Scored) -> None:
         self._samples = s

@@ -39,7 +39,7 @@ class ResampleBlock(NamedTuple):
     buffers: dict[str, Array]
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized array that later calls with the same name overwrite."""
+        """Return an uninitialized buffer, which later calls with the same name reuse."""
         size = prod(shape)
         array = self.buffers.get(name)
         if array is None or array.size < size or array.dtype != dtype:
@@ -157,7 +157,7 @@ def _select_layout(
 
 
 def _round_up(position: float) -> float:
-    """Round up to a power of 2^(1/4), so that only few different layouts are computed."""
+    """Round a number up to a power of 2^(1/4), so that few different layouts are computed."""
     return float(2.0 ** (np.floor(4.0 * np.log2(position) + 1.0) / 4.0))
 
 

@@ -108,14 +108,14 @@ class SortedSamples:
 
     @cached_property
     def max_risk(self) -> float:
-        """Largest risk over the accepted samples, computed as if at least 64 were accepted."""
+        """Largest selective risk, computed as if at least 64 samples were accepted."""
         positions = np.flatnonzero(self.is_failure)
         n_failures = np.arange(1, positions.size + 1)
         shares = n_failures / np.maximum(positions + 1, _MIN_ACCEPTED_FOR_SHARE)
         return float(shares.max(initial=0.0))
 
     def layout(self, n_single: int, pairs_from: float) -> SlotLayout:
-        """Return a partition of the samples into slots, which is cached.
+        """Return a cached partition of the samples into slots.
 
         Each of the first `n_single` samples is a separate slot. From position `pairs_from` on, a
         cell contains at least two samples.
@@ -264,7 +264,7 @@ class CountMoments:
 
 
 class HarmonicTables(NamedTuple):
-    """Tables of functions of a number of samples c for c = 0, 1, 2, ..."""
+    """Tables of functions of the number of samples c for c = 0, 1, 2, ..."""
 
     #: H_c - 1/(2c). The difference of two entries is the area of the trapezoids of width 1 under
     #: 1/x.

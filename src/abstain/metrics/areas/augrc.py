@@ -52,7 +52,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
     Notes
     -----
-    Over tied samples, the curve is a straight line, which is the expectation over random
-    tie-breaking. For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly,
-    where AUROC_f is the failure AUROC and acc the accuracy. The function sorts the samples once.
+    The curve is linear over tied samples, which equals the expectation over random tie-breaking.
+    For 0/1 loss, ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly, where AUROC_f
+    is the failure AUROC and acc the accuracy. The function sorts the samples once.
 
     References
     ----------
@@ -121,7 +121,7 @@ def _optimum_influence(s: Scored) -> FloatArray:
 
 
 def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the AUGRC minus the AUGRC of the best order of the same losses.
+    """Compute the excess AUGRC, which is the AUGRC minus the AUGRC of the best order of the losses.
 
     Answers: how much of the AUGRC is due to the ranking, and not to the classifier?
 
@@ -264,7 +264,7 @@ def _compute_prr(s: Scored) -> MetricValue:
 
 
 def _prr_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the PRR by the quotient rule."""
+    """Return the influence of each sample on the prediction rejection ratio."""
     random_augrc = s.groups.risk / 2
     max_gain = random_augrc - augrc_optimum(s)
     value = (random_augrc - rank_weighted_risk(s.groups, augrc_weight)) / max_gain
@@ -293,12 +293,12 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 
 def is_binary(s: Scored) -> bool:
-    """Return whether the loss of the samples is 0/1."""
+    """Return whether all losses of the samples are 0 or 1."""
     return s.is_binary
 
 
 def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
-    """Return the measurement of a metric that is a mean of losses weighted by rank."""
+    """Return the measurement of a metric that is a rank-weighted mean of losses."""
 
     def compute(s: Scored) -> MetricValue:
         return MetricValue(cached_rank_weighted_risk(s, phi))

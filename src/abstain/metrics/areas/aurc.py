@@ -93,7 +93,7 @@ def aurc(
         rate, and estimates a different population value. For Monte Carlo weights, use
         `monte_carlo_aurc`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -159,7 +159,8 @@ def area_under_accuracy_rejection(
     Returns
     -------
     float
-        Value in [0, 1]; **higher is better**. The value is 1 - AURC (trapezoid).
+        Value in [0, 1]; **higher is better**. The value equals 1 minus the trapezoid estimate of
+        the AURC.
 
     Raises
     ------

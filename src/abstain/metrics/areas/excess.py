@@ -60,7 +60,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def _optimum_of_unweighted_samples(s: Scored) -> float:
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
-    """Return the smallest trapezoid AURC of these losses with the tie groups of the score."""
+    """Return the smallest trapezoid AURC of these losses for the tie groups of the score."""
     if s.is_binary and s.has_unit_weights and s.xp is np:
         return _optimum_over_ties_of_binary_loss(s.merged_groups)
     accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
@@ -204,7 +204,7 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
 
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
-    """Return the cumulative loss after each group if the losses are in the best order."""
+    """Return the cumulative loss through each tie group if the losses are in the best order."""
     weight_through = prepend_zero(best_order.cumulative_weight)
     loss_through = prepend_zero(best_order.cumulative_loss)
     return interpolate(groups.cumulative_weight, weight_through, loss_through)
@@ -234,7 +234,7 @@ def e_aurc(
         FD-Shifts. The analytic optimum belongs to another estimator, so the excess AURC can be
         negative.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -297,7 +297,7 @@ def normalized_aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         See `aurc`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def excess_influence(s: Scored) -> FloatArray:
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the normalized AURC by the quotient rule."""
+    """Return the influence of each sample on the normalized AURC."""
     optimum = aurc_optimum(s)
     random_excess = s.groups.risk - optimum
     value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - optimum) / random_excess
@@ -403,7 +403,7 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
 def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
     """Return the influence on the optimum if `next_loss` is the smallest loss after each group.
 
-    A new sample with a smaller loss displaces a part of the next loss from the accepted losses.
+    A new sample with a smaller loss replaces a part of the next loss among the accepted losses.
     """
     area_weights = vertex_area_weights(best)
     on_accepted_loss = area_weights / best.cumulative_weight

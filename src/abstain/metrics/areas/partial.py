@@ -66,7 +66,7 @@ def partial_aurc(
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def partial_augrc(
         Whether to divide the area by high - low, which yields the mean generalized risk over the
         interval.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -179,9 +179,8 @@ def partial_augrc(
 
     Notes
     -----
-    Over tied samples, the curve is a straight line, which is the expectation over random
-    tie-breaking. The areas over adjacent intervals of coverage add up. The function sorts the
-    samples once.
+    The curve is linear over tied samples, which equals the expectation over random tie-breaking.
+    The areas over adjacent intervals of coverage add up. The function sorts the samples once.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Exact reproductions of values that other programs and papers print.
+"""Exact reproductions of metric values that other programs and papers report.
 
 Use these functions only for comparisons with published tables. Most of the programs order tied
 samples by row, so their values change if the rows are shuffled.
@@ -27,7 +27,7 @@ _AUGRC = ("fd-shifts", "torch-uncertainty")
 
 
 def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
-    """Compute the AURC exactly as another program prints it.
+    """Compute the AURC exactly as another program computes it.
 
     Answers: which value would this program print for these data?
 
@@ -95,7 +95,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
 
 
 def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
-    """Compute the AUGRC exactly as another program prints it.
+    """Compute the AUGRC exactly as another program computes it.
 
     Answers: which value would this program print for these data?
 
@@ -140,7 +140,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
-    """Compute the excess AURC for 0/1 loss exactly as FD-Shifts prints it.
+    """Compute the excess AURC for 0/1 loss exactly as FD-Shifts computes it.
 
     Answers: which number would FD-Shifts have printed for these data?
 
@@ -186,7 +186,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
 
 def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
-    """Compute the achievable AURC exactly as FD-Shifts prints it.
+    """Compute the achievable AURC exactly as FD-Shifts computes it.
 
     Answers: which number would FD-Shifts have printed for these data?
 
@@ -207,9 +207,9 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    For 0/1 loss, the value is `achievable_aurc`. For other losses, FD-Shifts uses all thresholds
-    instead of those on the convex hull. The value is then the exact (hyperbolic) area under the
-    curve. The function sorts the samples once.
+    For 0/1 loss, the value equals that of `achievable_aurc`. For other losses, FD-Shifts uses all
+    thresholds instead of those on the convex hull. The value for such losses is the exact
+    (hyperbolic) area under the curve. The function sorts the samples once.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""AURC and AUGRC from one sort, with a faster computation for 0/1 loss."""
+"""Computation of AURC and AUGRC with a single sort, which is faster for 0/1 loss."""
 
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ class RiskCoverageAreas:
 def risk_coverage_areas(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> RiskCoverageAreas:
-    """Compute AURC and AUGRC from one sort.
+    """Compute AURC and AUGRC with a single sort.
 
     Samples with equal confidence are accepted together, so the result does not depend on the order
     of the rows. For a 0/1 loss without weights, the function packs the loss into the sort key,

@@ -137,7 +137,7 @@ def cwsa_sweep(
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         See `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -388,10 +388,10 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     Notes
     -----
     The value is the trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to
-    0.99. All other coverages are excluded, so a model that is correct with confidence 1 on every
-    sample has the value 0. The function `cwsa_area` includes all coverages. For other thresholds,
-    use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of all samples.
-    The running time is linear in the number of samples.
+    0.99. Other coverages are excluded, so the value is 0 for a model that is correct with
+    confidence 1 on every sample. The function `cwsa_area` includes all coverages. For other
+    thresholds, use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of
+    all samples. The running time is linear in the number of samples.
 
     References
     ----------
@@ -507,7 +507,7 @@ def _reason_few_accepted(s: Scored) -> str:
 
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
-    """Return the sums at the thresholds of the paper at which CWSA or CWSA+ is defined.
+    """Return the sums at those thresholds of the paper at which CWSA or CWSA+ is defined.
 
     CWSA+ is undefined at thresholds that accept no sample.
     """

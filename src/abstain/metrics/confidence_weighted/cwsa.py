@@ -80,7 +80,7 @@ def check_threshold(x: float) -> float:
 
 
 def get_ramp(x: RampName | Ramp) -> Ramp:
-    """Return the ramp with this name, or the custom ramp."""
+    """Return the ramp function with this name, or the custom ramp function."""
     if callable(x):
         return x
     if x not in RAMPS:
@@ -181,7 +181,7 @@ def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, A
 
 
 def _reaches_threshold(p: AnyArray, threshold: float) -> AnyArray:
-    """Return whether each probability is at least the threshold, in the precision of `p`."""
+    """Return whether `p` is at least the threshold, which is rounded to the precision of `p`."""
     return p >= namespace(p).astype(as_double_like(threshold, p), p.dtype)
 
 
@@ -324,7 +324,7 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 def _moments_in_bins(
     s: Scored, rows: slice, bins: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the number of samples in each bin, and their moments about the lower edge."""
+    """Return the number of samples in each bin, and their moments about the lower bin edge."""
     p = s.probability_or_confidence[rows]
     loss = s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
@@ -378,7 +378,7 @@ def cwsa(
         threshold). The weight is u for "linear", u^2 for "quadratic", the square root of u for
         "sqrt", and 1 for "step". A callable takes an array of u and returns weights in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -445,7 +445,7 @@ def cwsa_plus(
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         See `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -566,7 +566,7 @@ _MAX_SEPARATE_PASSES = 2
 def _compute_at_thresholds(
     s: Scored, parameters: Sequence[tuple[float, bool]]
 ) -> list[MetricValue]:
-    """Compute CWSA and CWSA+ at several thresholds, sharing the sums of each threshold.
+    """Compute CWSA and CWSA+ at several thresholds, with one set of sums for each threshold.
 
     `parameters` contains the threshold and the variant (True for CWSA+) of each metric.
     """

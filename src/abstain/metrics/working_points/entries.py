@@ -73,7 +73,7 @@ def selective_accuracy(
     threshold : float
         In [0, 1).
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -92,8 +92,9 @@ def selective_accuracy(
     Notes
     -----
     The value is 1 - `selective_risk` at the same threshold. A lower coverage usually yields a
-    higher value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not change the value. The running time is linear in the number of samples.
+    higher value, so report the coverage too. If the confidence is calibrated, the accuracy is at
+    least the threshold. Ties do not change the value. The running time is linear in the number of
+    samples.
 
     References
     ----------
@@ -194,7 +195,7 @@ _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
 
 
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
-    """Return the common measurement of metrics at a coverage."""
+    """Return the measurement that all metrics at a coverage have in common."""
 
     def compute(s: Scored) -> MetricValue:
         vertex = vertex_at_coverage(s.merged_groups, coverage)
@@ -407,7 +408,7 @@ def _risk_limits(bins: NonemptyBins, coverage: float) -> Limits:
 
 
 def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
-    """Return the limits of the largest coverage of a threshold with at most this risk."""
+    """Return the limits of the largest coverage among the thresholds with at most this risk."""
     target = max_risk * (1 + ROUNDING)
     meets_target = bins.loss_through / bins.through <= target
     low = float(bins.through[meets_target].max(initial=0.0))

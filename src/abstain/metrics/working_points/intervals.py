@@ -129,7 +129,7 @@ def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: fl
 
 
 def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
-    """Return rows in which each sample near the plausible thresholds is a separate row."""
+    """Return rows that contain each sample near the plausible thresholds as a separate row."""
     groups = s.groups
     if groups.is_merged is None:
         return s
@@ -433,9 +433,9 @@ def widen_over_thresholds(
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
 ) -> Interval:
-    """Extend an interval by the intervals at other plausible thresholds.
+    """Extend an interval to cover the intervals at other plausible thresholds.
 
-    The confidence level of an interval decreases with the distance of its threshold.
+    The confidence level of an interval decreases with the distance of its threshold from the data.
     """
     squared_quantiles = remaining_squared_quantiles(interval.level, thresholds.distances)
     is_other = thresholds.alternatives != thresholds.vertex

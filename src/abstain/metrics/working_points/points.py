@@ -56,7 +56,7 @@ def selective_risk(
         selects the threshold of smallest coverage among all these thresholds. "expected" accepts
         exactly the requested coverage and, to do so, a random part of a tie group.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def generalized_risk(
     rule : {"usable", "first", "expected"}, default="usable"
         See `selective_risk`.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def generalized_risk(
 
 
 def _check_options(coverage: float | None, threshold: float | None, rule: PointRule) -> None:
-    """Raise an error unless the rule is valid and one of coverage and threshold is set."""
+    """Raise an error unless the rule is valid and exactly one of coverage and threshold is set."""
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if (coverage is None) == (threshold is None):
         raise InputError("pass exactly one of `coverage` and `threshold`")
@@ -196,7 +196,7 @@ def coverage_at_risk(
     max_risk : float
         The maximum selective risk.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -301,7 +301,7 @@ def working_point(
         thresholds with at most this risk. The result describes these data and is not a guarantee
         for new data.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------

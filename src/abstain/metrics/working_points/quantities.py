@@ -5,9 +5,9 @@ group of the threshold. The vertex -1 accepts no sample.
 
 The threshold is selected from the data, so an additional accepted sample can move the threshold.
 The influence on a metric is therefore the influence at a fixed threshold minus a slope times the
-influence on the coverage or the risk. The slope of the metric is estimated between the thresholds
-for slightly smaller and larger targets. The module `working_points.intervals` handles thresholds
-that can jump across a large tie group, at which metrics have no slope.
+influence on the coverage or the risk. The slope is estimated from the thresholds for a slightly
+smaller and a slightly larger target. The module `working_points.intervals` handles thresholds that
+can jump across a large tie group, at which metrics have no slope.
 """
 
 from collections.abc import Callable
