@@ -403,8 +403,7 @@ def auroc_retention(
     coverages at which all accepted samples have the same class. At the excluded coverages,
     uncertainty-baselines uses the value 1 up to the first error and 0 afterwards. Traub et al.
     (2024) call this metric AUROC-AURC. If only a part of a tie group is accepted, the same share of
-    each of its samples is accepted. The function sorts the samples twice and computes 100 sums over
-    the samples.
+    each of its samples is accepted. The function sorts the samples twice.
 
     References
     ----------

@@ -154,9 +154,8 @@ def cwsa_sweep(
     -----
     CWSA is divided by the weight of all samples, and CWSA+ by that of the accepted samples. At
     thresholds without accepted samples, CWSA+ and the selective accuracy are NaN, with one
-    `UndefinedMetricWarning`. Ties do not change the values. The function makes one pass over the
-    samples for the linear, quadratic and step ramps, and one pass for each threshold for other
-    ramps.
+    `UndefinedMetricWarning`. Ties do not change the values. The linear, quadratic and step ramps
+    require one pass over the samples, and other ramps require one pass for each threshold.
 
     References
     ----------
@@ -233,7 +232,7 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     confidence 1 is the limit for thresholds that approach 1 from below. Straight lines connect the
     origin and the points. The ramp is linear, and CWSA is divided by the weight of all samples. The
     area is defined by abstain. In contrast to the AUC-MCC of the paper (`auc_mcc`), the area
-    includes all coverages. The function sorts the samples once.
+    includes all coverages.
 
     References
     ----------
@@ -391,7 +390,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     0.99. Other coverages are excluded, so the value is 0 for a model that is correct with
     confidence 1 on every sample. The function `cwsa_area` includes all coverages. For other
     thresholds, use `CwsaSweep.auc_mcc`. The ramp is linear, and CWSA is divided by the weight of
-    all samples. The running time is linear in the number of samples.
+    all samples.
 
     References
     ----------
@@ -433,8 +432,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     -----
     The thresholds are those of `auc_mcc`. CWSA+ is divided by the weight of the accepted samples.
     The function omits thresholds without accepted samples. If the threshold 0.99 accepts fewer than
-    10 samples, the value has no analytic interval. The running time is linear in the number of
-    samples.
+    10 samples, the value has no analytic interval.
 
     References
     ----------
