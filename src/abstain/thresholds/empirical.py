@@ -1,4 +1,4 @@
-"""Thresholds without a guarantee that calibration data determine, and Chow's rule."""
+"""Choose thresholds on calibration data without a guarantee, or by Chow's rule."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def for_coverage(
 
     See Also
     --------
-    coverage_guarantee : Rule whose coverage holds with probability 1 - delta in the population.
+    coverage_guarantee : Guarantees a coverage in the population with probability 1 - delta.
 
     Notes
     -----
@@ -94,7 +94,7 @@ def for_risk(
 
     See Also
     --------
-    sgr, learn_then_test : Rules whose risk holds with probability 1 - delta in the population.
+    sgr, learn_then_test : Guarantee a risk in the population with probability 1 - delta.
 
     Notes
     -----
@@ -148,8 +148,8 @@ def for_cost(
     Returns
     -------
     DecisionRule
-        A rule without a guarantee. If several thresholds have equal costs, the rule has the largest
-        coverage. If abstaining on every sample is cheaper than any threshold, the rule has no
+        A rule without a guarantee. If several thresholds have the same cost, the lowest threshold
+        is selected. If abstaining on every sample is cheaper than any threshold, the rule has no
         threshold and states the reason.
 
     Raises
@@ -199,7 +199,7 @@ def for_cost(
 
 
 def chow(*, abstention_cost: float) -> DecisionRule:
-    """Return Chow's rule, which accepts a probability of being right of at least 1 - cost.
+    """Return Chow's rule, which accepts a sample if P(correct) is at least 1 - cost.
 
     Answers: which threshold is optimal if the confidences are calibrated probabilities?
 
@@ -224,7 +224,7 @@ def chow(*, abstention_cost: float) -> DecisionRule:
 
     Notes
     -----
-    The rule has the lowest possible cost if the confidence is the true probability of a correct
+    The rule minimizes the expected cost if the confidence is the true probability of a correct
     prediction. Confidences are rarely true probabilities. Calibrate the confidences first
     (`abstain.calibration`), then use `check`.
 
