@@ -1,4 +1,4 @@
-"""Exact states of two passes over a stream.
+"""Compute exact metrics of a stream in two passes.
 
 The first pass collects the confidences of the failures. The second pass counts the successes at
 these confidences and between these confidences.
@@ -224,7 +224,8 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return the numbers of accepted samples and failures at a threshold that is a cut."""
+        """Return the numbers of accepted samples and failures at a threshold, which must be a
+        cut."""
         cut = self.cuts.dtype.type(threshold)
         index = int(np.searchsorted(self.cuts, cut))
         if index == self.cuts.size or self.cuts[index] != cut:
@@ -243,7 +244,8 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The tie groups at cuts, and merged groups between cuts. See `streaming.scored`."""
+        """The tie groups at the cuts, and one merged group between adjacent cuts. See
+        `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
         # The first group is above the last cut, the second group at the last cut, and the third
@@ -284,7 +286,7 @@ class CutCounts:
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return the confidence of each group at k cuts and between them, in descending order.
+    """Return the confidences of the groups at and between k cuts, in descending order.
 
     The confidence of a group between two cuts is the lowest threshold that accepts its samples.
     """
@@ -304,7 +306,7 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     ----------
     first : FailureCounts
         State of the first pass over all samples. If several processes read the data, merge their
-        states first.
+        first-pass states before this call.
     cuts : array of shape (c,), optional
         Additional thresholds at which samples are counted, rounded to the precision of the
         confidences.
@@ -321,9 +323,10 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
 
     Notes
     -----
-    The state is exact for AUGRC, the AURC estimators that average over ties, SELE, failure AUROC,
-    and working points at a coverage or a risk. The analytic intervals of the first four metrics are
-    also exact. The state needs 28 bytes per cut in float32, independent of the number of samples.
+    The following metrics are exact: AUGRC, the AURC estimators that average over ties, SELE,
+    failure AUROC, and working points at a coverage or a risk. The analytic intervals of all these
+    metrics except working points are also exact. The state needs 28 bytes per cut in float32,
+    independent of the number of samples.
 
     References
     ----------
