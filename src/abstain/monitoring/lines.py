@@ -332,8 +332,10 @@ class Pipe:
             self._free_blocks.release()
 
     def _is_block(self, event: bytes | OSError) -> TypeGuard[bytes]:
-        """Return whether a queue entry is a nonempty block. An empty block marks the end of the
-        input."""
+        """Return whether a queue entry is a nonempty block.
+
+        An empty block marks the end of the input.
+        """
         if isinstance(event, OSError):
             raise InputError(f"standard input cannot be read: {event.strerror or event}") from event
         return bool(event)

@@ -86,8 +86,10 @@ class RunningWatch:
 
 
 class RunningMonitor:
-    """A mutable monitor, which is updated in place. The cost of processing a line does not depend
-    on the number of earlier lines."""
+    """A mutable monitor, which is updated in place.
+
+    The cost of processing a line does not depend on the number of earlier lines.
+    """
 
     def __init__(self, plan: MonitorPlan, state: MonitorState) -> None:
         """Copy the state of a monitor into mutable objects."""

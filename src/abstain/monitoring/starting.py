@@ -146,8 +146,10 @@ def start(
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
-    """Return the scale of the stream. If the scale is neither known nor passed, an InputError is
-    raised."""
+    """Return the scale of the stream.
+
+    If the scale is neither known nor passed, an InputError is raised.
+    """
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:

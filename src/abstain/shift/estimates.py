@@ -178,8 +178,7 @@ def _risk_from_mean_confidence(confidence: Array, loss: FloatArray, deployed: Ar
 
 
 def _risk_from_thresholded_confidence(confidence: Array, risk: float, deployed: Array) -> float:
-    """Return the share of deployed samples below the `risk` quantile of calibration
-    confidences."""
+    """Return the share of deployed samples below the `risk` quantile of calibration samples."""
     ordered = np.sort(confidence.astype(np.float64))
     n_failures = risk * ordered.size
     atc_threshold = ordered[min(int(n_failures), ordered.size - 1)]

@@ -162,8 +162,10 @@ def _read_kind(archive: Archive) -> str:
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays_of_state(state: Any) -> dict[str, Array]:
-    """Return the fields of a state as arrays by name. The name of a field of a nested state has
-    the form "outer.inner"."""
+    """Return the fields of a state as arrays by name.
+
+    The name of a field of a nested state has the form "outer.inner".
+    """
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts | ValueCounts):

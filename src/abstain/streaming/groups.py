@@ -23,8 +23,10 @@ _MIN_COMPILED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values. New values are first stored in a buffer, and counted when the
-    buffer is full."""
+    """Counts of distinct values.
+
+    New values are first stored in a buffer, and counted when the buffer is full.
+    """
 
     #: Distinct values in ascending order, shape (k,).
     value: Array
@@ -189,8 +191,10 @@ class BinaryBatch(NamedTuple):
     def from_arrays(
         cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     ) -> "BinaryBatch":
-        """Validate a batch. An error is raised if weights are passed or if a loss is not 0 or
-        1."""
+        """Validate a batch.
+
+        An error is raised if weights are passed or if a loss is not 0 or 1.
+        """
         scores = checks.confidence(confidence)
         losses = checks.loss(loss, length=scores.size)
         if weight is not None:

@@ -244,8 +244,10 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The tie groups at the cuts, and one merged group between adjacent cuts. See
-        `streaming.scored`."""
+        """The tie groups at the cuts, and one merged group between adjacent cuts.
+
+        See `streaming.scored`.
+        """
         self._check_both_passes_match()
         counts = self.finalized
         # The first group is above the last cut, the second group at the last cut, and the third
