@@ -129,8 +129,7 @@ class Histogram:
         return self.merged(_histogram_of_batch(self, scores, losses, weights, bits))
 
     def _is_faster_to_sort(self, scores: Array) -> bool:
-        """Return whether sorting the confidences is faster than computing the bin of each
-        sample."""
+        """Return whether sorting the confidences is faster than computing each bin."""
         is_large = scores.size >= _MIN_SAMPLES_PER_BIN_TO_SORT * self.bins
         return is_large and scores.itemsize >= _MIN_BYTES_TO_SORT
 

@@ -224,8 +224,7 @@ class CutCounts:
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return the numbers of accepted samples and failures at a threshold, which must be a
-        cut."""
+        """Return the numbers of accepted samples and accepted failures at a cut."""
         cut = self.cuts.dtype.type(threshold)
         index = int(np.searchsorted(self.cuts, cut))
         if index == self.cuts.size or self.cuts[index] != cut:

@@ -96,9 +96,7 @@ def lower_bound(m: int, k: int, delta: float) -> float:
 
 
 def min_count(risk: float, delta: float) -> int:
-    """Return the smallest number of samples without a failure whose upper bound is at most `risk`.
-
-    """
+    """Return the smallest number of samples that certifies `risk` if no sample fails."""
     ratio = math.log(delta) / math.log1p(-risk)
     if ratio >= MAX_COUNT:
         return MAX_COUNT
