@@ -68,8 +68,7 @@ class EstimatedRatios:
         return (summary, *self._class_notes(), *self._reliability_warnings())
 
     def _class_notes(self) -> Iterator[Note]:
-        """Yield the class ratios of a label shift, and a warning if a label shift is
-        implausible."""
+        """Yield the class ratios, and a warning if a label shift is implausible."""
         if self.classes is None:
             return
         yield Note("class_ratios", f"Ratios of the classes: {_format_class_ratios(self.classes)}.")

@@ -240,8 +240,7 @@ class ScoreCurves:
         return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
 
     def point_at(self, coverage: float) -> CurvePoint:
-        """Return the point of the selective curve with the smallest coverage of at least
-        `coverage`."""
+        """Return the point of the selective curve whose coverage is the next above `coverage`."""
         curve = self.selective
         index = np.searchsorted(curve.coverage, coverage - ROUNDING)
         i = min(int(index), len(curve.risk) - 1)

@@ -252,8 +252,7 @@ class SelectedScore:
         return self.state.score(predictions)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each candidate; the values of an option have the same type in all
-        rows."""
+        """Return one row for each candidate; the values of an option have a common type."""
         rows = [candidate.row() for candidate in self.candidates]
         for option in self.options:
             types = {type(row[option]) for row in rows}

@@ -45,8 +45,7 @@ class AnswerCondition:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Alternative conditions, such as "p ≥ 0.920" and "p ≤ 0.080"; empty without a
-        threshold."""
+        """Alternative conditions, such as "p ≥ 0.920" and "p ≤ 0.080", if there is a threshold."""
         if not self.threshold:
             return ()
         above = f"{self.symbol} \u2265 {self.threshold}"

@@ -210,8 +210,7 @@ def have_same_values(first: Array, second: Array) -> bool:
 
 
 def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
-    """Yield notes about groups in which the target is exceeded or the number of answers is too
-    small to decide."""
+    """Yield notes about groups with an exceeded target or too few answers for a verdict."""
     broken = [group.subgroup for group in groups if group.verdict == "broken"]
     undecided = [group.subgroup for group in groups if group.verdict == "cannot tell"]
     undecided += [group.subgroup for group in groups if group.verdict == "nothing accepted"]
@@ -245,8 +244,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _constant_decision(rule: DecisionRule, data: RuleData, check: RuleCheck) -> Iterator[Note]:
-    """Yield a warning if all samples are accepted or rejected, which may be due to a wrong
-    scale."""
+    """Yield a warning if all samples are accepted or rejected, probably due to a wrong scale."""
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:

@@ -73,8 +73,7 @@ class Checkpoint:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the checkpoint, because concurrent runs of a scan would delete each other's
-        files."""
+        """Lock the checkpoint: concurrent runs of a scan would delete each other's files."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
             f"another folder for {format_option('resume')}"
@@ -207,8 +206,7 @@ class _Arrays:
         ]
 
     def tally(self, counts: ValueCounts) -> int:
-        """Add the counts of confidences to the entries, and return the number that identifies
-        them."""
+        """Add the counts of confidences to the entries, and return their identifying number."""
         finalized, number = counts.finalized, len(self.entries) // 2
         self.entries[f"{number}.value"] = finalized.value
         self.entries[f"{number}.count"] = finalized.count

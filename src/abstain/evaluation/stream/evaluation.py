@@ -70,8 +70,7 @@ class StreamProgress:
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
-        """Return the progress after a part of a file; `rows` is the number of rows counted so
-        far."""
+        """Return the progress after a part of a file; `rows` rows have been counted so far."""
         paths = list(self.sizes)
         earlier_paths = paths[: paths.index(piece.path)]
         n_bytes_of_earlier_files = sum(self.sizes[path] for path in earlier_paths)
