@@ -85,8 +85,9 @@ def start(
 
     Raises
     ------
-    InputError If the rule has no threshold, if no quantity can be watched, or if the threshold
-        cannot be converted to the scale.
+    InputError
+        If the rule has no threshold, if no quantity can be watched, or if the threshold cannot be
+        converted to the scale.
     DomainError
         If a probability, a share or a range is invalid.
 

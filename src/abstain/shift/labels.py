@@ -83,7 +83,8 @@ class LabelShift:
 
         Raises
         ------
-        DomainError If a label is not in `classes`, or if all ratios are 0.
+        DomainError
+            If a label is not in `classes`, or if all ratios are 0.
 
         Examples
         --------

@@ -151,7 +151,8 @@ def scored(state: Exact) -> Scored:
 
     Raises
     ------
-    InputError If the state is a first pass, or if the first and the second pass contain different
+    InputError
+        If the state is a first pass, or if the first and the second pass contain different
         samples.
 
     Notes

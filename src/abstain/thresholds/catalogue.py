@@ -178,7 +178,8 @@ def fit(
         If no rule has this name.
     MissingInputError
         If confidences, losses or an option that the rule requires are missing.
-    InputError If an option is unknown to the rule, or if the rule rejects an argument.
+    InputError
+        If an option is unknown to the rule, or if the rule rejects an argument.
 
     Examples
     --------

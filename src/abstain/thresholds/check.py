@@ -125,7 +125,8 @@ def check_many(
 
     Raises
     ------
-    InputError If a data set does not have two or three arrays, or if `check` raises this error.
+    InputError
+        If a data set does not have two or three arrays, or if `check` raises this error.
 
     Notes
     -----

@@ -199,7 +199,8 @@ class DecisionRule(NotebookDisplay):
 
         Raises
         ------
-        InputError If `parts` is empty, or if its entries contradict each other or `delta`.
+        InputError
+            If `parts` is empty, or if its entries contradict each other or `delta`.
 
         Examples
         --------
