@@ -40,9 +40,9 @@ class EstimatedRatios:
         of the class distribution.
     auroc : float or None
         AUROC of the classifier that separates the two data sets. The AUROC is 0.5 if the data sets
-        cannot be separated. For a label shift, it is None.
+        cannot be separated. For a label shift, `auroc` is None.
     classes : LabelShift or None
-        The ratio of each class with its standard error. For a covariate shift, it is None.
+        The ratio of each class with its standard error. For a covariate shift, `classes` is None.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class EstimatedRatios:
             )
 
     def _reliability_warnings(self) -> Iterator[Note]:
-        """Yield warnings if the data sets hardly overlap or the effective size is small."""
+        """Yield warnings if the data sets hardly overlap or the effective sample size is small."""
         if self.auroc is not None and self.auroc > _MAX_AUROC:
             yield Note.warning(
                 "overlap",
@@ -123,8 +123,8 @@ def estimate_ratios(
         changes, but the input distribution within each class does not (see
         `abstain.shift.label_shift`).
     score : str or fitted score, optional
-        The confidence score of the rule, for a covariate shift. The default is the same as for
-        `set_threshold`.
+        The confidence score of the rule, for a covariate shift. The default is the same score as
+        in `set_threshold`.
     clip : float, optional
         Upper bound of the ratios, in multiples of their mean (`abstain.shift.density_ratios`).
     rng : int, Generator or None, default=0
@@ -147,10 +147,10 @@ def estimate_ratios(
 
     Notes
     -----
-    For a covariate shift, a classifier learns to distinguish the two data sets. Its inputs are the
-    confidence and the features, or the logarithms of the class probabilities if there are no
-    features. More inputs can reveal more kinds of shift, but they increase the variance of the
-    ratios.
+    For a covariate shift, a classifier learns to distinguish the two data sets. The inputs of the
+    classifier are the confidence and the features, or the logarithms of the class probabilities if
+    there are no features. Additional inputs can reveal additional kinds of shift, but increase the
+    variance of the ratios.
 
     Examples
     --------

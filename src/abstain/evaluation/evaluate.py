@@ -52,15 +52,15 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        Predictions of one data set, or of several splits, which are evaluated separately. A split
-        may also be identified by a name. For files that do not fit in memory, pass the result of
-        `scan_predictions`. A path, a dataframe, a list of rows or a mapping from name to array is
-        also accepted if it has the column names of `read_predictions`. If `probabilities_or_loss`
-        is passed, this argument is an array of labels or of confidences.
+        Predictions of one data set, or of several splits, which are evaluated separately. The key
+        of a split may also be a single name. For files that do not fit in memory, pass the result
+        of `scan_predictions`. A path, a dataframe, a list of rows or a mapping from name to array
+        is also accepted if it has the column names of `read_predictions`. If
+        `probabilities_or_loss` is passed, this argument is an array of labels or of confidences.
     probabilities_or_loss : array of shape (n, K) or (n,), optional
         Class probabilities of shape (n, K) if `predictions` contains labels. Losses of shape (n,)
-        if `predictions` contains confidences; for a 0/1 loss, 1 is a wrong prediction. Instead, a
-        tuple of both arrays can be passed as `predictions`.
+        if `predictions` contains confidences; for a 0/1 loss, 1 is a wrong prediction.
+        Alternatively, pass a tuple of both arrays as `predictions`.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns, names of registered scores (``abstain list scores``), or
         fitted scores from `abstain.confidence.fit`. The default is all scores that can be computed
@@ -71,8 +71,8 @@ def evaluate(
         metrics. The default is all applicable metrics.
     loss : str, CostMatrix or array of shape (n,), optional
         Loss of a prediction. The named losses are "zero_one" (the default), "cross_entropy",
-        "brier" and "balanced_error". An array contains the loss of each sample and requires a
-        single data set.
+        "brier" and "balanced_error". An array contains the loss of each sample, and is only valid
+        for a single data set.
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
         Method for confidence intervals. "analytic" uses influence functions, which some metrics do
         not have. "bootstrap" uses resampling, which works for every metric. "none" computes no
@@ -113,8 +113,7 @@ def evaluate(
     Notes
     -----
     If a metric is undefined for valid data, its value is NaN and the result states the reason.
-    `Evaluation.skipped` lists the metrics that do not apply, with the reasons. For each score, the
-    samples are sorted once, or three times if there are ties.
+    `Evaluation.skipped` lists the metrics that do not apply, with the reasons.
 
     Scanned files are read once in batches, and the values of the metrics equal those of data in
     memory. For scanned files, `Evaluation.skipped` also lists the metrics that need all samples at

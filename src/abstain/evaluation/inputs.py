@@ -249,7 +249,7 @@ def _package_name(source: object) -> str:
 def _predictions_from_arrays(first: Any, second: Any) -> Predictions:
     """Return predictions from labels and probabilities, or from confidences and losses.
 
-    The shapes of the arrays determine which of the two pairs was passed.
+    A two-dimensional second array contains probabilities, and a one-dimensional one losses.
     """
     if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
         raise InputError(
@@ -385,7 +385,7 @@ def zero_weights_error(where: str = "") -> DomainError:
 def _with_row_ids(predictions: Predictions) -> Predictions:
     """Return predictions with row numbers as ids, unless the predictions already have ids.
 
-    The ids identify the samples after other rows are removed.
+    These ids still identify the samples after rows are removed.
     """
     if predictions.ids is not None:
         return predictions

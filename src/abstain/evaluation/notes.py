@@ -213,8 +213,8 @@ def direction_warning(s: Scored, *, is_column: bool) -> str | None:
     """Return a warning if failures have significantly higher confidences than successes.
 
     The test statistic is the correlation between the loss and the mid-rank of the confidence. For
-    0/1 losses, the test is the Mann-Whitney test with correction for ties. For a column of the
-    data, the warning names the option that reverses the score.
+    0/1 losses, the test is the Mann-Whitney test with correction for ties. If the score is a
+    column of the data, the warning names the option that reverses it.
     """
     groups = s.merged_groups
     rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight

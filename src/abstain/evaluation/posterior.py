@@ -42,8 +42,8 @@ class PosteriorExpectation:
     values : ndarray of shape (draws,)
         The metric of each draw, or NaN if the metric is undefined.
     mean_predictor_value : float
-        The metric of the mean predictor, whose class probabilities are averaged over the draws. The
-        value is NaN if the metric is undefined.
+        The metric of the mean predictor, whose class probabilities are averaged over the draws. If
+        the metric is undefined, the value is NaN.
     n, draws : int
         Number of samples and of draws.
     lower_is_better : bool
@@ -136,9 +136,9 @@ def posterior_expectation(
     -----
     The function estimates eq. 37-38 of [1]_, the expectation of the population AURC of the model
     f_theta over the posterior p(theta | data). The confidence score and the loss are computed from
-    the model f_theta. The estimate is the mean of the metric over the draws. The mean predictor
-    averages the class probabilities of all draws. Its metric is a different quantity,
-    `mean_predictor_value`.
+    the model f_theta. The expectation is estimated by the mean of the metric over the draws. The
+    mean predictor averages the class probabilities of all draws. The metric of the mean predictor,
+    `mean_predictor_value`, differs from the mean of the metric.
 
     The standard error describes the variation over independent draws, not over samples. Draws from
     one Markov chain are dependent, so the true standard error is larger. If the estimator of the

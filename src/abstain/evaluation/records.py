@@ -63,16 +63,16 @@ class Result:
     metric : Metric
         The registered metric.
     value : float
-        The value as a fraction in double precision. An undefined value is NaN, and `reason` then
-        states why.
+        The value as a fraction in double precision. If the metric is undefined, the value is NaN
+        and `reason` states why.
     n, failures : int
         Number of samples, and number of samples with a loss above zero.
     accepted : int or None
-        Number of accepted samples. It is None if the metric has no threshold.
+        Number of accepted samples. The number is None if the metric has no threshold.
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     tie_low, tie_high : float
-        The smallest and the largest value over all orders of tied samples. Both are NaN for
+        The smallest and the largest value over all orders of tied samples. Both bounds are NaN for
         metrics that do not only depend on the ranks and the losses.
     reason : str
         Reason why the value is NaN, or an empty string.
@@ -95,9 +95,9 @@ class Result:
     interval: Interval = NOT_REQUESTED
 
     def count_of(self, total: int) -> int | None:
-        """Return the number of samples whose share of `total` is the value.
+        """Return the number of samples, if the value is a share of `total` samples.
 
-        The result is None if this number is not an integer, for example because samples have
+        The result is None if `value * total` is not an integer, for example because samples have
         weights.
         """
         count = self.value * total
@@ -159,7 +159,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A point of a risk-coverage curve: a threshold with the risk of the accepted samples."""
+    """A point of a risk-coverage curve, with its threshold and counts."""
 
     threshold: float
     #: Probability of a correct prediction at the threshold. It is NaN if the score is a probability
@@ -204,14 +204,15 @@ class ScoreCurves:
         Whether the score is a column of the data.
     band : RiskCoverageBand or None
         Confidence band of the selective risk at about sixty coverages, or None if no intervals were
-        requested. Use `abstain.curves.bands.as_generalized` for a band of the generalized risk.
+        requested. The function `abstain.curves.bands.as_generalized` converts it to a band of the
+        generalized risk.
     group_curves : mapping from str to RiskCoverageCurve
         Curves of the twelve largest groups. In these curves, coverage is the share of accepted
         samples among the samples of the group. For data that are read in batches, the mapping is
         empty.
     probabilities : array or None
-        The thresholds of the curves, converted to probabilities of a correct prediction. The value
-        is None if the score already is a probability or cannot be converted.
+        The thresholds of the curves, converted to probabilities of a correct prediction. The
+        attribute is None if the score already is a probability or cannot be converted.
     """
 
     split: Split
@@ -339,7 +340,7 @@ class ScoreTests:
 
 
 def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes without duplicates, with the warnings before the other notes."""
+    """Remove duplicate notes, and move the warnings to the beginning."""
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.level != "warning"))
 
 
@@ -361,7 +362,7 @@ class Evaluation(NotebookDisplay):
     skipped : mapping
         A mapping from the name of each metric that does not apply to these data to the reason.
     is_binary : bool
-        Whether every loss is 0 or 1. In this case, a mean loss is a share of wrong predictions.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong predictions.
     requested_metrics : tuple of str
         The requested metrics in the requested order. The tuple is empty if all applicable metrics
         were evaluated by default.
@@ -415,8 +416,8 @@ class Evaluation(NotebookDisplay):
     def answered(self) -> RowCount | None:
         """Number of samples that the model answered, or None if it answered all samples.
 
-        It is also None if there are several splits, or if different samples are rejected by
-        different scores.
+        The result is also None if there are several splits, or if the scores reject different
+        samples.
         """
         refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         if len(refusals) != 1:
@@ -462,12 +463,12 @@ class Evaluation(NotebookDisplay):
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return a text with the counts, such as "1 score, 46 metrics"."""
+    """Return a text with counts of the scores and metrics, such as "1 score, 46 metrics"."""
     return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
 
 
 def _missing_arguments(metric: str, matches: list[Result]) -> str:
-    """Return a hint that lists the arguments of `Evaluation.value` which select a result."""
+    """Return a text that lists the arguments of `Evaluation.value` which select one result."""
     arguments, choices = [], []
     for name in ("score", "split"):
         values = list(dict.fromkeys(repr(getattr(match, name)) for match in matches))

@@ -32,7 +32,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class EvaluationBuilder:
-    """Collects the results, curves and notes of all scores for an `Evaluation`."""
+    """Collector of the results, curves and notes of all scores for an `Evaluation`."""
 
     def __init__(
         self, metrics: list[Metric] | None, notes: Iterable[Note], *, curves: bool

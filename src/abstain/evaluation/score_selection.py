@@ -33,7 +33,7 @@ class MetricCriterion:
     loss: Array
 
     def __call__(self, confidence: FloatArray, loss: Array) -> float:
-        """Compute the objective for confidences; they are probabilities if all are in [0, 1]."""
+        """Compute the objective for confidences, which are probabilities if all lie in [0, 1]."""
         is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
         score = ConfidenceScore("", confidence, confidence if is_probability else None)
         return replace(self, loss=loss).of_score(score)
@@ -75,8 +75,8 @@ def fit_score(
         Samples on which the score is fitted. For "pnorm" and "temperature", whose parameters are
         searched, pass held-out samples.
     metric : str, optional
-        Name of the metric that the search optimizes. The default is "augrc". Only pass this
-        argument for scores whose parameters are searched.
+        Name of the metric that the search optimizes. The default is "augrc". Only pass a metric
+        for scores whose parameters are searched.
     objective : {"metric", "nll"}, default="metric"
         The criterion of the fit. "nll" is only valid for the score "temperature", which is then
         fitted to the labels by maximum likelihood.
@@ -227,8 +227,8 @@ class SelectedScore:
     lower_is_better : bool
         Whether lower values of the metric are better.
     value : float
-        The metric on the validation samples. The value is optimistically biased, because the score
-        was selected on the same samples.
+        The metric on the validation samples. This value is optimistically biased, because the
+        score was selected on the same samples.
     options : mapping
         The selected options of the grid.
     candidates : tuple of Candidate
@@ -314,8 +314,8 @@ def select_score(
 
     Notes
     -----
-    If a candidate cannot be fitted, the table of candidates contains the reason. Each candidate
-    requires one fit and one evaluation of the score.
+    The table of candidates states why a candidate cannot be fitted. Each candidate requires one
+    fit and one evaluation of the score.
 
     Examples
     --------

@@ -22,7 +22,7 @@ _MAX_INFLUENCES = 20_000_000
 
 
 def choose_tested_metric(results: Iterable[Result]) -> Metric | None:
-    """Return the metric to test: AUGRC, or the first other one that ranks and has influences."""
+    """Return the metric for tests: AUGRC, or the first ranking metric with influence functions."""
     testable: dict[str, Metric] = {}
     for result in results:
         metric = result.metric
@@ -41,9 +41,9 @@ def compute_score_tests(
 ) -> ScoreTests | None:
     """Return the tests of the differences between all scores, or None without testable pairs.
 
-    If several scores have equal rankings, only the first is tested. If all splits contain the same
-    samples, for example the predictions of several models, scores of different splits are tested
-    too.
+    If several scores rank the samples in the same order, only the first is tested. If all splits
+    contain the same samples, for example the predictions of several models, scores of different
+    splits are tested too.
     """
     metric = choose_tested_metric(results)
     if metric is None or parts[0].intervals.kind == "none":
@@ -95,7 +95,7 @@ def _align_splits(
 
 
 def _reorder(s: Scored, rows: IntArray | None) -> Scored:
-    """Return the samples in the order of the rows; None keeps the order."""
+    """Reorder the samples by row indices, or keep the order if these are None."""
     if rows is None or np.array_equal(rows, np.arange(rows.size)):
         return s
     weight = None if s.weight is None else s.weight[rows]

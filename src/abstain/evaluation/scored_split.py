@@ -73,7 +73,7 @@ def least_confident_successes(s: Scored) -> IntArray:
 
 
 def _indices_of_lowest(key: Array) -> IntArray:
-    """Return the indices of the smallest finite sort keys, sorted by key and then by index."""
+    """Return the indices of the smallest finite keys, sorted by key and then by index."""
     lowest = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
     is_candidate = (key <= lowest.max(initial=-np.inf)) & (key < np.inf)
     candidates = np.flatnonzero(is_candidate)
@@ -114,7 +114,7 @@ def other_probability(s: Scored) -> Array | None:
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:
-    """Return the class name that belongs to a class code."""
+    """Return the name of the class with an integer code."""
     return "(no known class)" if code < 0 else str(classes[code])
 
 

@@ -15,7 +15,7 @@ from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 
 class FilePosition(NamedTuple):
-    """The position up to which a file was read, and values that identify the file.
+    """Read position of a file, and values that identify the file.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class Folder:
                 raise
 
     def unfinished(self) -> list[str]:
-        """Return the names of the files whose last line has no line break."""
+        """Return the names of the files whose last line is incomplete."""
         listing = self._list()
         names = sorted(self._files.keys() & listing.keys())
         return [name for name in names if self._files[name].has_more(listing[name])]
@@ -307,7 +307,7 @@ class Folder:
     def _identify(self) -> tuple[Listing, dict[str, FollowedFile]]:
         """List the folder, and return the known files by their current names.
 
-        If files are renamed while they are compared, the folder is listed again.
+        If a file is renamed during the comparison, the folder is listed again.
         """
         for n_left in reversed(range(_MAX_LISTINGS)):
             listing = self._list()

@@ -316,7 +316,7 @@ class Pipe:
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield the blocks that have already arrived, up to about `MAX_LINE` bytes."""
+        """Yield blocks that are already in the queue, up to about `MAX_LINE` bytes."""
         n_bytes = 0
         while n_bytes <= MAX_LINE:
             try:
@@ -354,7 +354,7 @@ class Pipe:
 
 
 def _next_block(file: FileIO) -> bytes:
-    """Wait for bytes and return them, even if another program made the pipe non-blocking."""
+    """Wait for bytes and return them, also if another program made the pipe non-blocking."""
     block = file.read(BLOCK)
     while block is None:
         select([file], [], [])

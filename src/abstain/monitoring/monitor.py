@@ -112,7 +112,8 @@ class Monitor(NotebookDisplay):
         Returns
         -------
         Monitor
-            The updated monitor. A second label of the same prediction is counted but not used.
+            The updated monitor. A second label of the same prediction is ignored, but counted in
+            the statistics.
 
         Raises
         ------

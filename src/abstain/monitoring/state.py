@@ -90,7 +90,7 @@ class SortedKeys:
 
     @classmethod
     def from_keys(cls, keys: Array) -> "SortedKeys":
-        """Sort the keys. Equal keys stay in order of arrival."""
+        """Sort the keys. Rows with equal keys are in the order of arrival."""
         rows = np.argsort(keys, kind="stable")
         return cls(read_only(keys[rows]), read_only(rows))
 
@@ -365,8 +365,8 @@ class Requests:
     """The answers that are not counted yet, and sums over all counted answers.
 
     Answers are counted in the order of their predictions, up to the first answer whose label is
-    still missing. The order in which labels arrive has therefore no effect. An answer is settled
-    after its label has arrived or if no label was requested.
+    still missing. The order in which labels arrive has therefore no effect. An answer is complete
+    if its label has arrived or was not requested.
 
     Attributes
     ----------

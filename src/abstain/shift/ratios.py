@@ -28,8 +28,8 @@ class DensityRatios:
     """Density ratios (importance weights) of the calibration samples.
 
     The ratio of a sample is dQ/dP, where P is the distribution of the calibration data and Q the
-    distribution of the deployed data. Ratios are not frequency weights: a sample with ratio 3
-    counts as one sample.
+    distribution of the deployed data. Ratios are not frequency weights. A sample with a ratio of 3
+    is still a single sample.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ def save(state: State, path: str | Path) -> None:
     Notes
     -----
     The file is a NumPy archive without pickles. The file is written atomically, so it is complete
-    or does not exist. For sorted runs, the file contains only the paths and SHA-256 checksums of
+    or does not exist. The state of sorted runs only contains the paths and SHA-256 checksums of
     the run files. If a run file has changed since then, reading it raises an error.
 
     Examples
@@ -104,8 +104,7 @@ def load(path: str | Path) -> State:
 
     Notes
     -----
-    The type and the shape of each array are validated before the array is read. The file cannot
-    execute code.
+    Before an array is read, its type and shape are validated. The file cannot execute code.
 
     Examples
     --------

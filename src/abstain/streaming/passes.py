@@ -169,7 +169,7 @@ class CutCounts:
 
     @cached_property
     def finalized(self) -> "CutCounts":
-        """The state with all buffered successes counted."""
+        """The state after all buffered successes are counted."""
         if not self.pending:
             return self
         n_at_cut, n_between_cuts = count_at_and_between(self.cuts, np.concatenate(self.pending))

@@ -162,7 +162,7 @@ class RunRows:
 
 @dataclass
 class _Cursor:
-    """The reading position in a run, with the rows that were read but not yielded."""
+    """The read position in a run, and the rows that were read but not yielded."""
 
     rows: Array | RunRows
     buffer: Array
@@ -196,7 +196,7 @@ class _Cursor:
         return rows
 
     def read_block(self, block: int) -> None:
-        """Read a block of rows into the buffer, or as many rows as the buffer already contains."""
+        """Read a block of rows into the buffer; the block is at least as large as the buffer."""
         new = self.rows[self.n_read : self.n_read + max(block, self.buffer.size)]
         self.buffer = np.concatenate((self.buffer, new))
         self.n_read += new.size
@@ -234,8 +234,8 @@ _BYTES_PER_ROW = 128
 class SortedRuns:
     """All samples of a stream, stored in sorted files on disk in one pass.
 
-    `sorted_runs`, `update` and `merge` create this state. Files are never changed, so earlier
-    states remain valid.
+    `sorted_runs`, `update` and `merge` create this state. Existing files are never changed, so
+    earlier states remain valid.
 
     Attributes
     ----------
@@ -422,7 +422,7 @@ class SortedRuns:
         return sum(run.n_rows for run in self.runs) + n_buffered
 
     def _check_weighting(self, *, weighted: bool) -> None:
-        """Raise an InputError if only some samples of the stream have weights."""
+        """Raise InputError if only some samples of the stream have weights."""
         if self.weighted is not None and weighted != self.weighted:
             raise InputError(
                 "`weight` must be passed for all samples of a stream or for none. Pass ones for "
@@ -439,7 +439,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
     ----------
     folder : str or Path
         Folder for the sorted files, which is created if it does not exist. Files are never changed
-        or deleted. Delete the folder when you no longer need the state.
+        or deleted. The folder is not deleted automatically.
     memory : int, default=2**30
         Maximum memory of arrays in bytes, at least 2^16.
 

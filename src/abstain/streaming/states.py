@@ -81,7 +81,7 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     The result does not depend on the order of samples and batches, except for the rounding of sums
     of graded losses or fractional weights. The cost is one pass over the samples. Updating a
     histogram also requires one pass over its bins, so pass batches of thousands of samples. Exact
-    states buffer new samples and sort them when the buffer is large.
+    states store new samples in a buffer, and sort them when the buffer is full.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def merge(a: S, b: S) -> S:
     Parameters
     ----------
     a, b : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        States of the same type, which are not modified. Histograms must have the same scale and
-        number of bins. States of second passes must have the same first pass.
+        States of the same type, which are not modified. Two histograms must have the same scale
+        and number of bins. States of second passes must have the same first pass.
 
     Returns
     -------

@@ -105,12 +105,8 @@ def sgr(
     1/4, 1/8 and so on. With a few hundred samples and a target that is hard to reach,
     `learn_then_test` finds a threshold more often.
 
-    This function avoids several errors of other implementations. Some implementations truncate
-    ``int(m * risk)``, which can lose a failure to rounding. Some implementations return the last
-    tested threshold even if it is not certified. Some implementations return a threshold for an
-    unattainable target without a warning. Some implementations count only part of the samples that
-    are tied at the threshold. Some implementations select the threshold with >= and apply it with
-    >.
+    Unlike some implementations, this function counts all samples that are tied at the threshold,
+    and never returns a threshold that is not certified.
 
     The cost is one sort and one bound for each distinct confidence.
 

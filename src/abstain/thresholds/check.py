@@ -53,8 +53,7 @@ def check(
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights of at least 0, not all 0. The weight of a row does not change the number of
-        observations, which is the number of rows.
+        Weights of at least 0, not all 0. Weights do not change the number of observations.
     level : float, default=0.95
         Confidence level of every interval, between 0 and 1.
     scale : {"log-odds", "probability", "score"}, optional
@@ -188,16 +187,14 @@ def check_groups(
     group : array of shape (n,)
         The name of the group of each sample, such as a hospital or a language.
     rule_group : array of shape (n,), optional
-        The groups that select the threshold, if they differ from `group`. By default, a rule with
-        a threshold for each group uses the threshold of the sample's entry in `group`.
+        The groups that select the threshold of each sample. The default is `group`.
     masks : mapping from str to array of shape (n,), optional
         Boolean masks of the samples of each limit, as in `check_limits`, if each group has several
         limits.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights of at least 0, not all 0. The weight of a row does not change the number of
-        observations, which is the number of rows.
+        Weights of at least 0, not all 0. Weights do not change the number of observations.
     level : float, default=0.95
         Probability with which all verdicts are correct jointly.
     scale : {"log-odds", "probability", "score"}, optional

@@ -130,11 +130,11 @@ def several_risks(
     As in `learn_then_test`, thresholds are tested from a start downwards until the first failure.
     A threshold passes if the test of every limit passes at the full level. The p-value of "some
     limit is exceeded" is the largest p-value of all limits, so the limits do not divide delta. If
-    both selective and generalized risks are limited, each kind of risk gets half of delta.
+    both selective and generalized risks are limited, delta is divided equally between both kinds.
 
-    With ratios, each limit is tested by bets, as in `learn_then_test`. For the risk of a subset,
-    the ratios of all other samples are set to 0. The guarantee is proven if each risk in the other
-    population increases with the coverage.
+    If density ratios are passed, each limit is tested by betting, as in `learn_then_test`. For the
+    risk of a subset, the ratios of all other samples are set to 0. The guarantee is proven if each
+    risk in the other population increases with the coverage.
 
     A limit that applies to few samples often fails first, so the coverage is small. At a start,
     enough samples of each limit must be accepted for a certificate. Otherwise, the reason names
@@ -214,7 +214,7 @@ def fit_limits(
 
 @dataclass(frozen=True, eq=False)
 class _LimitTest:
-    """A limit with cumulative sums over its samples, from the highest confidence on."""
+    """A limit with cumulative sums over its samples, in descending order of confidence."""
 
     name: str
     aim: RuleTarget
@@ -397,7 +397,7 @@ def find_n_required_for_limits(
 
 
 def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Raise InputError if weights are passed, for which there is no proof."""
+    """Raise InputError if weights are passed, because no guarantee is proven for them."""
     _choice.check_no_weights(weight, method=method)
 
 

@@ -105,9 +105,9 @@ def fit_groups(
 
     Within a group, the ratios need to be correct only up to a constant factor. If the upper limit
     of the ratios is unknown, the function uses the largest observed ratio in the group. Samples
-    with a ratio of 0 do not exist in the other population, so these samples are dropped. Groups
-    that contain only dropped samples are dropped too. Ratios that were estimated from all groups
-    together are valid in a group only if the same shift occurs in all groups.
+    with a ratio of 0 do not occur in the other population and are therefore ignored. Groups that
+    only contain such samples are ignored too. Ratios that were estimated from all groups together
+    are valid in a group only if the same shift occurs in all groups.
 
     References
     ----------

@@ -65,8 +65,8 @@ class DecisionRule(NotebookDisplay):
     Attributes
     ----------
     method : str
-        Name in `RULES` of the rule that selected the threshold, or "given" for a threshold set by
-        the user.
+        Name of the rule that selected the threshold (see `RULES`), or "given" for a threshold that
+        the user set.
     threshold : float or None
         The lowest accepted confidence. It is None if the target is unattainable, or if each group
         has its own threshold.

@@ -52,8 +52,8 @@ class CalibratedScore:
     input_kind : {"logits", "log_odds", "values", "probability"}
         The quantity of the base score to which the calibration is applied.
     limits : (float, float) or None
-        Bounds to which log-odds are clipped. Unless the calibration samples have probabilities of
-        exactly 0 or 1, it is None.
+        Bounds to which log-odds are clipped. `limits` is None unless the calibration samples have
+        probabilities of exactly 0 or 1.
     note : str
         Remark about the fit, or an empty string.
 
@@ -282,7 +282,7 @@ def _has_log_odds(name: str, predictions: Predictions) -> bool:
 
 
 def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
-    """Return the numbers clipped to the limits, or unchanged without limits."""
+    """Clip numbers to the limits, if there are any."""
     return x if limits is None else np.clip(x, *limits)
 
 

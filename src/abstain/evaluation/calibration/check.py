@@ -41,7 +41,7 @@ class MetricChange:
     metric, title : str
         Name of the metric, and its title in reports.
     before, after : float
-        Values as fractions. An undefined value is NaN, and `reason` then states why.
+        Values as fractions. If the metric is undefined, the value is NaN and `reason` states why.
     reason : str
         Reason why a value is NaN, or an empty string.
     """
@@ -78,7 +78,7 @@ class CalibrationCheck:
         Reliability curve of the calibrated score.
     consistent_low, consistent_high : ndarray of shape (bins,)
         For each bin, the range that contains the accuracy with probability 95% if the mean
-        confidence of the bin is exactly correct. The bounds of an empty bin are NaN.
+        confidence of the bin is exactly correct. For an empty bin, the bounds are NaN.
     note : str
         Remark on the reliability of the check, or an empty string.
     """
@@ -155,8 +155,9 @@ def calibration_check(
     calibrated : CalibratedScore
         Result of `calibrate`.
     predictions : Predictions
-        Samples that were not used in the fit. The function does not verify this condition. On the
-        samples that were used in the fit, isotonic and histogram calibration have an ECE of 0.
+        Samples that were not used in the fit. The function cannot verify that the samples were not
+        used. On the samples that were used in the fit, isotonic and histogram calibration have an
+        ECE of 0.
     loss : str, CostMatrix or array of shape (n,), optional
         Loss of a prediction, as in `calibrate`.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
@@ -239,7 +240,7 @@ def calibration_check(
 
 
 def _expected_ece(groups: TieGroups) -> float:
-    """Return the ECE that is expected if all probabilities are exactly correct."""
+    """Return the expected ECE if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     variance_of_bin = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)

@@ -78,7 +78,7 @@ class CascadeChecks(NotebookDisplay):
     notes : tuple of Note
         Notes about the cascade and the data. Warnings come first.
     is_binary : bool
-        Whether every loss is 0 or 1. In this case, a mean loss is a share of wrong answers.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong answers.
 
     Examples
     --------
@@ -207,16 +207,16 @@ def check_cascade(
     data : mapping
         A mapping from each stage to its predictions, to a pair (confidence, loss), or to
         confidences without labels. Arrays have shape (n,), and all stages must contain the same
-        samples. For several data sets, pass a mapping from their names to such mappings. The key
-        "person" may contain the losses of the person. By default, the person has the error rate
-        with which the cascade was selected.
+        samples. For several data sets, pass a mapping from their names to such mappings of stages.
+        The key "person" may contain the losses of the person. By default, the person has the error
+        rate with which the cascade was selected.
     scores : mapping from str to fitted score, optional
         Mapping from stages to fitted scores.
     loss : str or CostMatrix, optional
         Loss of a prediction, as for `set_cascade`.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of arrays and confidence columns. The scale is required if it may differ from the
-        scale of the thresholds. With "score", the confidences are not converted.
+        scale of the thresholds. If the scale is "score", the confidences are not converted.
     level : float, default=0.95
         Confidence level of all intervals.
     calibration : mapping, optional
@@ -341,7 +341,7 @@ def _cascade_notes(cascade: Cascade) -> Iterator[Note]:
 def _data_notes(
     data_sets: Mapping[str, AlignedStages], calibration: AlignedStages | None
 ) -> Iterator[Note]:
-    """Yield notes about directions of scores, repeated calibration data and missing labels."""
+    """Yield notes about reversed scores, reused calibration data and missing labels."""
     if calibration is not None:
         yield from _direction("calibration", calibration)
     for name, aligned in data_sets.items():

@@ -63,9 +63,9 @@ def set_cascade(
     delta : float, default=0.05
         The probability, over calibration sets, with which the guarantee may fail.
     capacity : float, optional
-        The largest share of the samples that may go to the person, in [0, 1]. For a cascade
-        without a person, pass 0. With `per_day`, the capacity is the number of samples that the
-        person can review in a day.
+        The largest share of the samples that may go to the person, in [0, 1]. Pass 0 if no person
+        is available. If `per_day` is passed, `capacity` is the number of samples that the person
+        can review in a day.
     per_day : int, optional
         The maximum number of samples that arrive in a day.
     overflow : float, default=0.05
@@ -78,7 +78,8 @@ def set_cascade(
         Score of each stage. The default is the only confidence column, or "msr" if there are only
         class scores.
     loss : str or CostMatrix, optional
-        Loss in [0, 1]. The default is the loss of the predictions, or else the 0/1 loss.
+        Loss in [0, 1]. The default is the loss of the predictions if they have one, and the 0/1
+        loss otherwise.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of arrays and confidence columns. The default is "probability" if all values of a
         stage are in [0, 1], and "score" otherwise. For a score that is computed from predictions,
@@ -93,8 +94,8 @@ def set_cascade(
     -------
     Cascade
         The thresholds and their guarantee. If no thresholds can be certified, the person answers
-        all samples, and the cascade states the reason. A stage that does not reduce the cost is
-        not used.
+        all samples, and the cascade states the reason. Stages that do not reduce the cost are
+        omitted.
 
     Raises
     ------

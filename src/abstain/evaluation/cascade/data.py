@@ -42,7 +42,7 @@ class StageScores:
         return int(self.score.values.size)
 
     def select(self, rows: IntArray) -> "StageScores":
-        """Return the samples of these rows, in this order."""
+        """Return the samples with these row indices, in this order."""
         values = self.score.values[rows]
         probability = self.score.probability
         # If both attributes are the same array, they must remain the same array.

@@ -245,7 +245,7 @@ def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonIn
 def _test_non_inferiority(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
-    """Return the test that method i is worse than method j by at most the margin."""
+    """Test whether method i is worse than method j by at most the margin."""
     margin = plan.margin or 0.0
     reason = method_values.unreliable_reason(i, j)
     if reason:
@@ -275,7 +275,7 @@ def _test_non_inferiority(
 def _non_inferiority_from_replicates(
     method_values: MethodValues, i: int, j: int, plan: Plan
 ) -> NonInferiority:
-    """Return the non-inferiority test of method i with the standard error of the resamples."""
+    """Return the non-inferiority test of method i, with a standard error from the resamples."""
     differences = method_values.mean_replicates[i] - method_values.mean_replicates[j]
     differences = differences[np.isfinite(differences)]
     standard_error = float(differences.std(ddof=1)) if differences.size > 1 else float("nan")

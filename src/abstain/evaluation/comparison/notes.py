@@ -193,7 +193,7 @@ def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
-    """Yield a note with the number of clusters, or a warning if clusters are few."""
+    """Yield a note with the number of clusters, which is a warning if the number is small."""
     counts = [run.min_clusters for run in runs]
     n_clusters = min((count for count in counts if count is not None), default=None)
     if n_clusters is None:

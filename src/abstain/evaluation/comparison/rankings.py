@@ -230,7 +230,7 @@ class Blocks:
 
     @property
     def table(self) -> FloatArray:
-        """The values of each data set (means over its runs) or each run, shape (blocks, k)."""
+        """The values for each data set (means over its runs) or each run, shape (blocks, k)."""
         if len(self.sampled) > 1:
             return np.array([values.mean for values in self.sampled])
         return self.sampled[0].values
@@ -346,7 +346,7 @@ _OPPOSITE_SIGNS = (
 
 
 def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
-    """Return a note if even the smallest possible p-value, 2 / 2^n_blocks, is not significant."""
+    """Return a note if no p-value can be significant, because the smallest is 2 / 2^n_blocks."""
     n_blocks = blocks.table.shape[0]
     min_p_value = 2.0 ** (1 - n_blocks)
     label = "p-value"

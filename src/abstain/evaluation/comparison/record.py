@@ -58,7 +58,7 @@ class ComparisonTables:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSetComparison(ComparisonTables):
-    """The rows of one data set, and the values of each metric."""
+    """The rows for one data set, and the values of each metric."""
 
     data: Split
     sampled: tuple[MethodValues, ...]
@@ -88,8 +88,8 @@ class Comparison(ComparisonTables, NotebookDisplay):
         One standing for each metric, data set and method, and for all data sets together.
     summary : tuple of SummaryRow
         One row for each metric, data set and method, and for all data sets together. A row contains
-        the difference from the reference, the interval of the rank and the conclusion. The methods
-        are sorted from the best.
+        the difference from the reference, the interval of the rank and the conclusion. Methods are
+        sorted from the best to the worst.
     mean_ranks : tuple of MeanRanks
         One entry for each metric if there are several data sets or runs.
     agreements : tuple of Agreement

@@ -368,7 +368,7 @@ def _align(
 ) -> dict[str, Predictions]:
     """Return samples in the order of the first model; raise InputError if they differ.
 
-    The weights must also be the same unless `per_method_weights` is True.
+    InputError is also raised if weights differ and `per_method_weights` is False.
     """
     first = next(iter(models.values()))
     aligned = {model: _sort_like(first, p) for model, p in models.items()}

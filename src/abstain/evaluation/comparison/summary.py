@@ -97,7 +97,7 @@ def summary_rows(
     """Yield the summary of each method.
 
     If the user specified the reference, the p-values are adjusted for the tests against it.
-    Otherwise, the reference is the best method, and the p-values are adjusted for all pairs.
+    By default, the reference is the best method, and the p-values are adjusted for all pairs.
     """
     pair_by_method = {}
     for pair in pairs:

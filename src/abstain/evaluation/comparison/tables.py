@@ -39,8 +39,8 @@ class Estimate:
     interval : str
         Method by which the interval was computed.
     n, failures : int
-        Number of samples, and number of samples with a loss above zero. For a mean over runs, each
-        count is the minimum over the runs.
+        Number of samples, and number of samples with a loss above zero. In the row of a mean over
+        runs, each count is the minimum over the runs.
     lower_is_better : bool
         Whether lower values of the metric are better.
     note : str
@@ -104,7 +104,7 @@ class PairedDifference:
         interval, and the standard error, in units of the metric.
     ratio, ratio_low, ratio_high : float
         The value of the first method divided by the value of the second method, and the bounds of
-        the interval. The ratio is NaN if a value is zero or negative.
+        the interval. The ratio is NaN if one of the two values is zero or negative.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for the number of pairs. For Wilcoxon's
         test on bootstrap replicates, the p-values are one-sided for the alternative that the first
@@ -221,7 +221,7 @@ class SummaryRow:
         Interval of the difference and its level. The level corresponds to the adjusted test, so
         the interval excludes 0 if and only if the difference is significant. For example, the
         level is 1 - 0.05/64 for the smallest of 64 p-values. The bounds are NaN if the test has no
-        interval. The joint coverage of several intervals is lower than their level.
+        interval. The probability that several intervals hold jointly is lower than their level.
     p_value, adjusted : float
         Two-sided p-values before and after the adjustment for `n_tests`.
     n_tests : int
@@ -353,8 +353,8 @@ class Agreement:
         Kendall's tau-b of the two rankings. The value is 1 for the same order and -1 for the
         reverse order.
     low, high : float
-        Central range of tau over resamples or over draws from the joint normal distribution. The
-        bounds are NaN if they were not computed.
+        Central range of tau over resamples or over draws from the joint normal distribution.
+        Bounds that were not computed are NaN.
     """
 
     data: Split | None
@@ -378,7 +378,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class NonInferiorityRow:
-    """A non-inferiority test: whether a method is worse than a reference by at most a margin.
+    """Test that a method is not worse than a reference by a margin (non-inferiority test).
 
     Attributes
     ----------
@@ -392,8 +392,8 @@ class NonInferiorityRow:
         Disadvantage of the method, and its one-sided upper confidence bound. The disadvantage is
         negative if the method is better than the reference.
     p_value, adjusted : float
-        p-values of the hypothesis that the disadvantage is at least the margin. Both are NaN if
-        the difference has no variation.
+        p-values of the hypothesis that the disadvantage is at least the margin. If the difference
+        has no variation, both p-values are NaN.
     non_inferior : bool
         Whether the adjusted p-value is below 1 - level.
     note : str
@@ -470,7 +470,7 @@ class Profile:
 class MethodBand:
     """Risk-coverage curves of one method on one data set, with confidence bands.
 
-    The bands are computed on first access, because the computation is slow.
+    Because the bands are slow to compute, they are computed on first access.
     """
 
     data: Split

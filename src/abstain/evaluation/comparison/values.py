@@ -266,7 +266,7 @@ class MethodValues:
     def influences_of(self, *methods: int) -> FloatArray:
         """Return the influence of each cluster or sample on the mean of each of these methods.
 
-        Clusters and samples without weight for all given methods are excluded.
+        Clusters and samples that have no weight for any of these methods are excluded.
         """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
@@ -310,7 +310,7 @@ class MethodValues:
 
     @property
     def existing_replicates(self) -> FloatArray:
-        """The replicates. InputError is raised if there are none."""
+        """The replicates. InputError is raised if no resamples were drawn."""
         if self.replicates is None:
             raise InputError(f"{self.metric.name} was not resampled")
         return self.replicates
@@ -426,8 +426,8 @@ def equalize_rounding(
 ) -> None:
     """Replace values of methods that only differ by rounding errors by equal numbers.
 
-    With `influences`, the weighted influences of the methods must also agree. Otherwise, tests and
-    ranks would treat rounding errors as differences.
+    If `influences` is passed, the weighted influences of the methods must also agree. Without this
+    step, tests and ranks would treat rounding errors as differences.
     """
     scale: FloatArray | None = None
     if weight is not None and weight.ndim > 1:
@@ -456,7 +456,7 @@ def resample_values(
 ) -> FloatArray:
     """Return resampled values of all metrics, shape (metrics, runs, k, resamples).
 
-    Runs on the same samples share their resamples. Other runs are resampled independently.
+    Runs with the same samples are resampled together. Other runs are resampled independently.
     """
     if n_resamples < 2:
         raise InputError(

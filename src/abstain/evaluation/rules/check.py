@@ -67,16 +67,16 @@ def check_rule(
         checked. If `calibration` is also passed, the risk of unlabeled samples is estimated (see
         `abstain.shift.unlabeled_risk`). If the mapping is empty, no data set is checked.
     score : str or fitted score, optional
-        The confidence score. The default is the score of the rule. If the rule was selected for a
-        fitted score, this score must be passed.
+        The confidence score. The default is the score for which the rule was selected. If the rule
+        was selected for a fitted score, this score must be passed.
     loss : str, CostMatrix or array of shape (n,), optional
-        Loss of a prediction, as for `set_threshold`. An array requires a single data set.
+        Loss of a prediction, as for `set_threshold`. An array is only valid for a single data set.
     level : float, default=0.95
         Confidence level of all intervals.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of confidence columns and arrays, as for `DecisionRule.apply`.
     calibration : Predictions, or an input of `evaluate`, optional
-        The calibration data of the rule. If they are passed, the result contains their
+        The calibration data of the rule. If calibration data are passed, the result contains their
         risk-coverage curve, and a warning if a data set contains the same samples.
     positive : class name, optional
         The positive class for sensitivity, specificity, false negatives and false positives. The
@@ -240,9 +240,9 @@ def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | 
 def _check_data_sets(
     data_sets: list[RuleData], all_data: list[RuleData], rule: DecisionRule
 ) -> None:
-    """Raise InputError if data sets have the names of result columns or scores of two origins.
+    """Raise InputError for reserved column names, or if a score has different origins.
 
-    The score is a column or computed from class scores. Their scales may differ.
+    A score is either a column or computed from class scores. Their scales may differ.
     """
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
     by_origin = {data.is_column: data for data in all_data if data.is_column is not None}

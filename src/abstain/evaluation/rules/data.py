@@ -68,7 +68,7 @@ class RuleData:
 
     @cached_property
     def s(self) -> Scored | None:
-        """The samples as an input of metrics and curves; None if there are no losses."""
+        """The samples as input of metrics and curves, or None if there are no losses."""
         return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
@@ -241,7 +241,7 @@ def read_calibration_set(source: object) -> object:
 
 
 def _single_data_set(key: object, data: object) -> object:
-    """Return the data set of an entry; raise InputError if the entry has several data sets."""
+    """Convert an entry to one data set; raise InputError if it contains several data sets."""
     if not isinstance(data, Mapping):
         return data
     if len(data) != 1:

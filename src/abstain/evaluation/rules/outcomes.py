@@ -43,8 +43,8 @@ class ClassOutcomes:
     Attributes
     ----------
     sensitivity : Share
-        Share of samples that are answered as positive, among the answered samples of the positive
-        class.
+        Number of positive samples that are answered as positive, divided by the number of answered
+        positive samples.
     specificity : Share
         Share of the answered samples of other classes that are answered as another class.
     false_negatives : Share
@@ -77,8 +77,8 @@ class AnswerOutcomes:
     wrong_without_abstention : Share
         Share of all samples that would be wrong if the rule answered all samples.
     classes : ClassOutcomes or None
-        Errors for the positive class. It is None if there is no positive class, or if the data lack
-        labels or predicted classes.
+        Errors for the positive class. The attribute is None if no positive class is defined, or if
+        labels or predicted classes are missing.
     """
 
     answered: Share
@@ -113,7 +113,7 @@ def resolve_positive_class(predictions: Sequence[Predictions], positive: object)
 
 
 def _as_class_name(value: object) -> str:
-    """Return a class as text, as `class_name_texts` does."""
+    """Convert a class to text in the same way as `class_name_texts`."""
     return str(group_texts(np.array([value], dtype=object), "positive")[0])
 
 
@@ -196,7 +196,7 @@ def _class_outcomes(
 
 
 def _share(losses: AcceptedLosses, subset: BoolArray, mask: Array) -> Share:
-    """Return the share of the samples of a subset that are in a mask."""
+    """Return the share of a subset of the samples for which a mask is True."""
     total = int(np.count_nonzero(subset))
     if total == 0:
         return Share(0, 0, float("nan"), no_interval(losses.level, "there are no such samples"))

@@ -88,16 +88,17 @@ class RuleChecks(NotebookDisplay):
         tuple is empty if the data set has no groups.
     curve : RiskCoverageCurve or None
         Risk-coverage curve of the calibration data, or None if these were not passed. The curve
-        shows the generalized risk if the rule limits it, and the selective risk otherwise.
+        shows the generalized risk if the rule limits this risk, and the selective risk otherwise.
     notes : tuple of Note
         Notes about the rule and the data. Warnings come first.
     is_binary : bool
-        Whether every loss is 0 or 1. In this case, a mean loss is a share of wrong answers.
+        Whether every loss is 0 or 1. If True, a mean loss is a share of wrong answers.
     threshold_probability : float or None
-        The threshold, converted to a probability of a correct prediction. The value is None unless
-        the threshold is in log-odds.
+        The threshold, converted to a probability of a correct prediction. The attribute is None
+        unless the threshold is in log-odds.
     estimates : tuple of UnlabeledRisk or None
-        Estimated risk of each unlabeled data set. An entry is None if the risk cannot be estimated.
+        Estimated risk of each unlabeled data set. For a data set whose risk cannot be estimated,
+        the entry is None.
     group_curves : tuple of (str, RiskCoverageCurve)
         The curve of each group of the calibration data, for a rule with several thresholds.
     conditions : tuple of AnswerCondition
@@ -106,7 +107,7 @@ class RuleChecks(NotebookDisplay):
         Name of the positive class, or "" if there is no positive class.
     outcomes : tuple of tuple of AnswerOutcomes or None
         The errors on each data set and then on its groups, as shares of the answers and of all
-        samples. An entry is None if there are no labels, or if a loss is neither 0 nor 1.
+        samples. Without labels, or if a loss is neither 0 nor 1, the entry is None.
     remedies : tuple of Remedies
         The remedies for each group of the calibration data that has no threshold.
 
@@ -173,8 +174,8 @@ class RuleChecks(NotebookDisplay):
         """Return the disparities between the groups of each data set, if there are groups.
 
         A disparity is the largest difference and the largest ratio between two groups, with
-        intervals. The rejection rate is compared, and the risk that the rule limits, or else the
-        selective risk.
+        intervals. The method compares the rejection rate, and the kind of risk that the rule
+        limits (by default, the selective risk).
         """
         return [
             disparity for index in range(len(self)) for disparity in self._disparities_of(index)

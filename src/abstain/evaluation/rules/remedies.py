@@ -65,8 +65,8 @@ class Remedies:
         several limits, `n_required` is an estimate of the number with which a threshold can be
         certified. The value is None if more than ten times the available samples are required.
     next_test : StartTest or None
-        A test that the available data would pass. If no test would pass, it is the first test.
-        For a rule with several limits, it is None.
+        A test that the available data would pass. If the data would pass no test, `next_test` is
+        the first test. For a rule with several limits, `next_test` is None.
     alternatives : tuple of AlternativeRule
         Other rules that have a threshold on these data.
     """
@@ -90,7 +90,7 @@ def find_remedies(
     """Return the remedies for each group without a threshold.
 
     Remedies are only available for the rules in `FIXED_SEQUENCE_RULES` with their default options.
-    The losses must be 0 or 1, and the samples must not have weights.
+    In addition, the losses must be 0 or 1, and the samples must not have weights.
     """
     s = None if calibration is None else calibration.s
     if calibration is None or s is None or not s.is_binary or s.weight is not None:

@@ -53,8 +53,8 @@ def set_threshold(
     Parameters
     ----------
     predictions : Predictions
-        The calibration data. They must not contain training samples of the model or of a fitted
-        score, or samples on which the rule is checked later. A mapping, such as the result of
+        The calibration data. Do not include training samples of the model or of a fitted score, or
+        samples on which you will check the rule. A mapping, such as the result of
         `read_predictions`, must contain a single data set. All inputs of `evaluate` are also
         accepted, such as a path, a dataframe, named arrays, or a tuple of labels and
         probabilities.
@@ -95,9 +95,10 @@ def set_threshold(
     -------
     DecisionRule
         The threshold and its guarantee, with the name and the scale of the score. If the target is
-        unattainable, the rule contains the reason. If `per` or `limits` is passed, the rule has
-        parts. If both are passed, the part of each group has a part for each limit. If a group is
-        too small for a guarantee, it has no threshold and its samples are rejected.
+        unattainable, the rule has no threshold and states the reason. If `per` or `limits` is
+        passed, the rule has parts. If both are passed, the part of each group has a part for each
+        limit. If a group is too small for a guarantee, it has no threshold and its samples are
+        rejected.
 
     Raises
     ------

@@ -146,7 +146,7 @@ def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
 # ------------------------------------------------------------------------------------ writing
 @dataclass(frozen=True)
 class _Arrays:
-    """Converts counts to JSON values, and collects their arrays in `entries`."""
+    """Convert counts to JSON values, and collect their arrays in `entries`."""
 
     entries: dict[str, Array]
 
@@ -244,7 +244,7 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Restores counts from the JSON values and arrays of `_Arrays`."""
+    """Restore counts from the JSON values and arrays of `_Arrays`."""
 
     arrays: Mapping[str, Array]
     #: Sorted runs without rows, for the folder of the rows and the memory.

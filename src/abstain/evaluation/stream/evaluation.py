@@ -180,9 +180,9 @@ class StreamOptions:
     Parameters
     ----------
     resume : path, optional
-        Folder in which counts are stored, and from which an interrupted run resumes. The counts are
-        identified by the names, sizes and modification times of the files and by the reading
-        options.
+        Folder in which counts are stored, and from which an interrupted run resumes. Counts are
+        only reused for files with the same names, sizes and modification times, and for the same
+        reading options.
     on_progress : callable, optional
         Function that is called regularly with a `StreamProgress`.
     progress_interval : float, default=5.0
@@ -191,10 +191,11 @@ class StreamOptions:
         The engine that reads and counts the files. "dask" uses the processes of a cluster and
         requires ``abstain[scale]``.
     scheduler : str, default=""
-        Address of the Dask scheduler. Without an address, two local processes are started.
+        Address of the Dask scheduler. If the address is empty, two local processes are started.
     memory : int, default=2**32
         Memory in bytes for metrics of graded losses or weights. For these metrics, 512 bytes are
-        needed per row. If the memory is not sufficient, only areas under the curve are computed.
+        needed per row. If this memory is not sufficient, only areas under risk-coverage curves are
+        computed.
     """
 
     resume: str | Path | None = None
@@ -229,7 +230,7 @@ class StreamPlan:
 
     @property
     def counting_options(self) -> CountingOptions:
-        """The scores and the loss to count, and the memory of one metric."""
+        """The scores and the loss for which samples are counted, and the memory for each metric."""
         # All metrics of a report together use about four times the memory of a single metric.
         memory_of_metric = max(self.options.memory // 4, 1 << 16)
         return CountingOptions(self.scores, self.loss, memory=memory_of_metric)
@@ -267,7 +268,7 @@ def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
 
 @contextmanager
 def _rows_folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
-    """Yield the folder of the checkpoint for rows, or a temporary folder without a checkpoint."""
+    """Yield the folder for stored rows, which is temporary if there is no checkpoint."""
     if checkpoint is not None:
         with checkpoint.lock():
             yield checkpoint.rows_folder
@@ -385,7 +386,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
 
 
 def _skipped_note(skipped: tuple[Skipped, ...], n_counted: int) -> Note:
-    """Return a note with the number of skipped rows and files, and the first reason."""
+    """Return a note with the numbers of skipped rows and files, and the first reason."""
     n_rows = sum(s.n_rows for s in skipped if s.n_rows > 0)
     # A skipped file or block has an unknown number of rows, stored as -1.
     n_files = sum(s.n_rows < 0 for s in skipped)

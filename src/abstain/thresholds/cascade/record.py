@@ -433,7 +433,7 @@ class Cascade(NotebookDisplay):
         Returns
         -------
         ndarray of shape (n,)
-            Costs of the stages that were run for each sample, plus the cost of a review if the
+            Cost of the stages that were run for each sample, plus the cost of a review if the
             person answers.
         """
         stage_costs = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
