@@ -400,7 +400,7 @@ def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Monito
 
 
 def _restore_watch(watch: Watch, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> Watch:
-    """Restore the bets and the counts of a watch."""
+    """Restore a watch with its bets and counts."""
     wager = watch.wager
     if wager is not None:
         money = arrays[f"held_{watch.name}"]

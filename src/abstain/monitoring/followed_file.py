@@ -20,7 +20,7 @@ class FilePosition(NamedTuple):
     Attributes
     ----------
     name : str
-        Name of the file when it was last read.
+        Name that the file had when it was last read.
     size, lines : int
         Numbers of bytes and lines that were read.
     inode : int

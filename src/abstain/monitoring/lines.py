@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines and add their locations, which count from `n_before` + 1."""
+        """Decode lines and add their locations, whose line numbers begin with `n_before` + 1."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -127,7 +127,8 @@ def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line
     Raises
     ------
     FileFormatError
-        If the line is invalid. The message contains the location, the rule and the value.
+        If the line is invalid. The error message contains the location, the violated rule and the
+        value.
     """
     if text is None:
         raise FileFormatError(f"{location}: the line is longer than {MAX_LINE:,} bytes")

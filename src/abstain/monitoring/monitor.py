@@ -67,8 +67,8 @@ class Monitor(NotebookDisplay):
         Parameters
         ----------
         ids : sequence of length n
-            Unique identifier of each prediction. If an id has already arrived, the prediction is
-            ignored.
+            Identifier (id) of each prediction, which must be unique. If an id has already arrived,
+            the prediction is ignored.
         confidence : array of shape (n,)
             Finite confidences on the scale that was passed to `start`.
         prediction : sequence of length n, optional
@@ -319,7 +319,7 @@ class Monitor(NotebookDisplay):
 
 
 def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
-    """Return the mean of about the last 200 values before each point of the history.
+    """Return, for each point of the history, the mean of about the 200 previous values.
 
     `n` and `total` are the cumulative count and sum of the values at each point.
     """

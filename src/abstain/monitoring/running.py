@@ -302,7 +302,7 @@ class RunningMonitor:
         return float(label.class_hash != answer)
 
     def _count_loss(self, number: int, loss: float, *, is_answered: bool) -> None:
-        """Count the loss of a prediction for the risk, if its label is used."""
+        """If the label of a prediction is used, count its loss for the risk."""
         if self.plan.label_share is not None:
             item = self.awaited.pop(number, None)
             if item is None:

@@ -63,7 +63,7 @@ def start(
         Allowed range of the coverage. The default is a range that is estimated from the
         calibration data.
     max_risk : float, optional
-        Maximum allowed risk. The default is the target of the rule.
+        Maximum allowed risk. By default, the target of the rule is used.
     label_share : float, optional
         Share of the answers whose labels are requested, more often if a failure is likely. By
         default, no labels are requested, and the labels that arrive are assumed to be a random
@@ -71,8 +71,8 @@ def start(
     patience : int, default=10_000
         Number of later predictions after which a requested label counts as missing.
     remember : int, default=1_000_000
-        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested, the
-        number must be at least `patience`. Labels of older predictions are ignored.
+        Number of predictions whose ids are stored, with 17 bytes each. If labels are requested,
+        `remember` must be at least `patience`. Labels of older predictions are ignored.
     scale : {"log-odds", "probability", "score"}, optional
         Scale of the confidences in the stream, which is required for a rule in log-odds.
     seed : int, default=0

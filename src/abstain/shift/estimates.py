@@ -106,8 +106,8 @@ def unlabeled_risk(
     the shift. The estimate `thresholded_confidence` [1]_ assumes that the share of samples below
     the threshold still equals the error rate. The estimate `reweighted` assumes that the ratios
     are correct. No estimate detects confident errors that do not occur in the calibration data,
-    such as errors on new classes. If several calibration samples are tied at the ATC threshold, a
-    fraction of the tied samples is counted, which is the same in both data sets.
+    such as errors on new classes. If several calibration samples are tied at the ATC threshold,
+    only a fraction of the tied samples is counted. This fraction is the same in both data sets.
 
     The cost is two sorts.
 

@@ -38,8 +38,7 @@ class LabelShift:
     raw, raw_error : ndarray of shape (K,)
         Ratios before negative values are replaced by 0, and their standard errors.
     least_singular : float
-        Smallest singular value of the confusion matrix. A small value means that the ratios are
-        inaccurate.
+        Smallest singular value of the confusion matrix. If it is small, the ratios are inaccurate.
     noise : float
         95% quantile of the change of the confusion matrix over resamples, in the spectral norm.
 
@@ -151,7 +150,7 @@ def label_shift(
     covariate shift, use `fit_ratios`.
 
     The function raises a DomainError if the smallest singular value of C is within the sampling
-    error of C, which is estimated by resampling in the spectral norm. The test is not part of the
+    error of C, which is estimated by resampling in the spectral norm. This test is not part of the
     paper.
 
     For K classes, the cost is one pass over the samples and K^3 operations for each resample.

@@ -41,7 +41,7 @@ class DensityRatios:
         Origin of the ratios: known ("given"), estimated by a classifier between the two data sets
         ("classifier"), or estimated from predicted classes ("labels").
     bounded : bool
-        Whether `largest` is a known bound. If False, `largest` is the largest observed ratio.
+        Whether `largest` is a known bound. If not, `largest` is the largest observed ratio.
     cut : float
         Share of the weight that clipping removed, in [0, 1).
     standard_error : float or None
@@ -89,7 +89,7 @@ class DensityRatios:
 
     @property
     def expected_draws(self) -> float:
-        """Expected number of samples that `draw` retains, the sum of the ratios / `largest`."""
+        """Expected number of samples that `draw` retains: the sum of the ratios / `largest`."""
         return float((self.values / self.largest).sum())
 
     @property
@@ -392,7 +392,7 @@ def fit_ratios(
     cross-fitting, the guarantee held in simulations (`docs/shift.md`) but is not proven. For a
     proven guarantee, fit the classifier on separate data and pass the ratios as an array.
 
-    The cost is that of fitting the classifier `folds` times.
+    The classifier is fitted `folds` times.
 
     References
     ----------

@@ -62,7 +62,7 @@ def save(state: State, path: str | Path) -> None:
     -----
     The file is a NumPy archive without pickles. The file is written atomically, so it is complete
     or does not exist. The state of sorted runs only contains the paths and SHA-256 checksums of
-    the run files. If a run file has changed since then, reading it raises an error.
+    the run files. If a run file was changed after saving, an error is raised when it is read.
 
     Examples
     --------

@@ -166,7 +166,7 @@ def next_floats(values: Array, towards: float) -> Array:
 
 
 def count_at_most(points: Array, values: Array) -> IntArray:
-    """Return the number of values that are at most each point, for two ascending arrays."""
+    """Return, for each point, the number of values up to this point; both arrays ascend."""
     is_large = points.size + values.size >= _MIN_COMPILED
     kernels = None
     if is_large and points.dtype == values.dtype:

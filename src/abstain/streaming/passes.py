@@ -89,7 +89,7 @@ class FailureCounts:
 def first_pass() -> FailureCounts:
     """Create the empty state of the first of two passes over a stream.
 
-    Two passes give exact metrics of more samples than fit in memory.
+    With two passes, exact metrics can be computed from more samples than fit in memory.
 
     Returns
     -------

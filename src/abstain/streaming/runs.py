@@ -309,7 +309,7 @@ class SortedRuns:
     def with_counts(
         self, successes: ValueCounts, failures: ValueCounts, precision: int
     ) -> "SortedRuns":
-        """Return the state with successes and failures of weight 1 added, from their counts."""
+        """Add successes and failures of weight 1 from their counts, and return the state."""
         self._check_weighting(weighted=False)
         n = int(successes.finalized.count.sum() + failures.finalized.count.sum())
         if not n:
@@ -383,7 +383,7 @@ class SortedRuns:
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the arrays that metrics require fit into `memory`."""
+        """Whether the arrays that are required by metrics fit into `memory`."""
         return self._n_rows * _BYTES_PER_ROW <= self.memory
 
     @cached_property

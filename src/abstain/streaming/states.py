@@ -29,7 +29,7 @@ class State(Protocol):
     """An immutable summary of a stream."""
 
     def updated(self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Self:
-        """Return the state with a batch added."""
+        """Add a batch to a state, and return the new state."""
         ...
 
     def merged(self, other: Self) -> Self:
@@ -158,7 +158,7 @@ def scored(state: Exact) -> Scored:
     Notes
     -----
     The result needs memory for a few arrays with one entry per distinct confidence or cut. For
-    sorted runs, the files are merged once.
+    sorted runs, the function reads and merges all files once.
 
     Examples
     --------
@@ -257,9 +257,9 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
     The order of the samples within a bin is unknown. For metrics that average over ties, the
     limits are the values for ascending and for descending losses in each bin. For 0/1 losses,
     these are the tightest possible limits. For "aurc" and the working points, the limits hold for
-    any order and any ties of the samples in a bin. Limits are widened by a relative 1e-12 for
-    rounding. The cost is one pass over the nonempty bins and does not depend on the number of
-    samples.
+    any order and any ties of the samples in a bin. To allow for rounding errors, limits are
+    widened by a relative 1e-12. The cost is one pass over the nonempty bins and does not depend on
+    the number of samples.
 
     References
     ----------

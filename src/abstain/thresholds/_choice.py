@@ -123,7 +123,7 @@ def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
 
 
 def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
-    """Validate a number strictly between 0 and `high`."""
+    """Validate a number between 0 and `high`, which are excluded."""
     value = checks.number(x, name)
     if 0 < value < high:
         return value

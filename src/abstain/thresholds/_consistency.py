@@ -64,7 +64,7 @@ def _risk_contradicts_failures(r: Any) -> bool:
 def _coverage_contradicts_counts(r: Any) -> bool:
     """Return whether the recorded coverage contradicts the recorded number of accepted samples.
 
-    The weights of a rule with a guarantee can only be density ratios for another population.
+    If a rule has a guarantee and weights, the weights are density ratios for another population.
     """
     is_unweighted = r.guarantee != "none" and not r.population
     return bool(is_unweighted and abs(r.coverage - r.accepted / r.n) > 1e-9)

@@ -1,10 +1,10 @@
 """Tests of thresholds in a fixed sequence, from the highest down to the first failure.
 
 The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". A
-walk tests all thresholds from its start downwards at level alpha. A false certificate requires
-that the first threshold with a true null hypothesis passes, which has probability at most alpha.
-All thresholds between two adjacent confidences accept the same samples, so only the distinct
-confidences are tested. Several starts share delta equally.
+walk tests all thresholds from its start downwards at level alpha. An error requires that the first
+threshold with a true null hypothesis passes, which has probability at most alpha. All thresholds
+between two adjacent confidences accept the same samples, so only the distinct confidences are
+tested. Several starts share delta equally.
 
 The start of a walk must not depend on the losses. The start is defined by a rank r that depends on
 n, the target and delta: the walk starts just above the confidence of rank r + 1. Given this
@@ -13,8 +13,8 @@ their number of failures is binomial. Below the start, the samples above the fir
 true hypothesis follow a mixture. The number of failures in a sample of this mixture is
 stochastically at least binomial.
 
-With density ratios, calibration data of one population yield a rule for a target population. There
-are two methods:
+With density ratios, calibration data from one population can certify a rule for another
+population, the target population. There are two methods:
 
 1. Each sample is retained with probability ratio / max_ratio. The retained samples are draws from
    the target population, so every rule applies to them.
@@ -267,9 +267,9 @@ def few_samples_hint(aim: RuleTarget) -> str:
 def refuted_by_betting(
     s: Scored, aim: RuleTarget, alpha: float, among: BoolArray | None = None
 ) -> BoolArray:
-    """Return a mask of the tie groups at which bets reject a risk above the target at level alpha.
+    """Return a mask of the tie groups at which betting rejects a risk above the target at alpha.
 
-    If `among` is passed, the risk is that of the samples in this mask.
+    If the mask `among` is passed, only the risk of the samples in this mask is tested.
     """
     n = s.confidence.size if among is None else int(np.count_nonzero(among))
     bets = _bet_sizes(n, aim.target, alpha)

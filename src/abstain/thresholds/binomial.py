@@ -41,9 +41,9 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     Notes
     -----
     The bound is the one-sided Clopper-Pearson bound, a quantile of the beta distribution. The
-    quantile is computed directly, without a search. Pass integer counts. Some implementations
-    truncate the empirical risk times m, which can lose a failure, because 0.29 x 100 is 28.999...
-    in floating point.
+    quantile is computed directly, without a search. Pass integer counts. Do not compute the number
+    of failures as the truncated product of risk and m, because 0.29 x 100 is 28.999... in floating
+    point.
 
     References
     ----------
@@ -72,7 +72,7 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
 
 
 def _check_integers(counts: int | Array, name: str) -> Array:
-    """Return counts as an array of integers; raise an error for other numbers or no numbers."""
+    """Convert counts to an array of integers; raise an error for other values or an empty array."""
     array = np.asarray(counts)
     if array.dtype.kind not in "iu":
         raise InputError(f"`{name}` must be whole numbers; got {counts!r}")

@@ -144,7 +144,7 @@ def fit(
     scale: RuleScale | None = None,
     **options: Any,
 ) -> "DecisionRule":
-    """Select a threshold with the rule that has this name.
+    """Select a threshold with a rule that is identified by its name.
 
     Answers: which threshold reaches my target?
 

@@ -223,14 +223,15 @@ def learn_then_test(
         share delta. Choose these coverages before you see the losses. A larger number of starts
         helps if the target is hard to reach, and otherwise reduces the coverage slightly.
     thresholds : array of shape (k,), optional
-        Thresholds that are tested from the highest on, instead of `starts`. Choose the thresholds
-        before you see the data. For the selective risk, the highest threshold must accept enough
-        samples to certify the risk.
+        Thresholds that are tested from the highest on, instead of `starts`. Choose these
+        thresholds before you see the data. For the selective risk, the highest threshold must
+        accept enough samples to certify the risk.
     weight : None
         Must be None, because the tests count independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`) that guarantee the risk in another population. The function
-        uses all samples, and tests by betting replace the binomial tests (see Notes).
+        Density ratios (`abstain.shift`) that guarantee the risk in another population. In this
+        case, the function uses all samples and tests by betting instead of binomial tests (see
+        Notes).
 
     Returns
     -------

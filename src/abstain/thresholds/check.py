@@ -220,11 +220,11 @@ def check_groups(
     For G groups, the function performs G + 1 tests, and by the Bonferroni correction each interval
     has the level 1 - (1 - level) / (G + 1). Each limit of a group is a further test. A verdict is
     wrong if it is "holds" although the target is broken, or "broken" although the target holds.
-    The intervals are exact for 0/1 losses without weights. The probability of any wrong verdict is
-    then at most 1 - level, for any dependence of the groups. If the rule accepts no sample of a
-    group, the summary cannot be "holds". The guarantee of a single threshold refers to all samples
-    together, so the target may be exceeded in a group. The cost is one pass over the data and one
-    pass over each group.
+    The intervals are exact for 0/1 losses without weights. In this case, the probability of any
+    wrong verdict is at most 1 - level, for any dependence of the groups. If the rule accepts no
+    sample of a group, the summary cannot be "holds". The guarantee of a single threshold refers to
+    all samples together, so the target may be exceeded in a group. The cost is one pass over the
+    data and one pass over each group.
 
     References
     ----------

@@ -25,7 +25,7 @@ def for_coverage(
     coverage : float
         Smallest share of accepted samples, in (0, 1].
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def for_risk(
     max_risk : float
         Largest selective risk, at least 0.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------
@@ -98,8 +98,9 @@ def for_risk(
 
     Notes
     -----
-    The selected threshold is optimistic. On new data, the risk exceeds the target in about half of
-    the cases, and more often if few samples are accepted. The cost is one sort.
+    The observed risk at the selected threshold is optimistic. On new data, the risk of the rule
+    exceeds the target in about half of the cases, and more often if few samples are accepted. The
+    cost is one sort.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def for_cost(
     abstention_cost : float
         Cost of an abstention, at least 0, in the unit of the loss.
     weight : array of shape (n,), optional
-        Frequency weights. A sample with an integer weight m counts as m samples.
+        Frequency weights. An integer weight m is equivalent to m copies of the sample.
 
     Returns
     -------

@@ -55,8 +55,8 @@ class Limit:
         The limit, between 0 and 1.
     mask : array of shape (n,) or None
         Boolean mask of the samples whose risk is limited, or None for all samples. The mask may
-        select the samples of one true class. With 0/1 losses, the risk is then the false-negative
-        rate of the class.
+        select the samples of one true class. With 0/1 losses, the risk of a true class is its
+        false-negative rate.
     risk : {"selective", "generalized"}
         "selective" is the mean loss of the accepted samples in the mask. "generalized" is the total
         loss of these samples divided by the number of all samples in the mask.
@@ -136,7 +136,7 @@ def several_risks(
     risk of a subset, the ratios of all other samples are set to 0. The guarantee is proven if each
     risk in the other population increases with the coverage.
 
-    A limit that applies to few samples often fails first, so the coverage is small. At a start,
+    A limit that applies to few samples often fails first, so the coverage is small. At each start,
     enough samples of each limit must be accepted for a certificate. Otherwise, the reason names
     the limit with too few samples. The cost is one sort and one test for each distinct confidence
     and limit.

@@ -70,10 +70,10 @@ def fit_groups(
     Returns
     -------
     DecisionRule
-        A rule with one part for each group, in the order of the names. With `limits`, the rule of a
-        group has a part for each limit, as in `several_risks`. A group that is too small for a
-        guarantee has a reason instead of a threshold, and its samples are rejected. A group in
-        which a limit has no samples is treated in the same way.
+        A rule with one part for each group, in the order of the names. If `limits` is passed, the
+        rule of each group has a part for each limit, as in `several_risks`. A group that is too
+        small for a guarantee has a reason instead of a threshold, and its samples are rejected. A
+        group in which a limit has no samples is treated in the same way.
 
     Raises
     ------

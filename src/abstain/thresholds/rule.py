@@ -68,8 +68,8 @@ class DecisionRule(NotebookDisplay):
         Name of the rule that selected the threshold (see `RULES`), or "given" for a threshold that
         the user set.
     threshold : float or None
-        The lowest accepted confidence. It is None if the target is unattainable, or if each group
-        has its own threshold.
+        The lowest accepted confidence. The threshold is None if the target is unattainable, or if
+        each group has its own threshold.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
         The guaranteed quantity.
     in_expectation : bool
@@ -90,8 +90,8 @@ class DecisionRule(NotebookDisplay):
     coverage : float or None
         Weighted share of accepted calibration samples, in [0, 1], which estimates the coverage.
     risk : float or None
-        Selective risk on the calibration data. It is None if no sample is accepted or no losses
-        are available.
+        Selective risk on the calibration data. The risk is None if no sample is accepted or no
+        losses are available.
     score : str
         Name of the confidence score, or "" if unknown.
     reason : str

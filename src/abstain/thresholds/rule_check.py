@@ -48,7 +48,7 @@ class AcceptedLosses:
         return int(self.accepted.size)
 
     def mean(self, x: Array) -> float:
-        """Return the weighted mean over all samples."""
+        """Return the weighted mean of `x` over all samples."""
         return float(np.average(x, weights=self.weight))
 
     def subset(self, rows: Array) -> "AcceptedLosses":
@@ -117,7 +117,7 @@ def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
 
 
 def generalized_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Return the accepted loss divided by the number of all samples, or NaN without labels."""
+    """Return the total loss of accepted samples divided by the number of samples, if labeled."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
     if s.is_binary or not (s.loss * s.accepted).any():
@@ -171,10 +171,10 @@ class LoadCheck:
     verdict : str
         "holds", "broken" or "cannot tell", or "no target" without a limit.
     days_over : float
-        Expected share of days with more reviews than the daily capacity. It is NaN if the plan has
-        no daily capacity.
+        Expected share of days with more reviews than the daily capacity. The share is NaN if the
+        plan has no daily capacity.
     cost : float
-        Mean cost of a sample. It is NaN if labels are missing and errors have a cost.
+        Mean cost of a sample. The cost is NaN if labels are missing and errors have a cost.
     cost_interval : Interval
         t interval.
     """
@@ -232,8 +232,8 @@ class RuleCheck:
     excess_verdict : str
         The verdict of the excess alone if groups or `load` exist, and "" otherwise.
     n_joint_verdicts : int
-        Number of verdicts that hold jointly at the requested level. If there are several, each of
-        their intervals has a higher level.
+        Number of verdicts that hold jointly at the requested level. If several verdicts hold
+        jointly, their intervals have a higher level.
     load : LoadCheck or None
         Load and cost of a cascade.
     """

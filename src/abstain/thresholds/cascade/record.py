@@ -317,7 +317,7 @@ class Cascade(NotebookDisplay):
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Validate every field and the consistency of all fields."""
+        """Validate the fields of the cascade."""
         records.check(self, owner="a cascade")
         names = [stage.name for stage in self.stages]
         records.check_distinct(names, "stages", allow_empty=False)

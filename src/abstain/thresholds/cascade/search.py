@@ -3,8 +3,8 @@
 In this module, a choice is a combination of one threshold for each stage. On the first part of the
 calibration samples, the choices on the Pareto front of p-value and cost are computed and ordered
 from the safest to the cheapest. On the second part, these choices are tested in this order at
-level delta, until the first failure. With probability 1 - delta, no choice that passes exceeds a
-limit. The search selects the cheapest choice that passes.
+level delta, until the first failure. With probability 1 - delta, no choice that passes the tests
+exceeds a limit. The search selects the cheapest choice that passes the tests.
 
 The thresholds divide the confidences of each stage into bins, and the samples are counted in a
 joint histogram of all stages. Cumulative sums along the axes of this histogram yield the results
@@ -436,7 +436,7 @@ def _grid(confidence: FloatArray, max_thresholds: int) -> FloatArray:
 def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
     """Return the p-value of each choice for a risk or a load above its limit.
 
-    It is the maximum of the p-values of both hypotheses.
+    This p-value is the larger of the p-values of the two hypotheses.
     """
     test = binomial_p_value if binary else hoeffding_bentkus_p_value
     n = np.full(totals.loss.shape, totals.n)
