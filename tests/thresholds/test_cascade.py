@@ -178,7 +178,7 @@ def test_without_a_failure_the_p_value_is_a_power(tested):
         assert made.answered == (1.0, 0.0)
     else:
         assert "58 samples" in made.reason
-        assert "takes 59" in made.reason
+        assert "requires 59" in made.reason
 
 
 @pytest.mark.parametrize(("reviews", "arrivals"), [(0, 10), (3, 10), (40, 400), (399, 400)])

@@ -223,7 +223,7 @@ def test_the_reason_speaks_of_thresholds_that_accept_enough_to_be_certified():
     confidence = np.linspace(1, 0, 400)
     wrong = np.arange(400) % 5 == 4
     rule = thresholds.sgr(confidence, wrong, max_risk=0.05, delta=0.05)
-    result = re.search(r"the (\d+) needed is ([\d.]+), with (\d+) accepted", rule.reason)
+    result = re.search(r"at least (\d+) samples is ([\d.]+), with (\d+) accepted", rule.reason)
     needed, least, accepted = int(result[1]), float(result[2]), int(result[3])
     assert accepted >= needed >= 59
     assert least == pytest.approx(wrong[:accepted].mean(), rel=1e-3)

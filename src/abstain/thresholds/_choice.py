@@ -157,7 +157,7 @@ def check_delta(x: float) -> float:
 
 def format_count(count: float) -> str:
     """Return a required number of samples, rounded up, as text."""
-    return str(math.ceil(count)) if count < MAX_COUNT else "more than 1e15"
+    return f"{math.ceil(count):,}" if count < MAX_COUNT else "more than 1e15"
 
 
 def last_true_index(mask: BoolArray) -> int:

@@ -179,8 +179,9 @@ def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
 def too_few_samples_rule(s: Scored, aim: RuleTarget, required: int) -> DecisionRule:
     """Return a rule without a threshold whose reason states the required number of samples."""
     reason = (
-        f"{s.n_rows} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
-        f"{aim.delta:g}, which takes {_choice.format_count(required)} accepted without a failure"
+        f"{s.n_rows:,} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with "
+        f"delta {aim.delta:g}; this requires {_choice.format_count(required)} accepted samples "
+        "without a failure"
     )
     return _choice.build_unattainable_rule(s, aim, reason + few_samples_hint(aim))
 
@@ -209,13 +210,16 @@ def _describe_lowest_risk(s: Scored, aim: RuleTarget, alpha: float) -> str:
         risk = groups.cumulative_loss / groups.cumulative_weight
         can_be_certified = groups.cumulative_count >= required
         if not can_be_certified.any():
-            return f", which takes at least {required_text} accepted; there are {s.n_rows} samples"
+            return (
+                f"; this requires at least {required_text} accepted samples, and there are "
+                f"{s.n_rows:,} samples"
+            )
         risk = np.where(can_be_certified, risk, np.inf)
-        condition = f" among thresholds that accept the {required_text} needed"
+        condition = f" among thresholds that accept at least {required_text} samples"
     lowest = int(np.argmin(risk))
     return (
-        f"; the lowest on these {s.n_rows} samples{condition} is {risk[lowest]:.4g}, with "
-        f"{int(groups.cumulative_count[lowest])} accepted"
+        f"; the lowest risk on these {s.n_rows:,} samples{condition} is {risk[lowest]:.4g}, with "
+        f"{int(groups.cumulative_count[lowest]):,} accepted"
     )
 
 

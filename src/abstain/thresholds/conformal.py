@@ -120,13 +120,13 @@ def _uncontrolled(s: Scored, aim: RuleTarget, largest: float) -> str:
         if aim.max_ratio is not None:
             weight_text = f", with a weight of {relative_weight:.4g} largest ratios,"
         return (
-            f"{s.n_rows} samples{weight_text} cannot control a generalized risk of {target:g}, "
-            f"which requires at least {required}"
+            f"{s.n_rows:,} samples{weight_text} cannot control a generalized risk of {target:g}; "
+            f"this requires at least {required} samples"
         )
     wrong, size = float(s.groups.cumulative_loss[0]), int(s.groups.cumulative_count[0])
     return (
-        f"accepting the {size} most confident of {s.n_rows} samples alone, with a loss of "
-        f"{wrong:g} in all, exceeds a generalized risk of {target:g}"
+        f"the {size:,} most confident of {s.n_rows:,} samples have a total loss of {wrong:g}, so "
+        f"accepting only these samples exceeds a generalized risk of {target:g}"
     )
 
 
@@ -204,8 +204,8 @@ def coverage_guarantee(
     if rank > s.n_rows:
         required = _choice.format_count(np.log(delta) / np.log(share))
         reason = (
-            f"{s.n_rows} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, "
-            f"which takes at least {required}{few_samples_hint(aim)}"
+            f"{s.n_rows:,} samples cannot guarantee a coverage of {share:g} with delta {delta:g}; "
+            f"this requires at least {required} samples{few_samples_hint(aim)}"
         )
         return _choice.build_unattainable_rule(s, aim, reason, has_losses=False)
     index = int(np.searchsorted(s.groups.cumulative_count, rank))

@@ -118,7 +118,7 @@ def for_risk(
     if index < 0:
         reason = (
             f"no threshold has a selective risk of at most {target:g} on these "
-            f"{s.groups.n_samples} samples; the least is {risk.min():.4g}"
+            f"{s.groups.n_samples:,} samples; the lowest risk is {risk.min():.4g}"
         )
         return _choice.build_unattainable_rule(s, aim, reason)
     return _choice.build_rule(s, index, aim)
@@ -191,8 +191,8 @@ def for_cost(
     if index < 0:
         best = float(excess_cost.min()) / groups.total_weight
         reason = (
-            f"abstaining on everything is cheaper than any threshold on these {groups.n_samples} "
-            f"samples, by at least {best:.4g} a sample"
+            f"abstaining on all of these {groups.n_samples:,} samples costs less than any "
+            f"threshold; the difference is at least {best:.4g} per sample"
         )
         return _choice.build_unattainable_rule(s, aim, reason)
     return _choice.build_rule(s, index, aim)

@@ -455,7 +455,10 @@ def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
     required_text = _choice.format_count(required)
     claim = f"a {test.aim.guarantee} of at most {test.aim.target:g} with delta {walk.delta:g}"
     if test.n < required:
-        return f"{test.n} samples cannot certify {claim}, which takes {required_text} accepted"
+        return (
+            f"{test.n:,} samples cannot certify {claim}; this requires {required_text} accepted "
+            "samples"
+        )
     is_testable = (test.count >= required) | test.is_generalized
     weight = np.where(test.count > 0, test.weight, 1.0)
     risk = test.loss / (test.weight[-1] if test.is_generalized else weight)
@@ -465,11 +468,11 @@ def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
     max_at_start = max((int(test.count[group]) for group in start_groups), default=required)
     if max_at_start < required:
         return (
-            f"no walk could certify {claim}: at the starts, at most {max_at_start} of these "
-            f"samples are accepted, and {required_text} without a failure are needed; start at a "
+            f"no walk could certify {claim}: at the starts, at most {max_at_start:,} of these "
+            f"samples are accepted, and {required_text} without a failure are required; start at a "
             f"larger coverage ({format_option('starts')}) or use more samples"
         )
     return (
         f"no tested threshold certifies {claim}; the lowest observed risk is {risk[lowest]:.4g}, "
-        f"with {int(test.count[lowest])} of {test.n} accepted"
+        f"with {int(test.count[lowest]):,} of {test.n:,} accepted"
     )

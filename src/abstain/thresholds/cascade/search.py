@@ -467,14 +467,14 @@ def _reason(frontier: CascadeFrontier, *, binary: bool) -> str:
         limits += f" with at most {plan.capacity:.4g} of the samples sent to the {PERSON}"
     if n < required:
         return (
-            f"the {n} samples that test cannot certify {limits} with delta {plan.delta:g}, which "
-            f"takes {required} without a failure"
+            f"the {n:,} samples for the test cannot certify {limits} with delta {plan.delta:g}; "
+            f"this requires {required:,} samples without a failure"
         )
     safest = ", ".join(str(stage) for stage in frontier.stages_for_choice(int(frontier.order[0])))
     results = _describe_closest(frontier, binary=binary)
     return (
         f"no thresholds are certified for {limits} with delta {plan.delta:g}; the safest choice of "
-        f"the other {frontier.n - n} samples: {safest}; {results}"
+        f"the other {frontier.n - n:,} samples: {safest}; {results}"
     )
 
 
@@ -484,7 +484,7 @@ def _describe_closest(frontier: CascadeFrontier, *, binary: bool) -> str:
     loss, reviews = frontier.closest
     counts = np.asarray([np.ceil(loss) if binary else loss, reviews])
     bounds = upper_bound(np.asarray([n, n]), counts, plan.delta)
-    text = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
+    text = f"on the {n:,} samples for the test, it has a risk of {loss / n:.4g}"
     if binary:
         text += f", certified below {bounds[0]:.4g}"
     if plan.has_capacity_limit:
