@@ -4,8 +4,8 @@
 
 Each population is a list of equally likely kinds of samples, with the confidence and the error rate
 of a small and a large model. The true risk, the share for the person and the cost of any thresholds
-are therefore sums. For each population and target, the table has the share of calibration sets in
-which the true values of the cascade exceed a limit, the same for the cheapest pair of thresholds
+are therefore sums. For each population and target, the table contains the share of calibration sets
+in which the true values of the cascade exceed a limit, the same for the cheapest pair of thresholds
 that meets both limits on the calibration data (without guarantee), the mean cost divided by that of
 an oracle, and the share of sets without a certified pair. Prints a Markdown table.
 """
