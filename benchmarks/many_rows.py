@@ -1,9 +1,9 @@
 """Measure the time and memory of streaming states on a billion rows, compared with reading them.
 
 `python benchmarks/many_rows.py generate FILE --rows 1e9` writes float32 confidences and uint8
-losses. `measure FILE --out TABLE.json` runs each state, DuckDB and polars. Before
-and after each run, it only reads the two columns; each time is divided by the mean time of these
-two readings. `--peers PYTHON` is an interpreter with duckdb and polars.
+losses. `measure FILE --out TABLE.json` runs each state, DuckDB and polars. Before and after each
+run, the script only reads the two columns. Each time is divided by the mean time of these two
+readings. `--peers PYTHON` sets an interpreter with duckdb and polars.
 """
 
 import argparse
