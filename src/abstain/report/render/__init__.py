@@ -16,14 +16,14 @@ def render(document: Document, format: str) -> Any:
     Parameters
     ----------
     document : Document
-        Document to write.
+        Document to render.
     format : {"html", "terminal", "markdown", "latex", "notebook"}
         Output format.
 
     Returns
     -------
     str or rich renderable
-        Text of the document. For a terminal, the result is a renderable for a
+        Text of the document. For the format of terminals, it is a renderable for a
         `rich.console.Console`.
 
     Raises

@@ -24,7 +24,7 @@ _MAX_NAMES = 4
 
 
 def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
-    """Yield the main results, and a table or a line for each metric and data set."""
+    """Yield the main result, and a table or a line of text for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
     caution = independence_caution(comparison)
@@ -52,7 +52,7 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
 
 
 def _summary_line(result: MetricResult) -> str:
-    """Return a line with the best methods and the methods that do not differ significantly."""
+    """Return a line with the best methods and the methods that are not significantly worse."""
     methods = [estimate.method for estimate in result.ranked]
     best = [m for m in methods if result.comparison_with_best[m] == "best"]
     tied = [m for m in methods if result.comparison_with_best[m] == "not told apart"]
@@ -68,7 +68,7 @@ def _summary_line(result: MetricResult) -> str:
 
 
 def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
-    """Return the explanation of intervals and significance below the summary."""
+    """Return a text that explains the intervals and the significance tests."""
     test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
     if not has_tables:
