@@ -30,7 +30,7 @@ from abstain.report.formatting import headline_metrics as words_headline
 from abstain.report.render import grid
 from abstain.report.subjects.evaluation import lookup
 from abstain.report.subjects.evaluation.document import evaluation_document
-from abstain.report.subjects.evaluation.first_screen import evaluation_title
+from abstain.report.subjects.evaluation.first_screen import evaluation_title, score_table_metrics
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.report.subjects.evaluation.samples import contribution_tables
 from abstain.report.subjects.evaluation.tables import metrics_table
@@ -401,3 +401,18 @@ def test_parts_of_classes_and_groups_are_listed() -> None:
     page = html_report(evaluation)
     assert "x&lt;b&gt;" in page
     assert "x<b>" not in page
+
+
+@pytest.mark.parametrize(
+    "metrics", [["coverage@10risk"], ["selective_risk@80cov", "ece"], ["ece"], ["augrc", "ece"]]
+)
+def test_the_table_of_scores_contains_the_metric_of_the_ranking_once(metrics):
+    rng = np.random.default_rng(0)
+    confidence = {name: rng.random(300) for name in ("first", "second")}
+    data = ab.Predictions(confidence=confidence, loss=rng.random(300) > confidence["first"])
+    evaluation = ab.evaluate(data, metrics=metrics)
+    lookup_of_results = ResultLookup(evaluation)
+    names = score_table_metrics(lookup_of_results)
+    assert names.count(lookup_of_results.key_metric) == 1
+    assert len(names) == len(set(names))
+    assert "Scores, best first" in html_report(evaluation)

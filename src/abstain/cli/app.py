@@ -82,7 +82,10 @@ _BENCH_CATALOGUES: Final = frozenset(
 
 
 def all_commands() -> dict[str, Command]:
-    """Return the commands of this package and of extensions. An extension cannot replace a command."""
+    """Return the commands of this package and of extensions.
+
+    An extension cannot replace a command.
+    """
     commands = dict(COMMANDS)
     for extension in plugins.extensions(plugins.COMMANDS):
         commands.setdefault(extension.name, _load_command(extension))

@@ -40,7 +40,10 @@ RunsFolder = Annotated[Path, Parameter(help="Folder of runs")]
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Options that name the column of each role, or the key in an .npz file. No option is needed for columns with default names."""
+    """Options that name the column of each role, or the key in an .npz file.
+
+    No option is needed for columns with default names.
+    """
 
     label: Annotated[str | None, Parameter(help="Column with the true class")] = None
     prediction: Annotated[str | None, Parameter(help="Column with the predicted class")] = None

@@ -141,7 +141,10 @@ class Session:
             warn("the last line is incomplete and was not read; send it again")
 
     def _take(self, batch: "LineBatch") -> None:
-        """Process lines and print new alarms. With --skip-bad, invalid lines are skipped and counted."""
+        """Process lines and print new alarms.
+
+        With --skip-bad, invalid lines are skipped and counted.
+        """
         from abstain.monitoring.lines import parse_lines
 
         if not batch.lines:

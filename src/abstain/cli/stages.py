@@ -215,7 +215,10 @@ def read_test_sets(
 
 
 def _calibration_files(condition: ColumnValue, source: CascadeSource) -> list[Path]:
-    """Return the calibration files. Raise an error if a condition for test data selects calibration samples."""
+    """Return the calibration files.
+
+    Raise an error if a condition for test data selects calibration samples.
+    """
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
@@ -238,7 +241,10 @@ def _read_rows(path: Path, columns: Columns, conditions: Sequence[ColumnValue]) 
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Return whether a file has a column with this name. If the path is a folder, the result is True."""
+    """Return whether a file has a column with this name.
+
+    If the path is a folder, the result is True.
+    """
     from abstain.tables.files import open_table
 
     return path.is_dir() or name in open_table(path).kind_by_column

@@ -90,7 +90,10 @@ def _find_suffix(file: IO[bytes]) -> str:
 
 
 def _is_sample(head: bytes, *, is_complete: bool) -> bool:
-    """Return whether the first line of a JSON text is a complete sample. Otherwise, the text is a single object that contains arrays."""
+    """Return whether the first line of a JSON text is a complete sample.
+
+    Otherwise, the text is a single object that contains arrays.
+    """
     first_line, _, other_lines = head.strip().partition(b"\n")
     try:
         row = json.loads(first_line)

@@ -33,7 +33,10 @@ class ColumnValue(NamedTuple):
 
 
 def parse_column_value(text: str) -> ColumnValue | None:
-    """Parse COLUMN=VALUE. Return None if the text is not a condition or is the name of an existing file."""
+    """Parse COLUMN=VALUE.
+
+    Return None if the text is not a condition or is the name of an existing file.
+    """
     column, separator, value = text.partition("=")
     if not (separator and column and value) or Path(text).exists():
         return None
@@ -119,7 +122,10 @@ _FILE = "file"
 
 @dataclass(frozen=True, eq=False)
 class TestData:
-    """Test data sets by split. Each data set consists of `Predictions` or of confidences without labels."""
+    """Test data sets by split.
+
+    Each data set consists of `Predictions` or of confidences without labels.
+    """
 
     data_sets: "Mapping[Split, Any]"
     notes: "tuple[Note, ...]"

@@ -301,7 +301,10 @@ def _check_options(
 
 
 def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns of the test data. The group column is the column by which the rule selects its threshold."""
+    """Return the columns of the test data.
+
+    The group column is the column by which the rule selects its threshold.
+    """
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:

@@ -133,8 +133,10 @@ def check_rule(
     level = check_level(level)
     requested_score = _resolve_score(rule, score)
     named_sources = read_data_sets(predictions)
+    calibration_data = None
     if calibration is not None:
         (calibration,) = positive_weight_rows(read_calibration_set(calibration))
+        calibration_data = score_data(calibration, requested_score, loss)
     sources = [calibration, *(source for _, _, source in named_sources)]
     all_predictions = [source for source in sources if isinstance(source, Predictions)]
     n_classes = max((p.n_classes for p in all_predictions), default=0)
@@ -143,30 +145,19 @@ def check_rule(
         _score_data_set(rule, named_source, requested_score, loss, positive_class)
         for named_source in named_sources
     ]
-    check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
-    all_data = list(data_sets)
-    calibration_data = None
-    if calibration is not None:
-        calibration_data = score_data(calibration, requested_score, loss)
-        all_data.append(calibration_data)
-    _check_same_origin(all_data, rule)
+    all_data = [data for data in (*data_sets, calibration_data) if data is not None]
+    _check_data_sets(data_sets, all_data, rule)
     checks = [_check_data_set(rule, data, level, scale) for data in data_sets]
-    notes_of_readers = reading_notes(notes, all_predictions)
     data_sets = [convert_to_rule_scale(rule, data, scale) for data in data_sets]
-    converted = list(data_sets)
     if calibration_data is not None:
         calibration_data = _prepare_calibration(rule, calibration_data, calibration, scale)
-        converted.insert(0, calibration_data)
+    converted = [data for data in (calibration_data, *data_sets) if data is not None]
     curve, group_curves = _calibration_curves(rule, calibration_data)
     remedies = find_remedies(rule, calibration_data, n_classes=n_classes)
     estimates = _estimate_risks(rule, data_sets, calibration_data)
     explained_groups = [remedy.group for remedy in remedies]
     all_notes = rule_notes(rule, data_sets, checks, calibration_data, explained_groups)
-    all_notes += [*_estimate_notes(data_sets, estimates), *notes_of_readers]
-    outcomes = [
-        answer_outcomes(rule, data, checks_of_data, level)
-        for data, checks_of_data in zip(data_sets, checks, strict=True)
-    ]
+    all_notes += [*_estimate_notes(data_sets, estimates), *reading_notes(notes, all_predictions)]
     return RuleChecks(
         rule=rule,
         checks=tuple(overall for overall, *_ in checks),
@@ -181,7 +172,10 @@ def check_rule(
         group_curves=group_curves,
         conditions=answer_conditions(rule, converted, n_classes=n_classes),
         positive=positive_class,
-        outcomes=tuple(outcomes),
+        outcomes=tuple(
+            answer_outcomes(rule, data, checks_of_data, level)
+            for data, checks_of_data in zip(data_sets, checks, strict=True)
+        ),
         remedies=remedies,
     )
 
@@ -241,9 +235,15 @@ def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | 
     return score
 
 
-def _check_same_origin(data_sets: list[RuleData], rule: DecisionRule) -> None:
-    """Raise InputError if the score is a column of some data sets and computed in others."""
-    by_origin = {data.is_column: data for data in data_sets if data.is_column is not None}
+def _check_data_sets(
+    data_sets: list[RuleData], all_data: list[RuleData], rule: DecisionRule
+) -> None:
+    """Raise InputError if data sets have the names of result columns or scores of two origins.
+
+    The score is a column or computed from class scores. Their scales may differ.
+    """
+    check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
+    by_origin = {data.is_column: data for data in all_data if data.is_column is not None}
     if len(by_origin) < 2:
         return
     column, computed = by_origin[True].name, by_origin[False].name

@@ -300,7 +300,7 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
     key = lookup.key_metric
     rankings = lookup.ranked_scores(split)
     displayed = rankings[:MAX_KEY_ROWS]
-    metrics = _score_table_metrics(lookup)
+    metrics = score_table_metrics(lookup)
     formats = {}
     for name in metrics:
         column = [lookup.results.get((split, group[0], name)) for group in displayed]
@@ -337,17 +337,14 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
     )
 
 
-def _score_table_metrics(lookup: ResultLookup) -> list[str]:
+def score_table_metrics(lookup: ResultLookup) -> list[str]:
     """Return the metrics of a table: accuracy, the key metric, and selective risks or the ECE."""
-    risks = [name for name in lookup.headline_metrics if name.startswith("selective_risk@")]
-    candidates = dict.fromkeys((CLASSIFIER_METRIC, lookup.key_metric, *risks))
-    metrics = [name for name in candidates if name in lookup.metrics]
-    metrics = [name for name in metrics if not name.startswith("coverage@")]
+    further = [name for name in lookup.headline_metrics if name.startswith("selective_risk@")]
     # In data without classes, the confidences usually are stated probabilities.
     if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
-        metrics = [name for name in metrics if not name.startswith("selective_risk@")]
-        metrics.append("ece")
-    return metrics
+        further = ["ece"]
+    metrics = dict.fromkeys((CLASSIFIER_METRIC, lookup.key_metric, *further))
+    return [name for name in metrics if name in lookup.metrics]
 
 
 def _metric_table(lookup: ResultLookup) -> doc.Table:
