@@ -13,7 +13,7 @@ _FLAG_NAMES = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
 
 
 def format_flag(name: str, value: object) -> str:
-    """Format an option and its value for a shell. If the value is a list, the flag is repeated for each entry.
+    """Format an option and its value for a shell. For a list, the flag is repeated.
 
     Examples
     --------

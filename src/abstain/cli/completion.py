@@ -11,7 +11,7 @@ from abstain.cli.console import console
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="Shell")], /
 ) -> None:
-    """Print a script that completes commands and options in a shell.
+    """Print the completion script of a shell.
 
     Write the script to the folder in which the shell looks for it; new sessions then complete
     commands and options:

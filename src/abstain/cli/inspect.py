@@ -71,7 +71,7 @@ def _print_proposals(table: "DataTable", proposals: "Sequence[ColumnProposal]") 
 def _open_representative_table(files: Sequence[Path]) -> "DataTable":
     """Open arrays as one table.
 
-    Open the first of the other files, if all files have the same columns.
+    If the files do not contain arrays, open the first file, whose columns all files must have.
     """
     from abstain.tables import hugging_face
     from abstain.tables.files import are_arrays, open_arrays, open_table

@@ -71,10 +71,10 @@ def check_folder(
 def check_folder(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
 ) -> OutputFolder | None:
-    """Check that the files `names` can be written to the folder of `--out`, before the computation starts.
+    """Check, before the computation, that files can be written to the folder of `--out`.
 
-    An error is raised if the folder is not writable, or if it contains a file with one of these
-    names that abstain did not write.
+    An error is raised if the folder is not writable, or if it contains a file with one of the
+    `names` that abstain did not write.
     """
     if folder is None:
         return None
@@ -177,7 +177,7 @@ _PAGE_HEAD_BYTES: Final = 2000
 
 
 def files_of_earlier_version(folder: Path) -> dict[str, str]:
-    """Return the names and hashes of the files that an earlier version of abstain wrote to a folder.
+    """Return the names and hashes of the files in a folder that an older abstain wrote.
 
     If the folder contains no HTML page of abstain, the result is empty. The result includes the
     files in the manifest of a study. It includes the files results.parquet and results.csv if they

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftOptions:
-    """Options for a guarantee on data from a distribution that differs from the calibration data."""
+    """Options for a guarantee on data whose distribution differs from the calibration data."""
 
     shifted_to: Annotated[
         str | None,

@@ -145,7 +145,7 @@ class CascadeSource:
     def _has_only_confidences(
         self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
     ) -> bool:
-        """Return whether a file has the confidences of a model but no columns that define correctness."""
+        """Return whether a file has the confidences of a model, but no correctness columns."""
         if not stage.confidence or conditions or has_column(path, stage.outcome):
             return False
         return has_numeric_column(path, stage.confidence)
@@ -163,7 +163,7 @@ class CascadeSource:
         return _read_rows(path, replace(self.columns, **options), conditions)
 
     def _order_warnings(self, files: Sequence[Path]) -> "list[Note]":
-        """Warn if there is no way to check that all models have the same samples in the same order."""
+        """Warn if nothing confirms that the models have the same samples in the same order."""
         uses_subsets = any(stage.condition is not None for stage in self.stages)
         if self.columns.id is not None or not (uses_subsets or len(set(files)) > 1):
             return []

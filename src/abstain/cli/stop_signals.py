@@ -11,7 +11,7 @@ from typing import Any, Self
 
 
 class StopSignals:
-    """Context manager that records the first Ctrl-C or SIGTERM. A second signal interrupts the program.
+    """Context that records the first Ctrl-C or SIGTERM. A second signal interrupts the program.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Select rows of a file by the values of columns (`split=val`), and read the test data of a rule."""
+"""Select rows of a file by the values of columns (`split=val`), and read test data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -187,7 +187,7 @@ def read_other_subset(
 
 
 def _data_set_names(arguments: Sequence[str]) -> list[str]:
-    """Return a name for each data set, which is its file name, or its path if file names are equal."""
+    """Return the file name of each data set, or the path if several file names are equal."""
     paths = [str(parse_column_value(text) or Path(text)) for text in arguments]
     names = [str(parse_column_value(text) or Path(text).name) for text in arguments]
     names = names if len(set(names)) == len(names) else paths
