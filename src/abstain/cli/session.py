@@ -263,7 +263,7 @@ def _empty_batch() -> "LineBatch":
 
 
 def _file_state(state: Path | None) -> tuple[int, int, int] | None:
-    """Return the inode, modification time and size of the state file, or None without a file."""
+    """Return the inode, modification time and size of a state file, or None if there is none."""
     if state is None or not state.exists():
         return None
     status = state.stat()

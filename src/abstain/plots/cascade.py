@@ -244,7 +244,7 @@ class CascadeDisplay(Titled):
 
 @dataclass(eq=False)
 class CascadePathDisplay(Titled):
-    """Number of samples at each stage of a cascade, of 1,000 samples, with costs.
+    """Numbers and costs of 1,000 samples at each stage of a cascade.
 
     Each stage has a bar from top to bottom. The length of the bar is the number of samples that
     reach the stage. The colored segment contains the samples with a correct answer, and the dark

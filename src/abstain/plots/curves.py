@@ -111,8 +111,8 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         usable : bool, default=True
             Whether to mark the efficient thresholds with dots.
         steps : bool, default=False
-            Whether to draw steps instead of straight segments. With steps, the height of a step is
-            the risk at thresholds between two distinct confidences.
+            Whether to draw steps instead of straight segments. The height of a step is the risk at
+            thresholds between two distinct confidences.
         **kwargs
             Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
 

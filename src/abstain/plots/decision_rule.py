@@ -66,8 +66,8 @@ class DecisionRuleDisplay(Titled):
     the risk.
 
     The other markers are the results of the same threshold on other data, with intervals of
-    coverage and risk. If a risk is too large for the axis, it is drawn as an arrow at the upper
-    edge, and its value is in the legend.
+    coverage and risk. A risk that is too large for the axis is drawn as an arrow at the upper edge,
+    and its value is in the legend.
 
     A line connects consecutive data sets whose names differ only in a number at the end, such as
     the severities of a corruption. The markers grow with the severity.

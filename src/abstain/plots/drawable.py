@@ -105,7 +105,7 @@ class Drawable(ABC):
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
         """Write the figure to a file.
 
-        If the figure is not drawn yet, it is drawn first.
+        A figure that is not drawn yet is drawn first.
 
         Parameters
         ----------

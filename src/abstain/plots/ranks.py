@@ -92,8 +92,8 @@ class RankBlobDisplay(Titled):
         data : tuple of (column, value), optional
             Data set. By default, the display covers the only data set, or all data sets together.
         source : str, optional
-            Method of the rank probabilities. By default, it is the method of computation of the
-            first entry.
+            How the rank probabilities are computed, such as "bootstrap". The default is the source
+            of the ranks of the best method.
 
         Returns
         -------

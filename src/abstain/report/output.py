@@ -252,8 +252,8 @@ class Subject(Generic[ResultT]):
         folder : path-like
             Folder for the files, which the function creates if necessary.
         formats : sequence of str, optional
-            Some of "svg", "pdf" and "png". For a comparison, the default is all formats. For other
-            results, it is "svg" and "png".
+            Some of "svg", "pdf" and "png". For a comparison, the default is all formats. The
+            default for other results is "svg" and "png".
 
         Returns
         -------
@@ -409,8 +409,8 @@ def build_document(
     full : bool, default=False
         Whether a terminal prints everything, for an evaluation or a comparison.
     images : SampleImages, optional
-        Images of samples. They are created with `sample_images` for an evaluation, and with
-        `benchmark_pictures` for a benchmark.
+        Images of samples. The function `sample_images` loads images for an evaluation, and
+        `benchmark_pictures` loads images for a benchmark.
     other_models : sequence of BenchmarkResults
         For a benchmark, results of other models on the same task, to compare with `result`.
 

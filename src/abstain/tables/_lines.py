@@ -140,8 +140,8 @@ _SEARCH_BYTES = 1 << 22
 def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
     """Count the rows of a simple CSV file, or return None for other files.
 
-    A simple file has no quotes, no blank lines, and no row with more fields than columns. In such a
-    file, a single column can be read without parsing the others.
+    A simple file has no quotes, no blank lines, and no row with more fields than columns. Polars
+    can read single columns of a simple file.
     """
     n_rows = -1  # The header is not counted.
     remainder = b""

@@ -66,8 +66,8 @@ class DataTable:
     def find(self, name: str) -> str | None:
         """Return the column with this name.
 
-        If there is none, a column whose name differs only in case or spaces is used, if it is
-        unique.
+        If there is no such column, the name may differ in case or spaces from the name of one
+        column.
         """
         if name in self.kind_by_column:
             return name

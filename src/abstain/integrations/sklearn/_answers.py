@@ -81,7 +81,7 @@ def _unused_integer(class_names: list[Any]) -> int:
 
 
 def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
-    """Raise an error if the label and the classes have no common data type."""
+    """Raise an error if the type of the label does not match the type of the classes."""
     if are_texts:
         kind = "a string"
         is_valid = isinstance(label, str)

@@ -77,7 +77,7 @@ def check_no_params(params: Mapping[str, Any]) -> None:
 
 
 def check_fitted(estimator: Any, y: Array) -> Any:
-    """Return the classifier, or raise an error if it is not fitted or none of its classes is in y."""
+    """Return the classifier, or raise an error if it is not fitted or does not match y."""
     check_is_fitted(estimator)
     classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):

@@ -101,7 +101,7 @@ class RequestedRule:
         return rule.for_score(rule.score or score, scale=scale)
 
     def _rule_without_samples(self, score: str) -> DecisionRule:
-        """Return the rule if it is already fitted, or None if every sample is accepted."""
+        """Return a rule that can be chosen without held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
         rule: DecisionRule = self.rule

@@ -158,8 +158,8 @@ class SelectiveScorer(WeightedScorer):
     metric : str
         Name of the metric.
     score : str, fitted score, callable or None
-        Confidence score. By default, it is the score of a `SelectiveClassifier`, and "msr" for
-        other classifiers.
+        Confidence score. The default is the score of a `SelectiveClassifier`, and "msr" for other
+        classifiers.
     response_method : str
         Method of the classifier from which a score in `SCORES` is computed.
     loss : str, CostMatrix or None

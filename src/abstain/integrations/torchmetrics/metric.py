@@ -125,8 +125,8 @@ class SelectiveMetric(StreamState):
         Returns
         -------
         Bounded
-            The floats `value`, `low` and `high`. They are computed from the samples of all
-            processes. If the state contains all samples, the three numbers are equal.
+            The floats `value`, `low` and `high`, which cover the samples of all processes. If the
+            state contains all samples, the three numbers are equal.
         """
         # If the caller synchronized the metric, the metric remains synchronized.
         must_sync = not self._is_synced

@@ -23,8 +23,8 @@ def render(document: Document, format: str) -> Any:
     Returns
     -------
     str or rich renderable
-        Text of the document. For the format of terminals, it is a renderable for a
-        `rich.console.Console`.
+        Text of the document. The result for a terminal is a renderable that `rich.console.Console`
+        prints.
 
     Raises
     ------

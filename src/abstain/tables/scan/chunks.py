@@ -85,7 +85,7 @@ class FileChunk:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the chunk, or -1 for a chunk of text, where it is unknown."""
+        """Number of rows of the chunk, or -1 for a chunk of text, whose lines are not counted."""
         return -1 if _format_of(self.path) in {"csv", "json lines"} else self.size
 
     def open(self) -> DataTable:

@@ -292,7 +292,7 @@ def _pair_row(pair: PairedDifference, result: MetricResult, *, has_note: bool) -
 
 
 def non_inferiority_table(result: MetricResult) -> Table | None:
-    """Return a table of non-inferiority tests against the reference, or None without a margin."""
+    """Return a table of non-inferiority tests against the reference, or None if there are none."""
     if not result.non_inferiority_rows:
         return None
     claim = non_inferiority_claim(result.non_inferiority_rows[0], has_quotes=False)

@@ -187,7 +187,7 @@ def _format_ratio(count: float | None, total: int) -> str:
 
 # ------------------------------------------------------------------------------------ key tables
 def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[doc.Block]:
-    """Yield the key table beside the key figure."""
+    """Yield the main table and the main figure side by side."""
     tables = tuple(_key_tables(lookup))
     if tables and lookup.cases:
         # The figure is only for pages.

@@ -208,7 +208,7 @@ class ResultLookup:
         return sorted(pairs, key=lambda pair: (splits[pair[0]], scores[pair[1]]))
 
     def value(self, split: Split, score: str, metric: str) -> float:
-        """Return the value of a metric, or NaN without a result."""
+        """Return the value of a metric, or NaN if there is no result."""
         result = self.results.get((split, score, metric))
         return result.value if result else math.nan
 

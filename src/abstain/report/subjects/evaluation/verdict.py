@@ -163,7 +163,7 @@ def _describe_p_value(value: float, relation: str) -> str:
 
 # ---------------------------------------------------------------------------------- single score
 def _full_coverage_sentence(lookup: ResultLookup) -> str:
-    """Return a sentence with the risk without abstention."""
+    """Return a sentence with the risk if the model never abstains."""
     split = lookup.splits[0] if lookup.splits else ()
     risk = lookup.evaluation.risk_without_abstention(split)
     if math.isnan(risk):

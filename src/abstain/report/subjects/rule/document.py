@@ -94,7 +94,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
 
 
 def _row_names(checks: RuleChecks) -> list[str]:
-    """Return the names of the groups, or the names of the data sets without groups."""
+    """Return the names of the groups or, if there are no groups, of the data sets."""
     groups = [check.limit or check.group for group in checks.groups for check in group]
     return groups or [check.name for check in checks.checks]
 

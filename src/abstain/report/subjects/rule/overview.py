@@ -115,9 +115,9 @@ def _interval(interval: Interval) -> str:
 
 # ---------------------------------------------------------------------------------- key table
 def overview_blocks(checks: RuleChecks, review: doc.Section) -> Iterator[doc.Block]:
-    """Yield the key table beside the key figure.
+    """Yield the main table and the main figure side by side.
 
-    If there is no key table, the figure is beside the record for a safety review.
+    If there is no main table, the record for a safety review replaces it.
     """
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
@@ -136,7 +136,7 @@ def is_review_on_first_screen(checks: RuleChecks) -> bool:
 
 
 def _key_figure(checks: RuleChecks) -> doc.Figure | None:
-    """Return the curves of the calibration data, or None without curves."""
+    """Return the curves of the calibration data, or None if there are none."""
     if checks.curve is None and not checks.group_curves:
         return None
     display = DecisionRuleDisplay(checks, shows_data=False)
