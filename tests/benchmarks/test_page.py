@@ -21,7 +21,7 @@ def text(tmp_path):
 
 
 def test_ratios_stand_in_parallel_with_numpys_in_brackets(text):
-    assert "| in `np.sort` " in text
+    assert "| relative to `np.sort` " in text
     assert "| augrc " in text
     assert "2.5 (7.0\\*) |" in text
 
@@ -70,7 +70,7 @@ def test_every_heading_is_there_without_a_number(tmp_path):
 
 def test_where_and_with_what(text):
     assert "Machine: a machine." in text
-    assert "in 3 minutes; load before each case 0.1 to 0.1." in text
+    assert "in 3 minutes. The load average before each case was 0.1 to 0.1." in text
     assert "Versions: numpy 2." in text
 
 
