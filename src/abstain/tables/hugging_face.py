@@ -22,7 +22,7 @@ def is_dataset(source: object) -> bool:
 
 
 def tables_by_split(source: Any) -> dict[str, DataTable]:
-    """Return the table of each split. Without splits, its name is ""."""
+    """Return the table of each split. The table of a data set without splits is named ""."""
     if isinstance(source, Mapping):
         return {
             str(name): _open_dataset(dataset, f"the split {name!r}")
