@@ -113,8 +113,8 @@ def compare(
 ) -> None:
     """Compare methods on the same samples with intervals, tests and rankings.
 
-    The command prints a table. With --out, it also writes tables of all numbers and a report.
-    Values are fractions.
+    The command prints a table. With --out, the command also writes tables of all numbers and a
+    report. Values are fractions.
     """
     from abstain.report import comparison_terminal
 
@@ -144,7 +144,7 @@ def compare(
 def _check_options(
     columns: Columns, tests: TestOptions, output: OutputOptions, *, has_one_method: bool
 ) -> None:
-    """Raise an error for options without effect."""
+    """Raise an error if options have no effect."""
     if has_one_method:
         raise AbstainError(
             "--methods-from filename requires one file per method; got one file. Name more files, "
@@ -179,7 +179,7 @@ def _requested_scores(
 def _make_files(
     comparison: "Comparison", source: str, formats: tuple[str, ...]
 ) -> dict[str, bytes]:
-    """Return the contents of the files for --out."""
+    """Return the contents of the files that --out writes."""
     from abstain.report import comparison_html
     from abstain.report.paper import paper_files
 

@@ -23,7 +23,7 @@ _MAX_NAMES = 4
 
 
 def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
-    """Yield the main results, and a table or a line for each metric and data set."""
+    """Yield the main result, and a table or a line of text for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
     caution = independence_caution(comparison)
@@ -51,7 +51,7 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
 
 
 def _summary_line(result: MetricResult) -> str:
-    """Return a line with the best methods and the methods that do not differ significantly."""
+    """Return a line with the best methods and the methods that are not significantly worse."""
     methods = [estimate.method for estimate in result.ranked]
     best = [m for m in methods if result.comparison_with_best[m] == "best"]
     tied = [m for m in methods if result.comparison_with_best[m] == "not told apart"]

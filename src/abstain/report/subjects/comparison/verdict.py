@@ -38,7 +38,7 @@ _MIN_TAU_SIMILAR = 0.8
 
 
 def comparison_answer(comparison: Comparison) -> list[str]:
-    """Return the answer in one or two sentences, and omit sentences without numbers."""
+    """Return the main result in one or two sentences."""
     metric = comparison.metrics[0]
     results = list(metric_results(comparison, [metric]))
     overview = Overview(main_result(comparison))
@@ -60,7 +60,7 @@ def comparison_answer(comparison: Comparison) -> list[str]:
 
 
 def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
-    """Yield the most important numbers of the first metric."""
+    """Yield the key numbers for the first metric."""
     if comparison.reference or len(comparison.data) == 1:
         yield from Overview(main_result(comparison)).key_numbers()
         return
@@ -87,7 +87,7 @@ def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
 
 # ------------------------------------------------------------------------------ one data set
 def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
-    """Return the reason why no method is best."""
+    """Return a text with the reason why no method is best."""
     methods = [e.method for e in estimates if not math.isnan(e.value)]
     if not methods:
         return f"{title} is undefined for all methods."
@@ -126,7 +126,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
 
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
-    """Return the number of data sets on which the leader is significantly better than others."""
+    """Return a clause with the number of data sets on which a method is significantly better."""
     on_all: list[str] = []
     on_some: list[str] = []
     on_none: list[str] = []
@@ -154,7 +154,7 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
 
 # -------------------------------------------------------------------------------- two metrics
 def agreement_sentence(comparison: Comparison, metric: str) -> str:
-    """Return a sentence on the similarity of two rankings by different metrics."""
+    """Return a sentence on the similarity of the rankings by two metrics."""
     reference = comparison.metrics[0]
     data = None if len(comparison.data) > 1 else comparison.data[0]
     taus = []
@@ -178,7 +178,7 @@ def agreement_sentence(comparison: Comparison, metric: str) -> str:
 
 # ------------------------------------------------------------------------------ non-inferiority
 def non_inferiority_claim(row: NonInferiorityRow, *, has_quotes: bool = True) -> str:
-    """Return the tested claim, which is that a method is worse by at most the margin."""
+    """Return the tested claim: the method is worse than the reference by at most the margin."""
     reference = f"“{row.reference}”" if has_quotes else row.reference
     return f"at most {row.margin:g} worse than {reference}"
 
@@ -216,7 +216,7 @@ def _bound_text(row: NonInferiorityRow) -> str:
 
 
 def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) -> list[str]:
-    """Return a line for each non-inferiority test, or for each metric and data set if short."""
+    """Return a line for each non-inferiority test, or for each result if `is_short` is true."""
     lines = []
     for result in results:
         rows = result.non_inferiority_rows

@@ -1,4 +1,4 @@
-"""Record of a decision rule for a safety review."""
+"""Record that documents a decision rule for a safety review."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _MAX_CHECKS = 8
 
 
 def review_section(checks: RuleChecks, source: str) -> doc.Section:
-    """Return a record for a safety review, with space for a signature."""
+    """Return a record for a safety review with space for a signature."""
     rows = [(doc.Span(name, "plain"), text) for name, text in _entries(checks, source)]
     table = doc.Table(
         (doc.Column("Item"), doc.Column("Entry", "words")),
